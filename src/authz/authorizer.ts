@@ -1,0 +1,33 @@
+import type { UserInfo } from "../core/user.ts";
+
+/** What somebody wants to do. `path` is set for non-resource requests only. Source: apiserver pkg/authorization/authorizer Attributes. */
+export interface Attributes {
+  readonly user: UserInfo;
+  /** get, list, watch, create, update, patch, delete, deletecollection, or any other word such as `approve`; a lower-case HTTP method for paths. */
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly path: string | undefined;
+}
+
+export type Verdict = "allow" | "deny" | "noOpinion";
+
+/** `error` is carried along beside the verdict and does not end the chain. */
+export interface Decision {
+  readonly verdict: Verdict;
+  readonly reason: string;
+  readonly error?: string;
+}
+
+/** Decides one request. Throwing counts as noOpinion with that error. */
+export type Authorizer = (attributes: Attributes) => Promise<Decision>;
+
+/** A member of a chain with the name under which it appears in traces and audit. */
+export interface NamedAuthorizer {
+  readonly name: string;
+  readonly authorize: Authorizer;
+}

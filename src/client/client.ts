@@ -1,0 +1,75 @@
+import type { ApiList, ApiObject, ObjectKey } from "../core/object.ts";
+import type { Resource } from "../resources/resource.ts";
+
+/** Which kind a call speaks of; every Resource is one. */
+export type ResourceRef = Pick<Resource, "group" | "version" | "plural" | "kind" | "scope">;
+
+export interface ListOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+}
+
+export interface WatchOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Events after this version; absent: the current state as ADDED first. */
+  readonly resourceVersion?: string;
+  readonly signal: AbortSignal;
+}
+
+export type WatchEvent<T extends ApiObject = ApiObject> =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
+  | { readonly type: "BOOKMARK"; readonly resourceVersion: string };
+
+export interface DeleteOptions {
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly propagationPolicy?: "Foreground" | "Background" | "Orphan";
+}
+
+/**
+ * The Kubernetes API as our own code speaks it, in process and over the network alike. Every refusal is thrown as a StatusError;
+ * a failure to reach the server is thrown as ConnectionError. Objects returned are shared: never change them in place.
+ */
+export interface Client {
+  get<T extends ApiObject>(resource: ResourceRef, key: ObjectKey): Promise<T>;
+  list<T extends ApiObject>(resource: ResourceRef, options?: ListOptions): Promise<ApiList<T>>;
+  /** Ends when `signal` aborts or the server closes the stream. @throws StatusError Expired when the version is too old. */
+  watch<T extends ApiObject>(resource: ResourceRef, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  /** `subresource` creates under an object, e.g. a token of a ServiceAccount; `object.metadata.name` then names the parent. */
+  create<T extends ApiObject>(
+    resource: ResourceRef,
+    object: ApiObject,
+    options?: { readonly subresource?: string; readonly dryRun?: boolean },
+  ): Promise<T>;
+  update<T extends ApiObject>(
+    resource: ResourceRef,
+    object: ApiObject,
+    options?: { readonly subresource?: string; readonly dryRun?: boolean },
+  ): Promise<T>;
+  /** A JSON merge patch, or a JSON patch when `patch` is an array. */
+  patch<T extends ApiObject>(
+    resource: ResourceRef,
+    key: ObjectKey,
+    patch: unknown,
+    options?: { readonly subresource?: string; readonly dryRun?: boolean },
+  ): Promise<T>;
+  delete(resource: ResourceRef, key: ObjectKey, options?: DeleteOptions): Promise<void>;
+  deleteCollection(resource: ResourceRef, options: ListOptions): Promise<void>;
+}
+
+/** The server could not be reached, or broke off; nothing is known of the call's effect. */
+export class ConnectionError extends Error {
+  /** node's error code where there is one, e.g. ECONNREFUSED, CERT_HAS_EXPIRED; `TIMEOUT` for our own deadline. */
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ConnectionError";
+    this.code = code;
+  }
+}

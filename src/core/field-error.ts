@@ -1,0 +1,72 @@
+import { StatusError } from "./status.ts";
+
+/** What is wrong with one field, in the types that Kubernetes puts into `causes[].reason`. Source: apimachinery util/validation/field. */
+export type FieldErrorType =
+  | "FieldValueRequired"
+  | "FieldValueInvalid"
+  | "FieldValueNotSupported"
+  | "FieldValueDuplicate"
+  | "FieldValueForbidden"
+  | "FieldValueNotFound"
+  | "FieldValueTooLong"
+  | "FieldValueTooMany"
+  | "FieldValueTypeInvalid";
+
+/** One failed rule; `message` is the whole body without the path, e.g. `Invalid value: "x": must be a DNS label`. */
+export interface FieldError {
+  readonly path: string;
+  readonly type: FieldErrorType;
+  readonly message: string;
+}
+
+export function required(path: string, why = ""): FieldError {
+  return { path, type: "FieldValueRequired", message: why === "" ? "Required value" : `Required value: ${why}` };
+}
+
+export function invalid(path: string, value: unknown, why: string): FieldError {
+  return { path, type: "FieldValueInvalid", message: `Invalid value: ${shown(value)}: ${why}` };
+}
+
+export function notSupported(path: string, value: unknown, allowed: readonly string[]): FieldError {
+  const list = allowed.map((one) => JSON.stringify(one)).join(", ");
+  return {
+    path,
+    type: "FieldValueNotSupported",
+    message: `Unsupported value: ${shown(value)}: supported values: ${list}`,
+  };
+}
+
+export function duplicate(path: string, value: unknown): FieldError {
+  return { path, type: "FieldValueDuplicate", message: `Duplicate value: ${shown(value)}` };
+}
+
+export function forbiddenField(path: string, why: string): FieldError {
+  return { path, type: "FieldValueForbidden", message: `Forbidden: ${why}` };
+}
+
+export function tooLong(path: string, maximum: number): FieldError {
+  return { path, type: "FieldValueTooLong", message: `Too long: may not be more than ${maximum} bytes` };
+}
+
+/** The 422 for an object that breaks field rules, worded as Kubernetes words it. */
+export function invalidObject(
+  subject: { readonly group: string; readonly kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): StatusError {
+  const lines = errors.map((error) => (error.path === "" ? error.message : `${error.path}: ${error.message}`));
+  const body = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
+  const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;
+  return new StatusError("Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${body}`, {
+    details: {
+      name,
+      ...(subject.group === "" ? {} : { group: subject.group }),
+      kind: subject.kind,
+      causes: errors.map((error) => ({ reason: error.type, message: error.message, field: error.path })),
+    },
+  });
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? "null" : JSON.stringify(value);
+}

@@ -1,0 +1,79 @@
+/**
+ * The shape of API data. One value serves decoding (types, unknown fields), OpenAPI, `kubectl explain`, strategic merge
+ * and, where `number` is set, the protobuf wire. Built-in kinds write it as literals; a CustomResourceDefinition becomes the same value.
+ */
+export type Schema =
+  | StringSchema
+  | IntegerSchema
+  | NumberSchema
+  | BooleanSchema
+  | ArraySchema
+  | MapSchema
+  | ObjectSchema
+  | AnySchema;
+
+interface Described {
+  readonly description?: string;
+}
+
+/** `byte` is base64 in JSON and bytes in protobuf; the two times are messages in protobuf, as are `quantity` and `int-or-string`. */
+export interface StringSchema extends Described {
+  readonly type: "string";
+  readonly format?: "byte" | "date-time" | "micro-time" | "quantity" | "int-or-string" | "duration";
+  readonly enum?: readonly string[];
+}
+
+export interface IntegerSchema extends Described {
+  readonly type: "integer";
+  readonly format: "int32" | "int64";
+}
+
+export interface NumberSchema extends Described {
+  readonly type: "number";
+}
+
+export interface BooleanSchema extends Described {
+  readonly type: "boolean";
+}
+
+export interface ArraySchema extends Described {
+  readonly type: "array";
+  readonly items: Schema;
+  readonly listType?: "atomic" | "set" | "map";
+  readonly listMapKeys?: readonly string[];
+  /** Strategic merge: `merge` joins by `mergeKey` (objects) or as a set (scalars); absent means replace. */
+  readonly patchStrategy?: "merge" | "replace" | "merge,retainKeys" | "retainKeys";
+  readonly patchMergeKey?: string;
+  /** In protobuf the array is a message of its own with `items = 1` (authentication's ExtraValue). */
+  readonly wrapped?: boolean;
+}
+
+/** String keys to values of one schema. */
+export interface MapSchema extends Described {
+  readonly type: "map";
+  readonly values: Schema;
+}
+
+export interface ObjectSchema extends Described {
+  readonly type: "object";
+  /** The OpenAPI definition name, e.g. `io.k8s.api.core.v1.PodSpec`; without one the schema is written inline. */
+  readonly name?: string;
+  readonly properties: Readonly<Record<string, Field>>;
+  readonly patchStrategy?: "retainKeys";
+}
+
+/** Anything, kept as it is (RawExtension, FieldsV1, x-kubernetes-preserve-unknown-fields); in protobuf a message with `raw = 1`, JSON bytes. */
+export interface AnySchema extends Described {
+  readonly type: "any";
+}
+
+/** One property of an object. */
+export interface Field {
+  readonly schema: Schema;
+  /** The protobuf field number; absent where a kind has no protobuf. */
+  readonly number?: number;
+  readonly required?: boolean;
+  readonly description?: string;
+  /** In JSON the properties of this object stand in its parent (Go inlining), in protobuf it is a message of its own. The key is then only a label. */
+  readonly inline?: boolean;
+}

@@ -1,0 +1,158 @@
+/** Every reason the API gives for a failure, with its HTTP code. Source: apimachinery pkg/api/errors. */
+export const reasonCodes = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  AlreadyExists: 409,
+  Conflict: 409,
+  Expired: 410,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServerTimeout: 500,
+  ServiceUnavailable: 503,
+  Timeout: 504,
+} as const;
+
+export type StatusReason = keyof typeof reasonCodes;
+
+/** One cause inside a Status; `reason` is a machine-readable type such as FieldValueInvalid. */
+export interface StatusCause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  /** The plural resource, or the Kind where the reason is Invalid. */
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** The Kubernetes Status object that every error reply carries. */
+export interface Status {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly status: "Success" | "Failure";
+  readonly message?: string;
+  readonly reason?: StatusReason | "";
+  readonly details?: StatusDetails;
+  readonly code?: number;
+}
+
+/** The one error that reaches clients; `reason` is the discriminant. Its message holds no secret. */
+export class StatusError extends Error {
+  readonly reason: StatusReason | "";
+  readonly code: number;
+  readonly details: StatusDetails | undefined;
+
+  constructor(reason: StatusReason | "", message: string, options: { details?: StatusDetails; code?: number } = {}) {
+    super(message);
+    this.name = "StatusError";
+    this.reason = reason;
+    this.code = options.code ?? (reason === "" ? 500 : reasonCodes[reason]);
+    this.details = options.details;
+  }
+
+  /** The Status object to send. */
+  toStatus(): Status {
+    return {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message: this.message,
+      reason: this.reason,
+      ...(this.details === undefined ? {} : { details: this.details }),
+      code: this.code,
+    };
+  }
+}
+
+/** A group and plural, enough to speak of a resource in a message. */
+export interface GroupResource {
+  readonly group: string;
+  readonly plural: string;
+}
+
+/** `plural.group`, or the bare plural for the core group. */
+export function qualified(resource: GroupResource): string {
+  return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
+}
+
+function about(resource: GroupResource, name: string): StatusDetails {
+  return {
+    ...(name === "" ? {} : { name }),
+    ...(resource.group === "" ? {} : { group: resource.group }),
+    kind: resource.plural,
+  };
+}
+
+export function badRequest(message: string): StatusError {
+  return new StatusError("BadRequest", message);
+}
+
+export function unauthorized(): StatusError {
+  return new StatusError("Unauthorized", "Unauthorized");
+}
+
+export function notFound(resource: GroupResource, name: string): StatusError {
+  return new StatusError("NotFound", `${qualified(resource)} ${JSON.stringify(name)} not found`, {
+    details: about(resource, name),
+  });
+}
+
+export function alreadyExists(resource: GroupResource, name: string): StatusError {
+  return new StatusError("AlreadyExists", `${qualified(resource)} ${JSON.stringify(name)} already exists`, {
+    details: about(resource, name),
+  });
+}
+
+export function conflict(resource: GroupResource, name: string, why: string): StatusError {
+  return new StatusError(
+    "Conflict",
+    `Operation cannot be fulfilled on ${qualified(resource)} ${JSON.stringify(name)}: ${why}`,
+    { details: about(resource, name) },
+  );
+}
+
+export const staleObject =
+  "the object has been modified; please apply your changes to the latest version and try again";
+
+/** Forbidden in the API's wording: `pods "x" is forbidden: why`, or `pods is forbidden: why` without a name. */
+export function forbidden(resource: GroupResource, name: string, why: string, causes?: StatusCause[]): StatusError {
+  const what = name === "" ? qualified(resource) : `${qualified(resource)} ${JSON.stringify(name)}`;
+  return new StatusError("Forbidden", `${what} is forbidden: ${why}`, {
+    details: { ...about(resource, name), ...(causes === undefined ? {} : { causes }) },
+  });
+}
+
+export function methodNotAllowed(resource: GroupResource, action: string): StatusError {
+  return new StatusError(
+    "MethodNotAllowed",
+    `${action} is not supported on resources of kind ${JSON.stringify(qualified(resource))}`,
+    {
+      details: about(resource, ""),
+    },
+  );
+}
+
+export function expired(message: string): StatusError {
+  return new StatusError("Expired", message);
+}
+
+export function internalError(message: string): StatusError {
+  return new StatusError("InternalError", `Internal error occurred: ${message}`, {
+    details: { causes: [{ reason: "", message }] },
+  });
+}

@@ -1,0 +1,88 @@
+import type { FieldError } from "../core/field-error.ts";
+import type { ApiObject } from "../core/object.ts";
+import type { ObjectSchema } from "../core/schema.ts";
+import type { UserInfo } from "../core/user.ts";
+
+export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
+
+/** All verbs of a stored kind. */
+export const storedVerbs: readonly Verb[] = [
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "update",
+  "watch",
+];
+
+/** One column of `kubectl get`; the first is always Name and is not listed here. */
+export interface Column {
+  readonly name: string;
+  readonly type: "string" | "integer" | "number" | "boolean" | "date";
+  readonly format?: string;
+  readonly description: string;
+  /** Above 0 the column shows only with `-o wide`. */
+  readonly priority?: number;
+  /** The cell; `now` in milliseconds, for ages. Must not throw, whatever the object holds. */
+  readonly cell: (object: ApiObject, now: number) => string | number | boolean | null;
+}
+
+/** What the pure functions of a resource may know of the request besides the object. */
+export interface PrepareContext {
+  readonly user: UserInfo;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** A part of an object with a path and an authorization of its own, such as `status` or `approval`. */
+export interface Subresource {
+  readonly verbs: readonly Verb[];
+  /** Takes from `incoming` only what this subresource may change and the rest from `stored`. */
+  readonly prepareForUpdate: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
+  readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+}
+
+/**
+ * Everything the server needs to know about one kind, in one place. Discovery, OpenAPI, tables, protobuf, RBAC verbs and reference
+ * docs derive from it; built-in and custom kinds take one path. Its functions are pure: `prepare*` returns a new object,
+ * `validate*` returns a list, none throws or changes its arguments.
+ */
+export interface Resource {
+  /** `""` for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly scope: "Namespaced" | "Cluster";
+  readonly verbs: readonly Verb[];
+  readonly description: string;
+  readonly schema: ObjectSchema;
+  readonly columns: readonly Column[];
+  readonly subresources: Readonly<Record<string, Subresource>>;
+  /** How names are checked; `path` takes any one path segment (certificate signing requests, RBAC kinds). */
+  readonly names: "dns-label" | "dns-subdomain" | "path";
+  /** PUT of a missing object creates it (leases, events, RBAC). */
+  readonly createOnUpdate: boolean;
+  /** PUT without resourceVersion overwrites. False for leases and custom resources. */
+  readonly unconditionalUpdate: boolean;
+  /** DELETE replies with the object in place of a Status (pods, namespaces, serviceaccounts). */
+  readonly deleteReturnsObject: boolean;
+  /** `metadata.generation` starts at 1 and rises with each change outside metadata and status. */
+  readonly generation: boolean;
+  readonly prepareForCreate?: (object: ApiObject, context: PrepareContext) => ApiObject;
+  readonly prepareForUpdate?: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
+  readonly validate?: (object: ApiObject) => readonly FieldError[];
+  readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+  /** Field labels beyond metadata.name and metadata.namespace, with their value in an object. */
+  readonly selectableFields?: Readonly<Record<string, (object: ApiObject) => string>>;
+}
+
+/** Where the objects of a resource live in the store, ending in a slash: `/registry/<group or core>/<plural>/`. */
+export function storagePrefix(resource: Pick<Resource, "group" | "plural">): string {
+  return `/registry/${resource.group === "" ? "core" : resource.group}/${resource.plural}/`;
+}

@@ -1,0 +1,112 @@
+/** A key with its value as of `revision`, the revision of the write that put it there. */
+export interface StoredValue {
+  readonly key: string;
+  readonly value: Uint8Array;
+  readonly revision: number;
+}
+
+/** One change. A put says whether the key was absent before. */
+export type StoreEvent =
+  | {
+      readonly type: "put";
+      readonly key: string;
+      readonly value: Uint8Array;
+      readonly revision: number;
+      readonly created: boolean;
+    }
+  | { readonly type: "delete"; readonly key: string; readonly revision: number };
+
+/** Changes in revision order; `revision` is the newest revision that the batch covers. */
+export interface WatchBatch {
+  readonly revision: number;
+  readonly events: readonly StoreEvent[];
+}
+
+/**
+ * A revisioned, durable map of keys to bytes: the only shared state of a hub. Revisions are one strictly growing sequence
+ * without gaps over all keys, from 1. A race that the caller must handle is returned; a failure is thrown as StorageError.
+ * An acknowledged write is durable and visible to every later read.
+ */
+export interface Store {
+  /** The value of `key` now, or as of `revision`. @throws StorageError compacted, future. */
+  get(
+    key: string,
+    options?: { readonly revision?: number },
+  ): Promise<{ readonly value: StoredValue | undefined; readonly revision: number }>;
+
+  /** Values under `prefix` in key order, now or as of `revision`, after the key `after`, at most `limit`. @throws StorageError compacted, future. */
+  list(
+    prefix: string,
+    options?: { readonly revision?: number; readonly limit?: number; readonly after?: string },
+  ): Promise<{ readonly values: readonly StoredValue[]; readonly revision: number; readonly more: boolean }>;
+
+  create(
+    key: string,
+    value: Uint8Array,
+  ): Promise<
+    { readonly kind: "created"; readonly revision: number } | { readonly kind: "exists"; readonly current: StoredValue }
+  >;
+
+  /** Replaces the value if the key's revision is still `ifRevision`. */
+  update(
+    key: string,
+    value: Uint8Array,
+    options: { readonly ifRevision: number },
+  ): Promise<
+    | { readonly kind: "updated"; readonly revision: number }
+    | { readonly kind: "conflict"; readonly current: StoredValue }
+    | { readonly kind: "missing" }
+  >;
+
+  /** Removes the key if its revision is still `ifRevision`. */
+  delete(
+    key: string,
+    options: { readonly ifRevision: number },
+  ): Promise<
+    | { readonly kind: "deleted"; readonly revision: number }
+    | { readonly kind: "conflict"; readonly current: StoredValue }
+    | { readonly kind: "missing" }
+  >;
+
+  /**
+   * Every change under `prefix` with a revision above `fromRevision`, in order, without end until `signal` aborts.
+   * Delivery of a write happens before that write is acknowledged to a reader of the same process.
+   * @throws StorageError compacted when `fromRevision` is below the compacted revision.
+   */
+  watch(
+    prefix: string,
+    options: { readonly fromRevision: number; readonly signal: AbortSignal },
+  ): AsyncIterable<WatchBatch>;
+
+  /** Forgets superseded values at or below `revision`; reads and watches from before it then fail as compacted. */
+  compact(revision: number): Promise<void>;
+
+  currentRevision(): Promise<number>;
+
+  /** The revision at or below which history is gone; 0 when none is. */
+  compactedRevision(): Promise<number>;
+
+  /** Finishes writes under way, then refuses new ones. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Why a store failed: not a race, but a state in which the call cannot be answered. */
+export type StorageErrorCode =
+  | "compacted"
+  | "future"
+  | "unreachable"
+  | "corrupt"
+  | "timeout"
+  | "closed"
+  | "locked"
+  | "format";
+
+export class StorageError extends Error {
+  readonly code: StorageErrorCode;
+
+  constructor(code: StorageErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "StorageError";
+    this.code = code;
+  }
+}
