@@ -1,0 +1,235 @@
+import type { Entry } from "./stored-object.ts";
+
+/** One change as watchers see it, before selectors. For a delete, `entry` is the last state under the revision of the deletion. */
+export interface CacheEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly revision: number;
+  readonly entry: Entry;
+  readonly previous: Entry | undefined;
+  /** Encoded forms that all watchers share, filled in by whoever sends first. */
+  frames: Map<string, Buffer> | undefined;
+}
+
+export interface SubscribeOptions {
+  readonly fromRevision: number;
+  /** Only changes of this one key; the watcher is then not woken by others. */
+  readonly key?: string;
+  /** Called when there may be something to take; calls within one turn of the event loop are merged into one. */
+  readonly wake: () => void;
+}
+
+/** A reader's place in the history of a partition. It holds no events of its own, so a slow reader costs nothing but its place. */
+export interface Subscription {
+  /** The next events, at most `max`; `expired` once the reader has fallen out of the window. */
+  take(max: number): readonly CacheEvent[] | "expired";
+  close(): void;
+}
+
+/** The objects of one resource with a window of their recent changes. */
+export interface Partition {
+  get(key: string): Entry | undefined;
+  list(prefix: string, after?: string): Iterable<Entry>;
+  count(prefix: string): number;
+  lastChange(): number;
+  load(entry: Entry): void;
+  /** Applies a change and wakes readers; returns it, or undefined where there was nothing to apply. */
+  apply(event: CacheEvent | undefined): CacheEvent | undefined;
+  subscribe(prefix: string, options: SubscribeOptions): Subscription | "expired";
+}
+
+interface Reader {
+  readonly prefix: string;
+  readonly wake: () => void;
+}
+
+/** How many readers are woken before the event loop gets a turn, so that a thousand watches do not hold up requests. */
+const wakesPerTurn = 64;
+
+/** `start`: the revision from which on the window is complete. */
+export function cachePartition(options: { readonly start: number; readonly windowEvents: number; readonly windowBytes: number }): Partition {
+  const entries = new Map<string, Entry>();
+  /** Key order; sorted again only when a list follows an insertion. */
+  let keys: string[] | undefined = [];
+  const window = eventWindow(options);
+  const byKey = new Map<string, Set<Reader>>();
+  const byPrefix = new Set<Reader>();
+  const waking = wakeQueue();
+
+  const sortedKeys = (): readonly string[] => {
+    keys ??= [...entries.keys()].sort(compareKeys);
+    return keys;
+  };
+  const put = (entry: Entry): void => {
+    if (!entries.has(entry.key)) keys = insertKey(keys, entry.key);
+    entries.set(entry.key, entry);
+  };
+  const remove = (key: string): void => {
+    if (entries.delete(key)) keys = removeKey(keys, key);
+  };
+  const wakeReaders = (key: string): void => {
+    for (const reader of byKey.get(key) ?? []) waking.add(reader);
+    for (const reader of byPrefix) if (key.startsWith(reader.prefix)) waking.add(reader);
+  };
+
+  return {
+    get: (key) => entries.get(key),
+    list: function* list(prefix, after) {
+      const all = sortedKeys();
+      for (let at = lowerBound(all, after === undefined ? prefix : `${after}\u0000`); at < all.length; at += 1) {
+        const key = all[at] as string;
+        if (!key.startsWith(prefix)) return;
+        const entry = entries.get(key);
+        if (entry !== undefined) yield entry;
+      }
+    },
+    count: (prefix) => {
+      const all = sortedKeys();
+      return lowerBound(all, `${prefix}\uffff`) - lowerBound(all, prefix);
+    },
+    lastChange: window.lastChange,
+    load: put,
+    apply: (event) => {
+      if (event === undefined) return undefined;
+      if (event.type === "DELETED") remove(event.entry.key);
+      else put(event.entry);
+      window.push(event);
+      wakeReaders(event.entry.key);
+      return event;
+    },
+    subscribe: (prefix, { fromRevision, key, wake }) => {
+      const first = window.after(fromRevision);
+      if (first === undefined) return "expired";
+      let cursor = first;
+      const reader: Reader = { prefix, wake };
+      if (key === undefined) byPrefix.add(reader);
+      else byKey.set(key, (byKey.get(key) ?? new Set()).add(reader));
+      return {
+        take: (max) => {
+          const taken = window.slice(cursor, max);
+          if (taken !== "expired") cursor += taken.length;
+          return taken;
+        },
+        close: () => {
+          waking.delete(reader);
+          byPrefix.delete(reader);
+          if (key === undefined) return;
+          const readers = byKey.get(key);
+          readers?.delete(reader);
+          if (readers?.size === 0) byKey.delete(key);
+        },
+      };
+    },
+  };
+}
+
+interface EventWindow {
+  push(event: CacheEvent): void;
+  /** The place of the first event above `revision`; undefined when events above it are gone. */
+  after(revision: number): number | undefined;
+  slice(from: number, max: number): readonly CacheEvent[] | "expired";
+  lastChange(): number;
+}
+
+/** Events in order, each with a place that never changes; the oldest are dropped by count and by bytes. */
+function eventWindow(options: { readonly start: number; readonly windowEvents: number; readonly windowBytes: number }): EventWindow {
+  let events: CacheEvent[] = [];
+  /** Index into `events` of the oldest kept one; what lies before it is cut off in blocks. */
+  let head = 0;
+  let firstPlace = 0;
+  let bytes = 0;
+  let droppedRevision = options.start;
+  let last = 0;
+
+  const drop = (): void => {
+    const oldest = events[head] as CacheEvent;
+    bytes -= oldest.entry.bytes.length;
+    droppedRevision = oldest.revision;
+    head += 1;
+    firstPlace += 1;
+    if (head < 1024) return;
+    events = events.slice(head);
+    head = 0;
+  };
+
+  return {
+    push: (event) => {
+      events.push(event);
+      bytes += event.entry.bytes.length;
+      last = event.revision;
+      while (events.length - head > options.windowEvents || (bytes > options.windowBytes && events.length - head > 1)) drop();
+    },
+    after: (revision) => {
+      if (revision < droppedRevision) return undefined;
+      let [low, high] = [head, events.length];
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if ((events[middle] as CacheEvent).revision > revision) high = middle;
+        else low = middle + 1;
+      }
+      return firstPlace + (low - head);
+    },
+    slice: (from, max) => {
+      if (from < firstPlace) return "expired";
+      const at = head + (from - firstPlace);
+      return events.slice(at, at + max);
+    },
+    lastChange: () => last,
+  };
+}
+
+interface WakeQueue {
+  add(reader: Reader): void;
+  delete(reader: Reader): void;
+}
+
+function wakeQueue(): WakeQueue {
+  const waiting = new Set<Reader>();
+  let scheduled = false;
+  const run = (): void => {
+    let left = wakesPerTurn;
+    for (const reader of waiting) {
+      waiting.delete(reader);
+      reader.wake();
+      left -= 1;
+      if (left === 0) break;
+    }
+    scheduled = waiting.size > 0;
+    if (scheduled) setImmediate(run);
+  };
+  return {
+    add: (reader) => {
+      waiting.add(reader);
+      if (scheduled) return;
+      scheduled = true;
+      setImmediate(run);
+    },
+    delete: (reader) => waiting.delete(reader),
+  };
+}
+
+function compareKeys(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function lowerBound(keys: readonly string[], key: string): number {
+  let [low, high] = [0, keys.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((keys[middle] as string) < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function insertKey(keys: string[] | undefined, key: string): string[] | undefined {
+  if (keys === undefined || keys.length > 4096) return undefined;
+  keys.splice(lowerBound(keys, key), 0, key);
+  return keys;
+}
+
+function removeKey(keys: string[] | undefined, key: string): string[] | undefined {
+  if (keys === undefined || keys.length > 4096) return undefined;
+  const at = lowerBound(keys, key);
+  if (keys[at] === key) keys.splice(at, 1);
+  return keys;
+}

@@ -1,0 +1,172 @@
+import { entryAt, entryOf, type Entry } from "./stored-object.ts";
+import { cachePartition, type CacheEvent, type Partition, type Subscription, type SubscribeOptions } from "./cache-partition.ts";
+import { StorageError, type Store, type StoreEvent, type WatchBatch } from "./store.ts";
+
+export type { CacheEvent, Subscription } from "./cache-partition.ts";
+
+/**
+ * The current state and recent history of everything under one prefix, in memory, fed by the store's watch and nothing else.
+ * It serves get, list and watch; a second process on the same store has one of its own.
+ */
+export interface WatchCache {
+  get(key: string): Entry | undefined;
+  /** Entries under `prefix` in key order, after the key `after` when given. `prefix` begins with a whole partition. */
+  list(prefix: string, after?: string): Iterable<Entry>;
+  /** How many objects lie under `prefix`. */
+  count(prefix: string): number;
+  /** The newest revision whose changes are all in the cache. */
+  revision(): number;
+  /** The revision of the last change under the partition of `prefix`, 0 if there was none since the start. */
+  lastChange(prefix: string): number;
+  /** Resolves once the cache holds `revision`. @throws StorageError timeout after `timeoutMs`, closed. */
+  waitFor(revision: number, timeoutMs?: number): Promise<void>;
+  /** Events after `fromRevision`, to be taken at the reader's own pace; `expired` when that history is gone. */
+  subscribe(prefix: string, options: SubscribeOptions): Subscription | "expired";
+  /** Calls `observer` with each change under `prefix` as it is applied, before the write is acknowledged; first with the present state. */
+  observe(prefix: string, observer: (event: CacheEvent) => void): void;
+  /** Rejects when the feed breaks; resolves when the cache is closed. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WatchCacheOptions {
+  readonly store: Store;
+  /** Everything under it is cached, e.g. `/registry/`. */
+  readonly prefix: string;
+  /** How many past events each partition keeps for watches to resume from, default 8192. */
+  readonly windowEvents?: number;
+  /** How many bytes of past events each partition keeps, default 16 MiB. */
+  readonly windowBytes?: number;
+}
+
+interface Waiter {
+  readonly revision: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Lists the store once and then follows it. Ready to serve when it resolves. */
+export async function openWatchCache(options: WatchCacheOptions): Promise<WatchCache> {
+  const { store, prefix, windowEvents = 8192, windowBytes = 16 << 20 } = options;
+  const partitions = new Map<string, Partition>();
+  const observers = new Map<string, ((event: CacheEvent) => void)[]>();
+  const waiters = new Set<Waiter>();
+  const abort = new AbortController();
+
+  const start = await startRevision(store, windowEvents);
+  const initial = await store.list(prefix, { revision: start });
+  let current = start;
+
+  const partitionOf = (key: string): Partition => {
+    const name = partitionName(key);
+    let partition = partitions.get(name);
+    if (partition === undefined) {
+      partition = cachePartition({ start, windowEvents, windowBytes });
+      partitions.set(name, partition);
+    }
+    return partition;
+  };
+  const apply = (event: StoreEvent): void => {
+    const cached = partitionOf(event.key).apply(toCacheEvent(event, partitionOf(event.key).get(event.key)));
+    if (cached !== undefined) for (const observer of observers.get(partitionName(event.key)) ?? []) observer(cached);
+  };
+  const advance = (batch: WatchBatch): void => {
+    for (const event of batch.events) apply(event);
+    current = batch.revision;
+    for (const waiter of waiters) {
+      if (waiter.revision > current) continue;
+      waiters.delete(waiter);
+      waiter.resolve();
+    }
+  };
+  const fail = (error: Error): void => {
+    for (const waiter of waiters) waiter.reject(error);
+    waiters.clear();
+  };
+
+  for (const value of initial.values) partitionOf(value.key).load(entryOf(value.key, value.value, value.revision));
+  const ended = (async () => {
+    try {
+      for await (const batch of store.watch(prefix, { fromRevision: start, signal: abort.signal })) advance(batch);
+    } finally {
+      fail(new StorageError("closed", "the watch cache is closed"));
+    }
+  })();
+  ended.catch(() => undefined);
+
+  const cache: WatchCache = {
+    get: (key) => partitions.get(partitionName(key))?.get(key),
+    list: (under, after) => partitionOf(under).list(under, after),
+    count: (under) => partitionOf(under).count(under),
+    revision: () => current,
+    lastChange: (under) => partitionOf(under).lastChange(),
+    waitFor: (revision, timeoutMs = 3000) =>
+      revision <= current ? Promise.resolve() : waitInLine({ waiters, revision, timeoutMs, signal: abort.signal }),
+    subscribe: (under, subscription) => partitionOf(under).subscribe(under, subscription),
+    observe: (under, observer) => {
+      const name = partitionName(under);
+      observers.set(name, [...(observers.get(name) ?? []), observer]);
+      for (const entry of partitionOf(under).list(under)) {
+        observer({ type: "ADDED", revision: entry.revision, entry, previous: undefined, frames: undefined });
+      }
+    },
+    ended,
+    close: async () => {
+      abort.abort();
+      await ended.catch(() => undefined);
+    },
+  };
+  await cache.waitFor(await store.currentRevision(), 60_000);
+  return cache;
+}
+
+/** A little history is replayed at the start, so that clients can resume their watches over a restart of the hub. */
+async function startRevision(store: Store, windowEvents: number): Promise<number> {
+  const [newest, compacted] = [await store.currentRevision(), await store.compactedRevision()];
+  return Math.max(compacted, newest - windowEvents, 0);
+}
+
+function toCacheEvent(event: StoreEvent, previous: Entry | undefined): CacheEvent | undefined {
+  if (event.type === "put") {
+    const entry = entryOf(event.key, event.value, event.revision);
+    return { type: previous === undefined ? "ADDED" : "MODIFIED", revision: event.revision, entry, previous, frames: undefined };
+  }
+  if (previous === undefined) return undefined;
+  return { type: "DELETED", revision: event.revision, entry: entryAt(previous, event.revision), previous, frames: undefined };
+}
+
+function waitInLine(options: {
+  readonly waiters: Set<Waiter>;
+  readonly revision: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { waiters, revision, timeoutMs, signal } = options;
+  if (signal.aborted) return Promise.reject(new StorageError("closed", "the watch cache is closed"));
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      waiters.delete(waiter);
+      reject(new StorageError("timeout", `the watch cache did not reach revision ${revision} in ${timeoutMs} ms`));
+    }, timeoutMs);
+    timer.unref();
+    const waiter: Waiter = {
+      revision,
+      resolve: () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      reject: (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    };
+    waiters.add(waiter);
+  });
+}
+
+/** `/registry/<group>/<plural>/`: the first three segments. */
+function partitionName(key: string): string {
+  const group = key.indexOf("/", 1);
+  const plural = key.indexOf("/", group + 1);
+  return key.slice(0, key.indexOf("/", plural + 1) + 1);
+}
