@@ -73,6 +73,8 @@ export interface Field {
   /** The protobuf field number; absent where a kind has no protobuf. */
   readonly number?: number;
   readonly required?: boolean;
+  /** Absence differs from the zero value (a Go pointer): in protobuf it is written only when present, and a zero that was sent is kept. */
+  readonly pointer?: boolean;
   readonly description?: string;
   /** In JSON the properties of this object stand in its parent (Go inlining), in protobuf it is a message of its own. The key is then only a label. */
   readonly inline?: boolean;
