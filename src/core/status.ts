@@ -55,13 +55,20 @@ export class StatusError extends Error {
   readonly reason: StatusReason | "";
   readonly code: number;
   readonly details: StatusDetails | undefined;
+  /** A token for going on after an expired page of a list. */
+  readonly continue: string | undefined;
 
-  constructor(reason: StatusReason | "", message: string, options: { details?: StatusDetails; code?: number } = {}) {
+  constructor(
+    reason: StatusReason | "",
+    message: string,
+    options: { readonly details?: StatusDetails; readonly code?: number; readonly continue?: string } = {},
+  ) {
     super(message);
     this.name = "StatusError";
     this.reason = reason;
     this.code = options.code ?? (reason === "" ? 500 : reasonCodes[reason]);
     this.details = options.details;
+    this.continue = options.continue;
   }
 
   /** The Status object to send. */
@@ -69,7 +76,7 @@ export class StatusError extends Error {
     return {
       kind: "Status",
       apiVersion: "v1",
-      metadata: {},
+      metadata: this.continue === undefined ? {} : { continue: this.continue },
       status: "Failure",
       message: this.message,
       reason: this.reason,

@@ -44,6 +44,16 @@ export interface Subresource {
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
 }
 
+/** What is special about deleting objects of a kind; all functions are pure. */
+export interface Deletion {
+  /** Seconds until a marked object may be removed; 0 removes at once. `requested` comes from the DeleteOptions. */
+  readonly graceSeconds?: (object: ApiObject, requested: number | undefined) => number;
+  /** Whether something outside `metadata.finalizers` still holds the object (a namespace's spec.finalizers). */
+  readonly held?: (object: ApiObject) => boolean;
+  /** The object as it looks once marked for deletion (a namespace's phase Terminating). */
+  readonly marked?: (object: ApiObject) => ApiObject;
+}
+
 /**
  * Everything the server needs to know about one kind, in one place. Discovery, OpenAPI, tables, protobuf, RBAC verbs and reference
  * docs derive from it; built-in and custom kinds take one path. Its functions are pure: `prepare*` returns a new object,
@@ -78,6 +88,7 @@ export interface Resource {
   readonly prepareForUpdate?: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
   readonly validate?: (object: ApiObject) => readonly FieldError[];
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+  readonly deletion?: Deletion;
   /** Field labels beyond metadata.name and metadata.namespace, with their value in an object. */
   readonly selectableFields?: Readonly<Record<string, (object: ApiObject) => string>>;
 }

@@ -29,7 +29,7 @@ export interface Subscription {
 export interface Partition {
   get(key: string): Entry | undefined;
   list(prefix: string, after?: string): Iterable<Entry>;
-  count(prefix: string): number;
+  count(prefix: string, after?: string): number;
   lastChange(): number;
   load(entry: Entry): void;
   /** Applies a change and wakes readers; returns it, or undefined where there was nothing to apply. */
@@ -46,7 +46,11 @@ interface Reader {
 const wakesPerTurn = 64;
 
 /** `start`: the revision from which on the window is complete. */
-export function cachePartition(options: { readonly start: number; readonly windowEvents: number; readonly windowBytes: number }): Partition {
+export function cachePartition(options: {
+  readonly start: number;
+  readonly windowEvents: number;
+  readonly windowBytes: number;
+}): Partition {
   const entries = new Map<string, Entry>();
   /** Key order; sorted again only when a list follows an insertion. */
   let keys: string[] | undefined = [];
@@ -82,9 +86,9 @@ export function cachePartition(options: { readonly start: number; readonly windo
         if (entry !== undefined) yield entry;
       }
     },
-    count: (prefix) => {
+    count: (prefix, after) => {
       const all = sortedKeys();
-      return lowerBound(all, `${prefix}\uffff`) - lowerBound(all, prefix);
+      return lowerBound(all, `${prefix}\uffff`) - lowerBound(all, after === undefined ? prefix : `${after}\u0000`);
     },
     lastChange: window.lastChange,
     load: put,
@@ -131,7 +135,11 @@ interface EventWindow {
 }
 
 /** Events in order, each with a place that never changes; the oldest are dropped by count and by bytes. */
-function eventWindow(options: { readonly start: number; readonly windowEvents: number; readonly windowBytes: number }): EventWindow {
+function eventWindow(options: {
+  readonly start: number;
+  readonly windowEvents: number;
+  readonly windowBytes: number;
+}): EventWindow {
   let events: CacheEvent[] = [];
   /** Index into `events` of the oldest kept one; what lies before it is cut off in blocks. */
   let head = 0;
@@ -156,7 +164,8 @@ function eventWindow(options: { readonly start: number; readonly windowEvents: n
       events.push(event);
       bytes += event.entry.bytes.length;
       last = event.revision;
-      while (events.length - head > options.windowEvents || (bytes > options.windowBytes && events.length - head > 1)) drop();
+      while (events.length - head > options.windowEvents || (bytes > options.windowBytes && events.length - head > 1))
+        drop();
     },
     after: (revision) => {
       if (revision < droppedRevision) return undefined;

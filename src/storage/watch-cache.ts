@@ -1,5 +1,11 @@
 import { entryAt, entryOf, type Entry } from "./stored-object.ts";
-import { cachePartition, type CacheEvent, type Partition, type Subscription, type SubscribeOptions } from "./cache-partition.ts";
+import {
+  cachePartition,
+  type CacheEvent,
+  type Partition,
+  type Subscription,
+  type SubscribeOptions,
+} from "./cache-partition.ts";
 import { StorageError, type Store, type StoreEvent, type WatchBatch } from "./store.ts";
 
 export type { CacheEvent, Subscription } from "./cache-partition.ts";
@@ -12,8 +18,8 @@ export interface WatchCache {
   get(key: string): Entry | undefined;
   /** Entries under `prefix` in key order, after the key `after` when given. `prefix` begins with a whole partition. */
   list(prefix: string, after?: string): Iterable<Entry>;
-  /** How many objects lie under `prefix`. */
-  count(prefix: string): number;
+  /** How many objects lie under `prefix`, after the key `after` when given. */
+  count(prefix: string, after?: string): number;
   /** The newest revision whose changes are all in the cache. */
   revision(): number;
   /** The revision of the last change under the partition of `prefix`, 0 if there was none since the start. */
@@ -97,7 +103,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
   const cache: WatchCache = {
     get: (key) => partitions.get(partitionName(key))?.get(key),
     list: (under, after) => partitionOf(under).list(under, after),
-    count: (under) => partitionOf(under).count(under),
+    count: (under, after) => partitionOf(under).count(under, after),
     revision: () => current,
     lastChange: (under) => partitionOf(under).lastChange(),
     waitFor: (revision, timeoutMs = 3000) =>
@@ -129,10 +135,22 @@ async function startRevision(store: Store, windowEvents: number): Promise<number
 function toCacheEvent(event: StoreEvent, previous: Entry | undefined): CacheEvent | undefined {
   if (event.type === "put") {
     const entry = entryOf(event.key, event.value, event.revision);
-    return { type: previous === undefined ? "ADDED" : "MODIFIED", revision: event.revision, entry, previous, frames: undefined };
+    return {
+      type: previous === undefined ? "ADDED" : "MODIFIED",
+      revision: event.revision,
+      entry,
+      previous,
+      frames: undefined,
+    };
   }
   if (previous === undefined) return undefined;
-  return { type: "DELETED", revision: event.revision, entry: entryAt(previous, event.revision), previous, frames: undefined };
+  return {
+    type: "DELETED",
+    revision: event.revision,
+    entry: entryAt(previous, event.revision),
+    previous,
+    frames: undefined,
+  };
 }
 
 function waitInLine(options: {

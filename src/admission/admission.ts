@@ -1,0 +1,50 @@
+import type { ApiObject } from "../core/object.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { Resource } from "../resources/resource.ts";
+
+/** One write on its way to the store, as admission sees it. Source: apiserver pkg/admission Attributes. */
+export interface AdmissionRequest {
+  readonly operation: "CREATE" | "UPDATE" | "DELETE";
+  readonly resource: Resource;
+  /** `""` for the object itself. */
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent for DELETE. Prepared, and not yet validated when mutating plugins run. */
+  readonly object: ApiObject | undefined;
+  /** The stored object; absent for CREATE. */
+  readonly oldObject: ApiObject | undefined;
+  readonly user: UserInfo;
+  readonly dryRun: boolean;
+}
+
+/** One admission plugin. Whatever it looks up was given to it; it never writes. */
+export interface AdmissionPlugin {
+  readonly name: string;
+  /** The object to go on with, or undefined for no change. @throws StatusError to refuse. */
+  readonly mutate?: (request: AdmissionRequest) => Promise<ApiObject | undefined>;
+  /** Runs after validation. @throws StatusError to refuse. */
+  readonly validate?: (request: AdmissionRequest) => Promise<void>;
+}
+
+/** All plugins of a hub as one, in order: each mutation sees the result of the one before. */
+export interface Admission {
+  mutate(request: AdmissionRequest): Promise<ApiObject | undefined>;
+  validate(request: AdmissionRequest): Promise<void>;
+}
+
+/** Joins plugins in the order given. */
+export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
+  const mutators = plugins.flatMap((plugin) => plugin.mutate ?? []);
+  const validators = plugins.flatMap((plugin) => plugin.validate ?? []);
+  return {
+    mutate: async (request) => {
+      let object = request.object;
+      for (const mutate of mutators) object = (await mutate({ ...request, object })) ?? object;
+      return object;
+    },
+    validate: async (request) => {
+      for (const validate of validators) await validate(request);
+    },
+  };
+}

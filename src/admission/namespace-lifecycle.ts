@@ -1,0 +1,48 @@
+import type { ApiObject } from "../core/object.ts";
+import { forbidden, notFound } from "../core/status.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+
+/** Namespaces that nobody may delete. */
+const immortal: readonly string[] = ["default", "kube-system", "kube-public"];
+
+/**
+ * Refuses to create in a namespace that is missing or on its way out, and to delete the namespaces that a cluster stands on.
+ * `namespaceOf` must see every acknowledged write. Source: apiserver pkg/admission/plugin/namespace/lifecycle.
+ */
+export function namespaceLifecycle(namespaceOf: (name: string) => ApiObject | undefined): AdmissionPlugin {
+  return {
+    name: "NamespaceLifecycle",
+    mutate: async (request) => {
+      if (isNamespace(request)) refuseImmortal(request);
+      else if (request.namespace !== "" && request.operation === "CREATE")
+        refuseCreation(request, namespaceOf(request.namespace));
+      return undefined;
+    },
+  };
+}
+
+function isNamespace({ resource }: AdmissionRequest): boolean {
+  return resource.group === "" && resource.plural === "namespaces";
+}
+
+function refuseImmortal({ operation, resource, name }: AdmissionRequest): void {
+  if (operation === "DELETE" && immortal.includes(name))
+    throw forbidden(resource, name, "this namespace may not be deleted");
+}
+
+function refuseCreation({ resource, namespace, name }: AdmissionRequest, found: ApiObject | undefined): void {
+  if (found === undefined) throw notFound({ group: "", plural: "namespaces" }, namespace);
+  if (found.metadata.deletionTimestamp === undefined) return;
+  throw forbidden(
+    resource,
+    name,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+    [
+      {
+        reason: "NamespaceTerminating",
+        message: `namespace ${namespace} is being terminated`,
+        field: "metadata.namespace",
+      },
+    ],
+  );
+}

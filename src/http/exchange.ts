@@ -1,0 +1,38 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+
+/** A request over HTTP/1.1 or HTTP/2; only what both have alike is used. */
+export type Incoming = IncomingMessage | Http2ServerRequest;
+export type Outgoing = ServerResponse | Http2ServerResponse;
+
+/** Query parameters of one request; unknown ones are ignored everywhere. */
+export type Query = Pick<URLSearchParams, "get" | "getAll" | "has">;
+
+const emptyQuery: Query = new URLSearchParams();
+
+/** Splits a request target at the question mark. */
+export function splitTarget(target: string): { readonly path: string; readonly query: Query } {
+  const at = target.indexOf("?");
+  if (at < 0) return { path: target, query: emptyQuery };
+  return { path: target.slice(0, at), query: new URLSearchParams(target.slice(at + 1)) };
+}
+
+/** A header that occurs once; repeated ones are joined as node joins them. */
+export function header(request: Incoming, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(",") : value;
+}
+
+/** Kubernetes' reading of a boolean parameter: present and not `false` or `0`. */
+export function flag(query: Query, name: string): boolean {
+  const value = query.get(name);
+  return value !== null && value !== "false" && value !== "0";
+}
+
+/** Part of a whole reply; a stream writes to Outgoing by itself. */
+export interface Reply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer | string;
+  readonly headers?: Readonly<Record<string, string>>;
+}

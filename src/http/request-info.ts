@@ -1,0 +1,89 @@
+/**
+ * What a request's method and path say, before anything is looked up. Source: apiserver pkg/endpoints/request RequestInfo;
+ * `isResource` is false for every path with too few parts, discovery among them.
+ */
+export interface RequestInfo {
+  readonly isResource: boolean;
+  readonly verb: string;
+  readonly path: string;
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly name: string;
+}
+
+const verbOfMethod: Readonly<Record<string, string>> = {
+  POST: "create",
+  GET: "get",
+  HEAD: "get",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/** These subresources belong to a namespace object itself; anything else below a namespace is a resource in it. */
+const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
+
+/** Reads method and path; undefined when a segment is not valid percent-encoding. `watch` and `nameSelector` come from the query. */
+export function requestInfo(
+  method: string,
+  path: string,
+  query: { readonly watch: boolean; readonly nameSelector: string | undefined },
+): RequestInfo | undefined {
+  const parts = splitPath(path);
+  if (parts === undefined) return undefined;
+  const core = parts[0] === "api";
+  const minimum = core ? 3 : 4;
+  if ((!core && parts[0] !== "apis") || parts.length < minimum) return pathOnly(method, path);
+  const group = core ? "" : (parts[1] as string);
+  const version = parts[minimum - 2] as string;
+  const rest = placeOf(parts.slice(minimum - 1));
+  if (rest === undefined) return pathOnly(method, path);
+  const verb = collectionVerb(verbOfMethod[method] ?? method.toLowerCase(), rest.name === "", query.watch);
+  const selected = verb === "list" || verb === "watch" || verb === "deletecollection" ? query.nameSelector : undefined;
+  return {
+    isResource: true,
+    verb,
+    path,
+    group,
+    version,
+    ...rest,
+    name: rest.name === "" ? (selected ?? "") : rest.name,
+  };
+}
+
+function pathOnly(method: string, path: string): RequestInfo {
+  const nothing = { group: "", version: "", namespace: "", resource: "", subresource: "", name: "" };
+  return { isResource: false, verb: method.toLowerCase(), path, ...nothing };
+}
+
+/** Decoded before it is split, as Go does: an encoded slash separates, so no segment can ever hold one. */
+function splitPath(path: string): readonly string[] | undefined {
+  try {
+    const decoded = path.includes("%") ? decodeURIComponent(path) : path;
+    return decoded.split("/").filter((part) => part !== "");
+  } catch {
+    return undefined;
+  }
+}
+
+type Place = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource">;
+
+/** `[resource, name?, subresource?]`, or the same under `namespaces/<ns>`; undefined with more parts than any resource has. */
+function placeOf(parts: readonly string[]): Place | undefined {
+  const [first = "", namespace = "", third = ""] = parts;
+  const below = first === "namespaces" && parts.length > 2 && !(parts.length === 3 && namespaceSubresources.has(third));
+  const rest = below ? parts.slice(2) : parts;
+  if (rest.length > 3) return undefined;
+  const [resource = "", name = "", subresource = ""] = rest;
+  const ofNamespace = !below && first === "namespaces";
+  return { namespace: below ? namespace : ofNamespace ? name : "", resource, name, subresource };
+}
+
+function collectionVerb(verb: string, collection: boolean, watch: boolean): string {
+  if (verb === "get" && collection) return watch ? "watch" : "list";
+  if (verb === "get" && watch) return "watch";
+  return verb === "delete" && collection ? "deletecollection" : verb;
+}

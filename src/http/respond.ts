@@ -1,0 +1,60 @@
+import type { Outgoing, Reply } from "./exchange.ts";
+
+/** Bodies above this many bytes are compressed for clients that accept gzip. Source: apiserver's defaultGzipThresholdBytes. */
+const gzipThreshold = 128 * 1024;
+
+/** Headers that every reply of this request carries. */
+export type CommonHeaders = Readonly<Record<string, string | readonly string[]>>;
+
+/** Sends a whole reply. HEAD requests get the headers alone. */
+export async function respond(
+  response: Outgoing,
+  reply: Reply,
+  options: { readonly common: CommonHeaders; readonly acceptEncoding: string | undefined; readonly head: boolean },
+): Promise<void> {
+  let body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
+  const headers: Record<string, string | number | readonly string[]> = {
+    "cache-control": "no-cache, private",
+    ...options.common,
+    "content-type": reply.contentType,
+    ...reply.headers,
+  };
+  if (body.length > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "")) {
+    body = await gzip(body);
+    headers["content-encoding"] = "gzip";
+    headers["vary"] = headers["vary"] === undefined ? "Accept-Encoding" : `${String(headers["vary"])}, Accept-Encoding`;
+  }
+  headers["content-length"] = body.length;
+  writeHead(response, reply.status, headers);
+  if (options.head) response.end();
+  else endWith(response, body);
+}
+
+/** Both protocols' writeHead under one signature. */
+export function writeHead(
+  response: Outgoing,
+  status: number,
+  headers: Record<string, string | number | readonly string[]>,
+): void {
+  (response.writeHead as (status: number, headers: object) => unknown).call(response, status, headers);
+}
+
+/** Both protocols' end under one signature. */
+export function endWith(response: Outgoing, last: Buffer): void {
+  (response.end as (chunk: Buffer) => unknown).call(response, last);
+}
+
+/** Both protocols' write under one signature; false when the socket is full. */
+export function writeChunk(response: Outgoing, chunk: Buffer): boolean {
+  return (response.write as (chunk: Buffer) => boolean).call(response, chunk);
+}
+
+async function gzip(body: Buffer): Promise<Buffer> {
+  const zlib = await import("node:zlib");
+  return new Promise((resolve, reject) => {
+    zlib.gzip(body, { level: 1 }, (error, result) => {
+      if (error === null) resolve(result);
+      else reject(error);
+    });
+  });
+}

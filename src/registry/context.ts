@@ -1,0 +1,12 @@
+import type { UserInfo } from "../core/user.ts";
+
+/** Who asks, when, and on which terms; the same for a request over the network and for a controller inside the hub. */
+export interface RequestContext {
+  readonly user: UserInfo;
+  /** Milliseconds since the epoch, read once when the request began. */
+  readonly now: number;
+  /** Everything but storing. */
+  readonly dryRun: boolean;
+  /** Adds a Warning header to the reply; duplicates are merged by whoever sends them. */
+  readonly warn: (text: string) => void;
+}

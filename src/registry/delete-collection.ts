@@ -1,0 +1,49 @@
+import { StatusError } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import { objectOf, type Entry } from "../storage/stored-object.ts";
+import type { Backend } from "./backend.ts";
+import type { RequestContext } from "./context.ts";
+import { remove, type Deletion } from "./delete.ts";
+import { list } from "./list.ts";
+import type { Selection } from "./selection.ts";
+
+export interface DeleteCollectionRequest {
+  readonly namespace: string;
+  readonly selection: Selection;
+  readonly options: Deletion;
+  readonly context: RequestContext;
+}
+
+/** Deletes every object that matches, one by one; returns those it found. @throws StatusError of the first deletion that fails. */
+export async function removeCollection(
+  backend: Backend,
+  resource: Resource,
+  request: DeleteCollectionRequest,
+): Promise<readonly Entry[]> {
+  const { namespace, selection, options, context } = request;
+  const found = await list(backend, resource, { namespace, selection, from: { kind: "newest" }, limit: undefined });
+  for (const entry of found.entries) {
+    const { metadata } = objectOf(entry);
+    await removeIfThere(backend, resource, {
+      namespace: metadata.namespace ?? "",
+      name: metadata.name ?? "",
+      options,
+      context,
+    });
+  }
+  return found.entries;
+}
+
+async function removeIfThere(
+  backend: Backend,
+  resource: Resource,
+  request: Parameters<typeof remove>[2],
+): Promise<void> {
+  try {
+    await remove(backend, resource, request);
+  } catch (error) {
+    // Somebody else was faster, which is what we wanted.
+    if (error instanceof StatusError && error.reason === "NotFound") return;
+    throw error;
+  }
+}

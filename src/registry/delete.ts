@@ -1,0 +1,157 @@
+import type { AdmissionRequest } from "../admission/admission.ts";
+import { rfc3339 } from "../core/clock.ts";
+import { notSupported, forbiddenField, invalidObject } from "../core/field-error.ts";
+import type { ApiObject } from "../core/object.ts";
+import { conflict, notFound } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
+import { caughtUp, storageKey, type Backend } from "./backend.ts";
+import type { RequestContext } from "./context.ts";
+import { isHeld, removeEntry } from "./removal.ts";
+import { unstoredEntry } from "./unstored-entry.ts";
+
+/** How a client wants something deleted, from the body or the query. Source: apimachinery meta/v1 DeleteOptions. */
+export interface Deletion {
+  readonly gracePeriodSeconds?: number;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly propagationPolicy?: string;
+  readonly orphanDependents?: boolean;
+}
+
+export interface DeleteRequest {
+  readonly namespace: string;
+  readonly name: string;
+  readonly options: Deletion;
+  readonly context: RequestContext;
+}
+
+/** `removed`: gone from the store. Otherwise the object stays, marked, until what holds it lets go. */
+export interface Deleted {
+  readonly removed: boolean;
+  readonly entry: Entry;
+}
+
+const policies: readonly string[] = ["Background", "Foreground", "Orphan"];
+const gcFinalizers: Readonly<Record<string, string>> = { Foreground: "foregroundDeletion", Orphan: "orphan" };
+const raceAttempts = 10;
+
+/** Removes an object, or marks it where finalizers or grace hold it. @throws StatusError NotFound, Conflict, Invalid, or what admission says. */
+export async function remove(backend: Backend, resource: Resource, request: DeleteRequest): Promise<Deleted> {
+  checkOptions(request.options);
+  const key = storageKey(resource, request);
+  for (let attempt = 1; attempt <= raceAttempts; attempt += 1) {
+    await caughtUp(backend);
+    const current = backend.cache.get(key);
+    if (current === undefined) throw notFound(resource, request.name);
+    const deleted = await removeOnce(backend, { resource, request, current });
+    if (deleted !== undefined) return deleted;
+  }
+  throw conflict(resource, request.name, "it keeps changing while it is being deleted; try again");
+}
+
+interface Step {
+  readonly resource: Resource;
+  readonly request: DeleteRequest;
+  readonly current: Entry;
+}
+
+async function removeOnce(backend: Backend, step: Step): Promise<Deleted | undefined> {
+  const { resource, request, current } = step;
+  const { namespace, name, context, options } = request;
+  const stored = objectOf(current);
+  checkPreconditions(step, stored);
+  const admission: AdmissionRequest = {
+    operation: "DELETE",
+    resource,
+    subresource: "",
+    namespace,
+    name,
+    object: undefined,
+    oldObject: stored,
+    user: context.user,
+    dryRun: context.dryRun,
+  };
+  await backend.admission.mutate(admission);
+  await backend.admission.validate(admission);
+
+  const marked = mark(resource, { stored, options, now: context.now });
+  const grace = marked.metadata.deletionGracePeriodSeconds ?? 0;
+  if (!isHeld(resource, marked) && grace === 0) {
+    if (context.dryRun) return { removed: true, entry: current };
+    const entry = await removeEntry(backend, current);
+    return entry === undefined ? undefined : { removed: true, entry };
+  }
+  if (sameMark(marked, stored)) return { removed: false, entry: current };
+  if (context.dryRun) return { removed: false, entry: unstoredEntry(current.key, marked) };
+  const value = encodeObject(marked);
+  const result = await backend.store.update(current.key, value, { ifRevision: current.revision });
+  if (result.kind !== "updated") return undefined;
+  await backend.cache.waitFor(result.revision);
+  return { removed: false, entry: entryOf(current.key, value, result.revision) };
+}
+
+function checkOptions({ propagationPolicy, orphanDependents }: Deletion): void {
+  const subject = { group: "meta.k8s.io", kind: "DeleteOptions" };
+  if (propagationPolicy !== undefined && orphanDependents !== undefined) {
+    const why = "orphanDependents and deletionPropagation cannot be both set";
+    throw invalidObject(subject, "", [forbiddenField("propagationPolicy", why)]);
+  }
+  if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
+    throw invalidObject(subject, "", [notSupported("propagationPolicy", propagationPolicy, policies)]);
+  }
+}
+
+function checkPreconditions({ resource, request, current }: Step, stored: ApiObject): void {
+  const { uid, resourceVersion } = request.options.preconditions ?? {};
+  if (uid !== undefined && uid !== stored.metadata.uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.metadata.uid}`;
+    throw conflict(resource, request.name, why);
+  }
+  if (resourceVersion !== undefined && resourceVersion !== String(current.revision)) {
+    const why = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${current.revision}`;
+    throw conflict(resource, request.name, why);
+  }
+}
+
+/** The object as it would stand while its deletion is pending. */
+function mark(
+  resource: Resource,
+  input: { readonly stored: ApiObject; readonly options: Deletion; readonly now: number },
+): ApiObject {
+  const { stored, options, now } = input;
+  const { metadata } = stored;
+  const finalizers = withPolicy(metadata.finalizers ?? [], options);
+  const wanted = resource.deletion?.graceSeconds?.(stored, options.gracePeriodSeconds) ?? 0;
+  const first = metadata.deletionTimestamp === undefined;
+  const grace = first ? wanted : Math.min(wanted, metadata.deletionGracePeriodSeconds ?? 0);
+  const timing = first || grace !== metadata.deletionGracePeriodSeconds;
+  const { finalizers: _replaced, ...meta } = metadata;
+  const marked: ApiObject = {
+    ...stored,
+    metadata: {
+      ...meta,
+      ...(first && metadata.generation !== undefined ? { generation: metadata.generation + 1 } : {}),
+      ...(timing ? { deletionTimestamp: rfc3339(now + grace * 1000), deletionGracePeriodSeconds: grace } : {}),
+      ...(finalizers.length === 0 ? {} : { finalizers }),
+    },
+  };
+  return resource.deletion?.marked?.(marked) ?? marked;
+}
+
+function withPolicy(finalizers: readonly string[], options: Deletion): readonly string[] {
+  const orphan = options.orphanDependents === true ? "Orphan" : undefined;
+  const policy = options.propagationPolicy ?? orphan;
+  if (policy === undefined && options.orphanDependents === undefined) return finalizers;
+  const others = finalizers.filter((one) => !Object.values(gcFinalizers).includes(one));
+  const own = gcFinalizers[policy ?? "Background"];
+  return own === undefined ? others : [...others, own];
+}
+
+function sameMark(marked: ApiObject, stored: ApiObject): boolean {
+  const [a, b] = [marked.metadata, stored.metadata];
+  return (
+    a.deletionTimestamp === b.deletionTimestamp &&
+    a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
+    JSON.stringify(a.finalizers ?? []) === JSON.stringify(b.finalizers ?? [])
+  );
+}

@@ -1,0 +1,132 @@
+import { encodeContinueToken, type ContinueToken } from "../core/continue-token.ts";
+import { StatusError } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import { StorageError } from "../storage/store.ts";
+import { entryOf, type Entry } from "../storage/stored-object.ts";
+import { caughtUp, storageNamespacePrefix, type Backend } from "./backend.ts";
+import { waitForVersion } from "./freshness.ts";
+import type { Selection } from "./selection.ts";
+
+/** From which moment a list is: the newest, any at hand, at least or exactly a revision, or the next page of an earlier one. */
+export type ListFrom =
+  | { readonly kind: "newest" }
+  | { readonly kind: "any" }
+  | { readonly kind: "atLeast" | "exactly"; readonly revision: number }
+  | { readonly kind: "continue"; readonly token: ContinueToken };
+
+export interface ListRequest {
+  readonly namespace: string;
+  readonly selection: Selection;
+  readonly from: ListFrom;
+  /** Undefined for all. */
+  readonly limit: number | undefined;
+}
+
+export interface Listed {
+  readonly entries: readonly Entry[];
+  readonly revision: number;
+  readonly continue: string | undefined;
+  /** Known only where no selector is at work. */
+  readonly remaining: number | undefined;
+}
+
+/** Objects in name order, all of one moment over all pages. @throws StatusError Expired when that moment is gone, Timeout when it is still ahead. */
+export async function list(backend: Backend, resource: Resource, request: ListRequest): Promise<Listed> {
+  const prefix = storageNamespacePrefix(resource, request.namespace);
+  const { revision, after } = await moment(backend, request.from);
+  const { cache } = backend;
+  const page: Page = { prefix, after, limit: request.limit, selection: request.selection };
+  // Nothing under this resource changed since then: the cache still shows that moment.
+  if (revision === undefined || (revision <= cache.revision() && cache.lastChange(prefix) <= revision)) {
+    return collect(cache.list(prefix, after), page, {
+      revision: revision ?? cache.revision(),
+      countAfter: (key) => cache.count(prefix, key),
+    });
+  }
+  const stored = await pastValues(backend, page, revision);
+  const entries = stored.map((value) => entryOf(value.key, value.value, value.revision));
+  return collect(entries, page, { revision, countAfter: undefined });
+}
+
+interface Page {
+  readonly prefix: string;
+  readonly after: string | undefined;
+  readonly limit: number | undefined;
+  readonly selection: Selection;
+}
+
+/** `revision` undefined: the present of the cache. */
+async function moment(
+  backend: Backend,
+  from: ListFrom,
+): Promise<{ readonly revision: number | undefined; readonly after: string | undefined }> {
+  switch (from.kind) {
+    case "newest":
+      await caughtUp(backend);
+      return { revision: undefined, after: undefined };
+    case "any":
+      return { revision: undefined, after: undefined };
+    case "atLeast":
+      await waitForVersion(backend, from.revision);
+      return { revision: undefined, after: undefined };
+    case "exactly":
+      await waitForVersion(backend, from.revision);
+      return { revision: from.revision, after: undefined };
+    case "continue":
+      if (from.token.revision < 0) await caughtUp(backend);
+      return { revision: from.token.revision < 0 ? undefined : from.token.revision, after: from.token.after };
+  }
+}
+
+async function pastValues(
+  backend: Backend,
+  page: Page,
+  revision: number,
+): Promise<Awaited<ReturnType<Backend["store"]["list"]>>["values"]> {
+  try {
+    const { values } = await backend.store.list(page.prefix, {
+      revision,
+      ...(page.after === undefined ? {} : { after: page.after }),
+      // One more than asked for, to know whether there is more; with a selector nobody knows how many it takes.
+      ...(page.limit === undefined || !page.selection.everything ? {} : { limit: page.limit + 1 }),
+    });
+    return values;
+  } catch (error) {
+    if (!(error instanceof StorageError) || error.code !== "compacted") throw error;
+    throw expiredPage(page);
+  }
+}
+
+function collect(
+  entries: Iterable<Entry>,
+  page: Page,
+  at: { readonly revision: number; readonly countAfter: ((key: string) => number) | undefined },
+): Listed {
+  const { limit, selection } = page;
+  const taken: Entry[] = [];
+  let more = false;
+  for (const entry of entries) {
+    if (limit !== undefined && taken.length === limit) {
+      more = true;
+      break;
+    }
+    if (selection.everything || selection.matches(entry)) taken.push(entry);
+  }
+  const last = taken.at(-1);
+  if (!more || last === undefined)
+    return { entries: taken, revision: at.revision, continue: undefined, remaining: undefined };
+  const token = encodeContinueToken({ revision: at.revision, after: last.key });
+  const remaining = selection.everything ? at.countAfter?.(last.key) : undefined;
+  return { entries: taken, revision: at.revision, continue: token, remaining };
+}
+
+/** The moment of an earlier page is gone; the token lets the client go on with the present, at the price of consistency. */
+function expiredPage(page: Page): StatusError {
+  if (page.after === undefined)
+    return new StatusError("Expired", "The resourceVersion for the provided list is too old.");
+  const message =
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, " +
+    "or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an " +
+    "inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+  return new StatusError("Expired", message, { continue: encodeContinueToken({ revision: -1, after: page.after }) });
+}

@@ -1,0 +1,74 @@
+import { apiVersionOf, type ApiObject, type ObjectKey } from "../core/object.ts";
+import { qualified } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { Entry } from "../storage/stored-object.ts";
+import type { Backend } from "./backend.ts";
+import type { RequestContext } from "./context.ts";
+import { create, type CreateRequest } from "./create.ts";
+import { remove, type Deleted, type DeleteRequest } from "./delete.ts";
+import { removeCollection, type DeleteCollectionRequest } from "./delete-collection.ts";
+import { get } from "./get.ts";
+import { list, type Listed, type ListRequest } from "./list.ts";
+import { storageStatus } from "./storage-status.ts";
+import { unstoredEntry } from "./unstored-entry.ts";
+import { update, type UpdateRequest } from "./update.ts";
+import { watch, type WatchHandle, type WatchRequest } from "./watch.ts";
+
+/** Answers a create of a kind that is evaluated and never stored; the object was decoded, its metadata is the client's. */
+export type Review = (
+  object: ApiObject,
+  request: { readonly namespace: string; readonly context: RequestContext },
+) => Promise<ApiObject>;
+
+/** The verbs over every resource that is served. Authorization is the caller's; everything after it happens here. */
+export interface Registry {
+  find(group: string, version: string, plural: string): Resource | undefined;
+  resources(): readonly Resource[];
+  get(resource: Resource, request: ObjectKey & { readonly atLeast?: number | undefined }): Promise<Entry>;
+  list(resource: Resource, request: ListRequest): Promise<Listed>;
+  watch(resource: Resource, request: WatchRequest): Promise<WatchHandle>;
+  create(resource: Resource, request: CreateRequest): Promise<Entry>;
+  update(resource: Resource, request: UpdateRequest): Promise<{ readonly entry: Entry; readonly created: boolean }>;
+  remove(resource: Resource, request: DeleteRequest): Promise<Deleted>;
+  removeCollection(resource: Resource, request: DeleteCollectionRequest): Promise<readonly Entry[]>;
+}
+
+export interface RegistryOptions {
+  readonly backend: Backend;
+  readonly resources: readonly Resource[];
+  /** By `plural.group`. Every resource that only knows the verb create needs one. */
+  readonly reviews: Readonly<Record<string, Review>>;
+}
+
+/** Joins resources, admission and store. Every error it throws is a StatusError or a fault. */
+export function registry({ backend, resources, reviews }: RegistryOptions): Registry {
+  const byPath = new Map(
+    resources.map((resource) => [`${apiVersionOf(resource.group, resource.version)}/${resource.plural}`, resource]),
+  );
+  return {
+    find: (group, version, plural) => byPath.get(`${apiVersionOf(group, version)}/${plural}`),
+    resources: () => resources,
+    get: (resource, request) => translated(get(backend, resource, request)),
+    list: (resource, request) => translated(list(backend, resource, request)),
+    watch: (resource, request) => translated(watch(backend, resource, request)),
+    create: (resource, request) => {
+      const review = reviews[qualified(resource)];
+      return translated(review === undefined ? create(backend, resource, request) : evaluated(review, request));
+    },
+    update: (resource, request) => translated(update(backend, resource, request)),
+    remove: (resource, request) => translated(remove(backend, resource, request)),
+    removeCollection: (resource, request) => translated(removeCollection(backend, resource, request)),
+  };
+}
+
+async function evaluated(review: Review, { object, namespace, context }: CreateRequest): Promise<Entry> {
+  return unstoredEntry("", await review(object, { namespace, context }));
+}
+
+async function translated<T>(result: Promise<T>): Promise<T> {
+  try {
+    return await result;
+  } catch (error) {
+    throw storageStatus(error);
+  }
+}

@@ -1,0 +1,61 @@
+import {
+  checkFieldLabels,
+  matchesFields,
+  parseFieldSelector,
+  selectedName,
+  type FieldSelector,
+} from "../core/field-selector.ts";
+import { matchesLabels, parseLabelSelector, type LabelSelector } from "../core/label-selector.ts";
+import type { ApiObject } from "../core/object.ts";
+import { SelectorError } from "../core/selector-error.ts";
+import { badRequest } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import { objectOf, type Entry } from "../storage/stored-object.ts";
+
+/** Which objects of a resource a request speaks of. */
+export interface Selection {
+  /** No selector at all. */
+  readonly everything: boolean;
+  /** The one name that can match, where the selector says so. */
+  readonly name: string | undefined;
+  readonly matches: (entry: Entry) => boolean;
+}
+
+export const everything: Selection = { everything: true, name: undefined, matches: () => true };
+
+/** The selection of two selector texts. @throws StatusError BadRequest for a malformed selector or an unknown field label. */
+export function selectionOf(
+  resource: Resource,
+  selectors: { readonly labelSelector: string; readonly fieldSelector: string },
+): Selection {
+  const { labelSelector, fieldSelector } = selectors;
+  if (labelSelector === "" && fieldSelector === "") return everything;
+  try {
+    const labels = labelSelector === "" ? undefined : parseLabelSelector(labelSelector);
+    const fields = parseFieldSelector(fieldSelector);
+    checkFieldLabels(fields, Object.keys(resource.selectableFields ?? {}));
+    return selectionFrom(resource, labels, fields);
+  } catch (error) {
+    if (error instanceof SelectorError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+function selectionFrom(resource: Resource, labels: LabelSelector | undefined, fields: FieldSelector): Selection {
+  const valueIn = (object: ApiObject, field: string): string => fieldValue(resource, object, field);
+  return {
+    everything: labels === undefined && fields.length === 0,
+    name: selectedName(fields),
+    matches: (entry) => {
+      const object = objectOf(entry);
+      if (labels !== undefined && !matchesLabels(labels, object.metadata.labels ?? {})) return false;
+      return matchesFields(fields, (field) => valueIn(object, field));
+    },
+  };
+}
+
+function fieldValue(resource: Resource, object: ApiObject, field: string): string {
+  if (field === "metadata.name") return object.metadata.name ?? "";
+  if (field === "metadata.namespace") return object.metadata.namespace ?? "";
+  return resource.selectableFields?.[field]?.(object) ?? "";
+}

@@ -1,0 +1,183 @@
+import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
+import { deepEqual } from "../core/equal.ts";
+import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
+import { conflict, notFound, staleObject } from "../core/status.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "../resources/object-validation.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AdmissionRequest } from "../admission/admission.ts";
+import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
+import { caughtUp, storageKey, type Backend } from "./backend.ts";
+import type { RequestContext } from "./context.ts";
+import { create } from "./create.ts";
+import { isReleased, removeEntry } from "./removal.ts";
+import { unstoredEntry } from "./unstored-entry.ts";
+
+/** How often a write without a resourceVersion of its own is tried again after losing a race. */
+const raceAttempts = 10;
+
+/** A change to one object, as PUT and PATCH share it. */
+export interface UpdateRequest {
+  readonly namespace: string;
+  readonly name: string;
+  /** `""` for the object itself. */
+  readonly subresource: string;
+  /** The object as the client wants it, made from the stored one. Called again after a lost race. @throws StatusError to refuse. */
+  readonly desired: (stored: ApiObject) => ApiObject;
+  /** A whole object for where none is stored (PUT of kinds with createOnUpdate). */
+  readonly whenMissing?: ApiObject;
+  readonly context: RequestContext;
+}
+
+/**
+ * Replaces a stored object, keeping what clients may not change. A change that changes nothing is not written.
+ * @throws StatusError NotFound, Conflict, Invalid, or what admission says.
+ */
+export async function update(
+  backend: Backend,
+  resource: Resource,
+  request: UpdateRequest,
+): Promise<{ readonly entry: Entry; readonly created: boolean }> {
+  const key = storageKey(resource, request);
+  await caughtUp(backend);
+  for (let attempt = 1; ; attempt += 1) {
+    const current = backend.cache.get(key);
+    if (current === undefined) return { entry: await createInstead(backend, resource, request), created: true };
+    const entry = await updateOnce(backend, { resource, request, current });
+    if (entry !== undefined) return { entry, created: false };
+    if (attempt === raceAttempts) throw conflict(resource, request.name, staleObject);
+    await caughtUp(backend);
+  }
+}
+
+async function createInstead(backend: Backend, resource: Resource, request: UpdateRequest): Promise<Entry> {
+  const { whenMissing, namespace, name, context } = request;
+  if (whenMissing === undefined || !resource.createOnUpdate || request.subresource !== "")
+    throw notFound(resource, name);
+  const { resourceVersion: _none, ...metadata } = whenMissing.metadata;
+  return create(backend, resource, { namespace, object: { ...whenMissing, metadata }, context });
+}
+
+interface Step {
+  readonly resource: Resource;
+  readonly request: UpdateRequest;
+  readonly current: Entry;
+}
+
+/** The written entry, or undefined after a lost race that may be tried again. */
+async function updateOnce(backend: Backend, step: Step): Promise<Entry | undefined> {
+  const { resource, request, current } = step;
+  const stored = objectOf(current);
+  const desired = request.desired(stored);
+  checkPreconditions(step, desired);
+  const next = await admitted(backend, step, withServerFields(step, { stored, desired }));
+  if (deepEqual(next, stored)) return current;
+  if (request.context.dryRun) return unstoredEntry(current.key, next);
+  if (isReleased(resource, next)) {
+    return removeEntry(backend, current, next);
+  }
+  const value = encodeObject(next);
+  const result = await backend.store.update(current.key, value, { ifRevision: current.revision });
+  if (result.kind === "missing") throw notFound(resource, request.name);
+  if (result.kind === "conflict") return undefined;
+  await backend.cache.waitFor(result.revision);
+  const written = backend.cache.get(current.key);
+  return written?.revision === result.revision ? written : entryOf(current.key, value, result.revision);
+}
+
+/** @throws StatusError Conflict where the client means another version or object, Invalid where it must name one and does not. */
+function checkPreconditions({ resource, request, current }: Step, desired: ApiObject): void {
+  const { resourceVersion, uid } = desired.metadata;
+  const storedUid = objectOf(current).metadata.uid;
+  if (uid !== undefined && uid !== "" && uid !== storedUid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${storedUid}`;
+    throw conflict(resource, request.name, why);
+  }
+  if (resourceVersion === undefined || resourceVersion === "") {
+    if (resource.unconditionalUpdate) return;
+    throw invalidObject(resource, request.name, [
+      invalid("metadata.resourceVersion", 0, "must be specified for an update"),
+    ]);
+  }
+  if (resourceVersion !== String(current.revision)) throw conflict(resource, request.name, staleObject);
+}
+
+function withServerFields(step: Step, objects: { readonly stored: ApiObject; readonly desired: ApiObject }): ApiObject {
+  const { resource, request } = step;
+  const { stored, desired } = objects;
+  const incoming: ApiObject = {
+    ...desired,
+    kind: resource.kind,
+    apiVersion: apiVersionOf(resource.group, resource.version),
+    metadata: keptMeta(desired.metadata, stored.metadata),
+  };
+  const subresource = resource.subresources[request.subresource];
+  const next =
+    subresource === undefined
+      ? (resource.prepareForUpdate?.(incoming, stored, request.context) ?? incoming)
+      : subresource.prepareForUpdate(incoming, stored, request.context);
+  return resource.generation ? withGeneration(next, stored) : next;
+}
+
+/** What an update may not change about metadata; managedFields are not tracked and so not kept. */
+function keptMeta(desired: ObjectMeta, stored: ObjectMeta): ObjectMeta {
+  const { labels, annotations, ownerReferences, finalizers } = desired;
+  const { name, namespace, generateName, uid, resourceVersion, generation, creationTimestamp } = stored;
+  const { deletionTimestamp, deletionGracePeriodSeconds } = stored;
+  const meta = {
+    name,
+    generateName,
+    namespace,
+    uid,
+    resourceVersion,
+    generation,
+    creationTimestamp,
+    deletionTimestamp,
+    deletionGracePeriodSeconds,
+    labels,
+    annotations,
+    ownerReferences,
+    finalizers,
+  };
+  return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)) as ObjectMeta;
+}
+
+function withGeneration(next: ApiObject, stored: ApiObject): ApiObject {
+  const { metadata: _a, status: _b, ...nextRest } = next;
+  const { metadata: _c, status: _d, ...storedRest } = stored;
+  if (deepEqual(nextRest, storedRest)) return next;
+  return { ...next, metadata: { ...next.metadata, generation: (stored.metadata.generation ?? 0) + 1 } };
+}
+
+/** Runs admission and validation over the prepared object; returns what is to be stored. */
+async function admitted(
+  backend: Backend,
+  { resource, request, current }: Step,
+  prepared: ApiObject,
+): Promise<ApiObject> {
+  const stored = objectOf(current);
+  const { namespace, name, subresource, context } = request;
+  const admission = {
+    operation: "UPDATE",
+    resource,
+    subresource,
+    namespace,
+    name,
+    oldObject: stored,
+    user: context.user,
+    dryRun: context.dryRun,
+  } as const;
+  const object =
+    (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
+  const errors: readonly FieldError[] = [
+    ...validateObjectMeta(object, resource, { isCreate: false }),
+    ...validateObjectMetaUpdate(object, stored),
+    ...(subresource === "" ? (resource.validate?.(object) ?? []) : []),
+    ...((subresource === "" ? resource.validateUpdate : resource.subresources[subresource]?.validateUpdate)?.(
+      object,
+      stored,
+    ) ?? []),
+  ];
+  if (errors.length > 0) throw invalidObject(resource, name, errors);
+  await backend.admission.validate({ ...admission, object });
+  return object;
+}

@@ -1,0 +1,122 @@
+import type { Resource } from "../resources/resource.ts";
+import { entryAt, type Entry } from "../storage/stored-object.ts";
+import type { CacheEvent } from "../storage/watch-cache.ts";
+import { caughtUp, storageKey, storageNamespacePrefix, type Backend } from "./backend.ts";
+import { tooOld, waitForVersion } from "./freshness.ts";
+import type { Selection } from "./selection.ts";
+
+/** Where a watch begins. `state` sends what exists as ADDED first, `marked` closes that part with an annotated bookmark. */
+export interface WatchStart {
+  /** Events after it; without `state` and 0 or absent, from now with the present state. */
+  readonly revision: number | undefined;
+  readonly state: "send" | "send-and-mark" | "skip";
+}
+
+export interface WatchRequest {
+  readonly namespace: string;
+  readonly selection: Selection;
+  readonly start: WatchStart;
+  /** Called when there may be something to take. */
+  readonly wake: () => void;
+}
+
+/** One thing to tell a watcher. `event` is there where watchers of the same resource can share what they encode. */
+export type WatchItem =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly entry: Entry; readonly event: CacheEvent | undefined }
+  | { readonly type: "BOOKMARK"; readonly revision: number; readonly initialEnd: boolean };
+
+/** A running watch; it holds a place in the history and nothing else. */
+export interface WatchHandle {
+  /** Up to `max` items, none if there is nothing yet; `expired` once the reader was too slow. */
+  take(max: number): readonly WatchItem[] | "expired";
+  /** The revision up to which everything has been taken, for bookmarks. */
+  revision(): number;
+  close(): void;
+}
+
+/** Starts a watch. @throws StatusError Expired when the history from its start is gone, Timeout when its start is ahead of the hub. */
+export async function watch(backend: Backend, resource: Resource, request: WatchRequest): Promise<WatchHandle> {
+  const { start, selection, namespace, wake } = request;
+  if (start.state !== "skip" && (start.revision ?? 0) === 0) await caughtUp(backend);
+  else if (start.state !== "skip") await waitForVersion(backend, start.revision ?? 0);
+  const { cache } = backend;
+  const prefix = storageNamespacePrefix(resource, namespace);
+  const from = start.state === "skip" ? (start.revision ?? 0) : cache.revision();
+  const single = selection.name !== undefined && (resource.scope === "Cluster" || namespace !== "");
+  const key = single ? storageKey(resource, { namespace, name: selection.name ?? "" }) : undefined;
+  const subscription = cache.subscribe(prefix, { fromRevision: from, wake, ...(key === undefined ? {} : { key }) });
+  if (subscription === "expired") throw tooOld(from, cache.revision());
+  const initial = start.state === "skip" ? undefined : initialItems(backend, { start, selection, prefix, key, from });
+  let position = from;
+
+  const next = (max: number): readonly WatchItem[] | "expired" => {
+    const items: WatchItem[] = [];
+    while (items.length < max) {
+      const events = subscription.take(max);
+      if (events === "expired") return "expired";
+      if (events.length === 0) break;
+      for (const event of events) {
+        if (event.revision <= from) continue;
+        position = event.revision;
+        const item = itemFor(event, { prefix, key, selection });
+        if (item !== undefined) items.push(item);
+      }
+    }
+    if (items.length === 0) position = Math.max(position, cache.revision());
+    return items;
+  };
+  return {
+    take: (max) => {
+      const first = takeFrom(initial, max);
+      return first.length > 0 ? first : next(max);
+    },
+    revision: () => position,
+    close: () => subscription.close(),
+  };
+}
+
+interface Scope {
+  readonly prefix: string;
+  readonly key: string | undefined;
+  readonly selection: Selection;
+}
+
+/** The state of this moment, copied now and sent at the reader's pace. */
+function initialItems(
+  backend: Backend,
+  options: Scope & { readonly start: WatchStart; readonly from: number },
+): Iterator<WatchItem> {
+  const { prefix, key, selection, start, from } = options;
+  const one = key === undefined ? undefined : backend.cache.get(key);
+  const state = key === undefined ? [...backend.cache.list(prefix)] : one === undefined ? [] : [one];
+  return (function* send(): Generator<WatchItem> {
+    for (const entry of state) if (selection.matches(entry)) yield { type: "ADDED", entry, event: undefined };
+    if (start.state === "send-and-mark") yield { type: "BOOKMARK", revision: from, initialEnd: true };
+  })();
+}
+
+function takeFrom(items: Iterator<WatchItem> | undefined, max: number): readonly WatchItem[] {
+  const taken: WatchItem[] = [];
+  while (items !== undefined && taken.length < max) {
+    const { done, value } = items.next();
+    if (done === true) break;
+    taken.push(value);
+  }
+  return taken;
+}
+
+/** What a change means to a watcher with this selection: objects enter and leave it without being created or deleted. */
+function itemFor(event: CacheEvent, { prefix, key, selection }: Scope): WatchItem | undefined {
+  const { entry, previous } = event;
+  if (key === undefined ? !entry.key.startsWith(prefix) : entry.key !== key) return undefined;
+  if (selection.everything) return { type: event.type, entry, event };
+  const matched = previous !== undefined && selection.matches(previous);
+  const matches = event.type !== "DELETED" && selection.matches(entry);
+  if (matches) return { type: matched ? "MODIFIED" : "ADDED", entry, event };
+  if (!matched) return undefined;
+  return {
+    type: "DELETED",
+    entry: event.type === "DELETED" ? entry : entryAt(previous, event.revision),
+    event: undefined,
+  };
+}
