@@ -1,0 +1,102 @@
+import type { ApiObject } from "../core/object.ts";
+import { bootstrapGroup, bootstrapUserPrefix, type UserInfo } from "../core/user.ts";
+import { parseRfc3339 } from "./rfc3339.ts";
+import { type BootstrapToken, isBootstrapGroup, parseToken, secretsEqual } from "./token.ts";
+import { readTokenSecret, tokenIdOfName, tokenSecretType } from "./token-secret.ts";
+
+/** Which check a token failed. For our own metrics and tests; a client is never told. */
+export type TokenRefusal =
+  | "not-a-token"
+  | "unknown"
+  | "deleting"
+  | "wrong-type"
+  | "wrong-secret"
+  | "wrong-id"
+  | "expired"
+  | "wrong-usage"
+  | "invalid-group";
+
+/** What a presented token is worth. `until`, in milliseconds, is when it expires; absent for one that never does. */
+export type TokenVerdict =
+  | { readonly kind: "authenticated"; readonly user: UserInfo; readonly until?: number }
+  | { readonly kind: "refused"; readonly why: TokenRefusal };
+
+/**
+ * Judges the token that `text` spells against the Secret `kube-system/bootstrap-token-<id>`, undefined when there is none.
+ * The user has no uid, and its groups are sorted, without `system:authenticated`. Any invalid extra group refuses the whole token.
+ * @see plugin/pkg/auth/authenticator/token/bootstrap
+ */
+export function authenticateToken(text: string, secret: ApiObject | undefined, now: number): TokenVerdict {
+  const token = parseToken(text);
+  if (token === undefined) {
+    return { kind: "refused", why: "not-a-token" };
+  }
+  if (secret === undefined) {
+    return { kind: "refused", why: "unknown" };
+  }
+  const facts = readTokenSecret(secret);
+  const checks: readonly (readonly [TokenRefusal, () => boolean])[] = [
+    ["deleting", () => !facts.deleting],
+    ["wrong-type", () => facts.type === tokenSecretType && facts.hasData],
+    ["wrong-secret", () => secretsEqual(facts.secret, token.secret)],
+    ["wrong-id", () => facts.id === token.id],
+    ["expired", () => !isExpired(facts.expiration, now)],
+    ["wrong-usage", () => facts.usages.includes("authentication")],
+    ["invalid-group", () => facts.groups.every(isBootstrapGroup)],
+  ];
+  const failed = checks.find(([, holds]) => !holds());
+  if (failed !== undefined) {
+    return { kind: "refused", why: failed[0] };
+  }
+  const until = parseRfc3339(facts.expiration);
+  return {
+    kind: "authenticated",
+    user: {
+      username: `${bootstrapUserPrefix}${token.id}`,
+      groups: [...new Set([bootstrapGroup, ...facts.groups])].sort(),
+    },
+    ...(until === undefined ? {} : { until }),
+  };
+}
+
+/**
+ * The token with which a Secret signs cluster-info, or undefined when it may not: its name, type and id must agree, its
+ * secret must not be empty, it must not be expired and must have the usage signing. The shape of the secret is not checked.
+ * @see pkg/controller/bootstrap
+ */
+export function validForSigning(secret: ApiObject, now: number): BootstrapToken | undefined {
+  const facts = readTokenSecret(secret);
+  const valid =
+    facts.type === tokenSecretType &&
+    facts.id !== "" &&
+    tokenIdOfName(facts.name) === facts.id &&
+    facts.secret !== "" &&
+    !isExpired(facts.expiration, now) &&
+    facts.usages.includes("signing");
+  return valid ? { id: facts.id, secret: facts.secret } : undefined;
+}
+
+/** Whether an `expiration` has been reached at `now`, in milliseconds: empty means never, one that cannot be read means already. */
+export function isExpired(expiration: string, now: number): boolean {
+  return lifetime(expiration, now).kind === "expired";
+}
+
+/** How long something with an `expiration` lives on. */
+export type Lifetime =
+  | { readonly kind: "forever" }
+  | { readonly kind: "expired" }
+  /** `afterMs` is above 0. */
+  | { readonly kind: "expires"; readonly afterMs: number };
+
+/** What is left of the token that a Secret holds; usages do not matter. The token cleaner deletes on `expired`. */
+export function tokenLifetime(secret: ApiObject, now: number): Lifetime {
+  return lifetime(readTokenSecret(secret).expiration, now);
+}
+
+function lifetime(expiration: string, now: number): Lifetime {
+  if (expiration === "") {
+    return { kind: "forever" };
+  }
+  const end = parseRfc3339(expiration);
+  return end === undefined || !(end > now) ? { kind: "expired" } : { kind: "expires", afterMs: end - now };
+}
