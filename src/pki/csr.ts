@@ -1,0 +1,246 @@
+import type { KeyObject } from "node:crypto";
+import {
+  childrenOf,
+  DerError,
+  expectNode,
+  latin1,
+  parseDer,
+  rawOf,
+  readBitBytes,
+  readOid,
+  readSmallInteger,
+  sequenceOf,
+  tags,
+} from "./der.ts";
+import type { DerNode } from "./der.ts";
+import { derBitBytes, derElement, derOid, derSequence, derUnsigned } from "./der-writer.ts";
+import { buildExtension, parseBasicConstraints, parseExtensions, parseKeyUsage } from "./extensions.ts";
+import type { Extension } from "./extensions.ts";
+import { keyKindOf, spkiOf } from "./keys.ts";
+import { buildName, parseName, subjectOf } from "./names.ts";
+import type { Subject } from "./names.ts";
+import { oids } from "./oids.ts";
+import { decodeOnePem, encodePem, PemError } from "./pem.ts";
+import { importPublicKey, KeyError, parsePublicKey } from "./public-key.ts";
+import type { KeyKind } from "./public-key.ts";
+import { parseSignatureAlgorithm, signData, signingAlgorithm, verifySignature } from "./signature.ts";
+import { buildSubjectAltNames, noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-name.ts";
+import type { SubjectAltNames } from "./subject-alt-name.ts";
+import { keyUsageBits } from "./usages.ts";
+
+/** Which part of a certificate request is wrong. */
+export type CsrErrorCode =
+  | "pem"
+  | "tooLarge"
+  | "encoding"
+  | "version"
+  | "subject"
+  | "publicKey"
+  | "attributes"
+  | "extensions"
+  | "subjectAltName"
+  | "signatureAlgorithm"
+  | "signature";
+
+/** Thrown when a certificate request is refused. The message says what is wrong and quotes nothing of it. */
+export class CsrError extends Error {
+  readonly code: CsrErrorCode;
+
+  constructor(code: CsrErrorCode, message: string) {
+    super(message);
+    this.name = "CsrError";
+    this.code = code;
+  }
+}
+
+/** A certificate request that is strict DER, unambiguous, and signed by the key it carries. Whether it may be granted is not decided. */
+export interface ParsedCsr {
+  readonly subject: Subject;
+  /** The subject as it was encoded, to be copied byte for byte. */
+  readonly rawSubject: Uint8Array;
+  readonly publicKey: KeyObject;
+  readonly keyKind: KeyKind;
+  /** The DER SubjectPublicKeyInfo as it was encoded. */
+  readonly spki: Uint8Array;
+  readonly sans: SubjectAltNames;
+  /** The value of the requested subjectAltName extension, holding nothing but what `sans` shows. */
+  readonly rawSans: Uint8Array | undefined;
+  /** Object identifiers of all extensions that are asked for. */
+  readonly requestedExtensions: readonly string[];
+  /** Whether basicConstraints CA:TRUE or the key usage keyCertSign is asked for; never granted. */
+  readonly asksForCa: boolean;
+}
+
+/** What `createCsr` puts into a request. */
+export interface CsrInput {
+  readonly key: KeyObject;
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly dnsNames?: readonly string[];
+  readonly ipAddresses?: readonly string[];
+}
+
+const maxCsrBytes = 65_536;
+const csrLabel = "CERTIFICATE REQUEST";
+
+/**
+ * Reads a PEM certificate request (one block, at most 64 KiB) and verifies its self-signature.
+ * @throws CsrError
+ * @see RFC 2986, RFC 7468 section 7
+ */
+export function parseCsr(pem: string | Uint8Array): ParsedCsr {
+  if (pem.length > maxCsrBytes) {
+    throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
+  }
+  const text = typeof pem === "string" ? pem : latin1(pem);
+  return parseCsrDer(inPart("pem", () => decodeOnePem(text, csrLabel, { maxLength: maxCsrBytes })));
+}
+
+/**
+ * Reads a DER certificate request (at most 64 KiB) and verifies its self-signature.
+ * @throws CsrError
+ */
+export function parseCsrDer(der: Uint8Array): ParsedCsr {
+  if (der.length > maxCsrBytes) {
+    throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
+  }
+  const [info, algorithmNode, signatureNode] = inPart("encoding", () =>
+    exactly(parseDer(der, { maxBytes: maxCsrBytes }), 3, "the request"),
+  );
+  const [version, subjectNode, keyNode, attributesNode] = inPart("encoding", () =>
+    exactly(info, 4, "the request's information"),
+  );
+  inPart("version", () => checkVersion(version));
+  const name = inPart("subject", () => parseName(subjectNode, "subject"));
+  const keyInfo = inPart("publicKey", () => parsePublicKey(keyNode));
+  const extensions = inPart("attributes", () => requestedExtensions(attributesNode));
+  const parsed = {
+    subject: inPart("subject", () => subjectOf(name, "subject")),
+    rawSubject: name.raw,
+    publicKey: inPart("publicKey", () => importPublicKey(keyInfo)),
+    keyKind: keyInfo.kind,
+    spki: keyInfo.spki,
+    ...inPart("subjectAltName", () => subjectAltNames(extensions)),
+    requestedExtensions: [...extensions.keys()],
+    asksForCa: inPart("extensions", () => asksForCa(extensions)),
+  };
+  checkSignature(info, algorithmNode, { signatureNode, key: parsed.publicKey });
+  return parsed;
+}
+
+/**
+ * The PEM of a certificate request, signed with the key.
+ * @throws DerError when a name is not one
+ * @throws KeyError when the key is of a kind that is not accepted
+ */
+export function createCsr(input: CsrInput): string {
+  const kind = keyKindOf(input.key);
+  const sans = buildSubjectAltNames({ dns: input.dnsNames ?? [], ip: input.ipAddresses ?? [] });
+  const attributes =
+    sans === undefined
+      ? []
+      : [
+          derSequence(
+            derOid(oids.extensionRequest),
+            derElement(
+              tags.set,
+              derSequence(buildExtension({ oid: oids.subjectAltName, critical: false, value: sans })),
+            ),
+          ),
+        ];
+  const info = derSequence(
+    derUnsigned(new Uint8Array(1)),
+    buildName({ commonName: input.commonName, organizations: input.organizations ?? [] }),
+    spkiOf(input.key),
+    derElement(0xa0, ...attributes),
+  );
+  const signature = derBitBytes(signData(kind, input.key, info));
+  return encodePem(csrLabel, derSequence(info, signingAlgorithm(kind), signature));
+}
+
+function checkVersion(node: DerNode | undefined): void {
+  if (readSmallInteger(node, "version") !== 0) {
+    throw new CsrError("version", "certificate request: version must be 0");
+  }
+}
+
+function requestedExtensions(attributes: DerNode | undefined): ReadonlyMap<string, Extension> {
+  const seen = new Set<string>();
+  let extensions: ReadonlyMap<string, Extension> = new Map();
+  for (const attribute of childrenOf(expectNode(attributes, 0xa0, "attributes"))) {
+    const [type, values] = exactly(attribute, 2, "an attribute");
+    const oid = readOid(type, "an attribute's type");
+    if (seen.has(oid)) {
+      throw new DerError("value", `attribute ${oid} is there more than once`);
+    }
+    seen.add(oid);
+    const [value, extra] = childrenOf(expectNode(values, tags.set, `the values of attribute ${oid}`));
+    if (oid === oids.extensionRequest) {
+      if (extra !== undefined) {
+        throw new DerError("value", "there is more than one list of requested extensions");
+      }
+      extensions = inPart("extensions", () => parseExtensions(value));
+    }
+  }
+  return extensions;
+}
+
+function subjectAltNames(extensions: ReadonlyMap<string, Extension>): Pick<ParsedCsr, "sans" | "rawSans"> {
+  const extension = extensions.get(oids.subjectAltName);
+  if (extension === undefined) {
+    return { sans: noSubjectAltNames, rawSans: undefined };
+  }
+  const sans = parseSubjectAltNames(extension.value);
+  // The bytes are copied into the certificate, so a name that no check can see must not be among them.
+  if (sans.others > 0) {
+    throw new DerError("value", "subjectAltName may hold DNS, IP, e-mail and URI names only");
+  }
+  return { sans, rawSans: extension.value };
+}
+
+function asksForCa(extensions: ReadonlyMap<string, Extension>): boolean {
+  const constraints = extensions.get(oids.basicConstraints);
+  const usage = extensions.get(oids.keyUsage);
+  return (
+    (constraints !== undefined && parseBasicConstraints(constraints.value).isCa) ||
+    (usage !== undefined && parseKeyUsage(usage.value).has(keyUsageBits.keyCertSign))
+  );
+}
+
+function checkSignature(
+  info: DerNode | undefined,
+  algorithmNode: DerNode | undefined,
+  signed: { readonly signatureNode: DerNode | undefined; readonly key: KeyObject },
+): void {
+  const algorithm = inPart("signatureAlgorithm", () => parseSignatureAlgorithm(algorithmNode));
+  if (algorithm === undefined) {
+    throw new CsrError(
+      "signatureAlgorithm",
+      "certificate request: the signature algorithm is not accepted; use SHA-256, SHA-384 or SHA-512 with RSA or ECDSA, or Ed25519",
+    );
+  }
+  const signature = inPart("signature", () => readBitBytes(signed.signatureNode, "the signature"));
+  const data = rawOf(inPart("encoding", () => expectNode(info, tags.sequence, "the request's information")));
+  if (!verifySignature(algorithm, signed.key, { data, signature })) {
+    throw new CsrError("signature", "certificate request: the signature does not verify with the key in the request");
+  }
+}
+
+function exactly(node: DerNode | undefined, count: number, what: string): readonly DerNode[] {
+  const parts = sequenceOf(node, what);
+  if (parts.length !== count) {
+    throw new DerError("value", `${what} must have ${count} parts and has ${parts.length}`);
+  }
+  return parts;
+}
+
+function inPart<T>(code: CsrErrorCode, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof DerError || error instanceof PemError || error instanceof KeyError) {
+      throw new CsrError(code, `certificate request: ${error.message}`);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+/** From when until when a certificate is valid, in milliseconds since the epoch, whole seconds. */
+export interface Validity {
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** What the validity of a new certificate depends on; times in milliseconds. */
+export interface ValidityInput {
+  readonly now: number;
+  /** What the requester asks for; the maximum when absent. */
+  readonly expirationSeconds?: number | undefined;
+  /** `--cluster-signing-duration`. */
+  readonly maximumSeconds: number;
+  readonly caNotAfter: number;
+}
+
+/** Thrown when nothing can be issued because the CA itself has expired. */
+export class ValidityError extends Error {
+  readonly code = "caExpired";
+
+  constructor(message: string) {
+    super(message);
+    this.name = "ValidityError";
+  }
+}
+
+const backdateMs = 5 * 60_000;
+const minimumSeconds = 600;
+const shortSeconds = 8 * 3600;
+
+/**
+ * NotBefore lies five minutes back, for clocks that lag. The lifetime is the one asked for, within 600 seconds and the
+ * maximum; from 8 hours on it includes the five minutes. The CA's own end cuts it.
+ * @throws ValidityError when the CA has expired
+ * @see Kubernetes pkg/controller/certificates/authority
+ */
+export function certificateValidity(input: ValidityInput): Validity {
+  if (input.now >= input.caNotAfter) {
+    throw new ValidityError("the CA certificate has expired");
+  }
+  const asked = Math.max(minimumSeconds, input.expirationSeconds ?? input.maximumSeconds);
+  const seconds = Math.min(input.maximumSeconds, asked);
+  const end = input.now + seconds * 1000 - (seconds < shortSeconds ? 0 : backdateMs);
+  return { notBefore: wholeSeconds(input.now - backdateMs), notAfter: wholeSeconds(Math.min(end, input.caNotAfter)) };
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.floor(ms / 1000) * 1000;
+}

@@ -1,0 +1,268 @@
+import { createHash } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { rfc3339 } from "../core/clock.ts";
+import { CertificateError } from "./certificate.ts";
+import { DerError, sameBytes } from "./der.ts";
+import { attributeTexts, subjectOf } from "./names.ts";
+import type { Subject } from "./names.ts";
+import { oids } from "./oids.ts";
+import { parseCertificate } from "./parse-certificate.ts";
+import type { ParsedCertificate } from "./parse-certificate.ts";
+import { decodePem, PemError } from "./pem.ts";
+import { importPublicKey, KeyError } from "./public-key.ts";
+import { verifySignature } from "./signature.ts";
+import { keyUsageBits } from "./usages.ts";
+
+/** A certificate whose key is trusted to sign others. */
+export interface TrustRoot {
+  readonly certificate: ParsedCertificate;
+  readonly publicKey: KeyObject;
+}
+
+/** What a client presented and what it is judged by. */
+export interface ClientChainInput {
+  /** DER of the client's own certificate. */
+  readonly leaf: Uint8Array;
+  /** DER of the other certificates it sent, in any order. */
+  readonly intermediates: readonly Uint8Array[];
+  readonly roots: readonly TrustRoot[];
+  /** In milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Whom a certificate chain proves, or one sentence about why it proves nobody. */
+export type ClientChainVerdict =
+  | {
+      readonly ok: true;
+      /** An empty common name is possible; it names nobody. */
+      readonly subject: Subject;
+      readonly uid: string | undefined;
+      readonly leaf: ParsedCertificate;
+      /** When the first certificate of the chain expires, in milliseconds since the epoch. */
+      readonly validUntil: number;
+      /** Lower-case hexadecimal SHA-256 of the leaf's DER. */
+      readonly fingerprint: string;
+    }
+  | { readonly ok: false; readonly error: string };
+
+const maxPresented = 10;
+const maxDepth = 5;
+// One chain needs at most four; the rest is for CAs that share a name. It bounds what a hostile set of certificates costs.
+const maxSignatureChecks = 24;
+
+const understood: ReadonlySet<string> = new Set([
+  oids.keyUsage,
+  oids.extendedKeyUsage,
+  oids.basicConstraints,
+  oids.subjectAltName,
+]);
+
+/**
+ * The trust roots of a PEM bundle, at least one certificate; text between them is skipped.
+ * @throws CertificateError when the bundle holds anything that is not a readable certificate
+ */
+export function loadTrustRoots(pem: string): readonly TrustRoot[] {
+  try {
+    return decodePem(pem, { surroundingText: "ignore", maxLength: 8_388_608 }).map((block) => {
+      if (block.label !== "CERTIFICATE") {
+        throw new CertificateError(
+          "encoding",
+          `a CA bundle holds certificates, not a PEM block of type ${block.label}`,
+        );
+      }
+      return trustRootOf(parseCertificate(block.bytes));
+    });
+  } catch (error) {
+    if (error instanceof PemError) {
+      throw new CertificateError("encoding", `CA bundle: ${error.message}`);
+    }
+    throw error;
+  }
+}
+
+/**
+ * A trust root from a certificate.
+ * @throws CertificateError when its key is not valid
+ */
+export function trustRootOf(certificate: ParsedCertificate): TrustRoot {
+  const publicKey = publicKeyOf(certificate);
+  if (publicKey === undefined) {
+    throw new CertificateError("publicKey", "certificate: the public key is not valid");
+  }
+  return { certificate, publicKey };
+}
+
+/**
+ * Judges a client certificate: read strictly, valid now, meant for clients, no CA itself, and linked by names and
+ * signatures, through at most three intermediate CAs, to one of the roots. Each CA must be valid now, allowed to sign
+ * certificates, allowed its number of CAs below, and not restricted to other purposes. Critical extensions that are not
+ * understood, and name constraints of any kind, refuse the chain. Revocation is not looked at.
+ * @see RFC 5280 section 6; the purpose is required, where Go accepts a certificate without any
+ */
+export function verifyClientChain(input: ClientChainInput): ClientChainVerdict {
+  if (input.intermediates.length + 1 > maxPresented) {
+    return { ok: false, error: `more than ${maxPresented} certificates were presented` };
+  }
+  try {
+    const leaf = parseCertificate(input.leaf);
+    const intermediates = input.intermediates.map(parseCertificate);
+    const error = leafError(leaf, input.now);
+    if (error !== undefined) {
+      return { ok: false, error };
+    }
+    const found = findChain(leaf, { intermediates, roots: input.roots, now: input.now });
+    return typeof found === "string" ? { ok: false, error: found } : proven(leaf, found);
+  } catch (error) {
+    if (error instanceof CertificateError || error instanceof DerError) {
+      return { ok: false, error: error.message };
+    }
+    throw error;
+  }
+}
+
+function proven(leaf: ParsedCertificate, chain: readonly ParsedCertificate[]): ClientChainVerdict {
+  const uids = attributeTexts(leaf.subject, oids.userUid, "subject");
+  if (uids.length > 1) {
+    return { ok: false, error: "certificate: the subject has more than one uid" };
+  }
+  return {
+    ok: true,
+    subject: subjectOf(leaf.subject, "certificate: the subject"),
+    uid: uids[0],
+    leaf,
+    validUntil: Math.min(...chain.map((certificate) => certificate.notAfter)),
+    fingerprint: createHash("sha256").update(leaf.raw).digest("hex"),
+  };
+}
+
+/** A step from the last certificate of a chain to its issuer, which is a root when its key is given. */
+interface Link {
+  readonly issuer: ParsedCertificate;
+  readonly chain: readonly ParsedCertificate[];
+  readonly rootKey: KeyObject | undefined;
+}
+
+interface Candidates {
+  readonly intermediates: readonly ParsedCertificate[];
+  readonly roots: readonly TrustRoot[];
+  readonly now: number;
+}
+
+/** The chain from leaf to root, or the reason of the last candidate that failed. */
+function findChain(leaf: ParsedCertificate, candidates: Candidates): readonly ParsedCertificate[] | string {
+  let reason = "certificate is signed by an unknown authority";
+  let checksLeft = maxSignatureChecks;
+  const accepts = (link: Link): boolean => {
+    const error = issuerError(link, candidates.now) ?? (checksLeft-- > 0 ? linkError(link) : tooManyChecks);
+    reason = error ?? reason;
+    return error === undefined;
+  };
+  const extend = (chain: readonly ParsedCertificate[]): readonly ParsedCertificate[] | undefined => {
+    const last = chain.at(-1);
+    if (last === undefined || chain.length >= maxDepth) {
+      reason = `the certificate chain is longer than ${maxDepth}`;
+      return undefined;
+    }
+    const root = candidates.roots.find(
+      ({ certificate, publicKey }) =>
+        isNamedIssuer(certificate, last) && accepts({ issuer: certificate, chain, rootKey: publicKey }),
+    );
+    if (root !== undefined) {
+      return [...chain, root.certificate];
+    }
+    for (const issuer of candidates.intermediates) {
+      const isNew = !chain.some((one) => sameBytes(one.raw, issuer.raw));
+      if (isNew && isNamedIssuer(issuer, last) && accepts({ issuer, chain, rootKey: undefined })) {
+        const longer = extend([...chain, issuer]);
+        if (longer !== undefined) {
+          return longer;
+        }
+      }
+    }
+    return undefined;
+  };
+  return extend([leaf]) ?? reason;
+}
+
+const tooManyChecks = "the presented certificates allow too many chains";
+
+function isNamedIssuer(issuer: ParsedCertificate, certificate: ParsedCertificate): boolean {
+  return sameBytes(issuer.subject.raw, certificate.rawIssuer);
+}
+
+function linkError({ issuer, chain, rootKey }: Link): string | undefined {
+  const certificate = chain.at(-1);
+  const key = rootKey ?? publicKeyOf(issuer);
+  if (certificate?.signatureAlgorithm === undefined) {
+    return "certificate is signed with an algorithm that is not accepted";
+  }
+  const signed = { data: certificate.tbs, signature: certificate.signature };
+  return key !== undefined && verifySignature(certificate.signatureAlgorithm, key, signed)
+    ? undefined
+    : "certificate signature does not verify with the key of its issuer";
+}
+
+function leafError(leaf: ParsedCertificate, now: number): string | undefined {
+  if (leaf.basicConstraints?.isCa === true) {
+    return "a CA certificate is not a client certificate";
+  }
+  if (leaf.extendedKeyUsage === undefined || !allowsClients(leaf.extendedKeyUsage)) {
+    return "certificate is not for client authentication";
+  }
+  return validityError(leaf, now, "certificate") ?? extensionError(leaf);
+}
+
+function issuerError({ issuer, chain, rootKey }: Link, now: number): string | undefined {
+  const { basicConstraints, keyUsage, extendedKeyUsage } = issuer;
+  // A root without keyUsage was trusted as it is; a presented CA must state that it may sign.
+  const maySign = keyUsage === undefined ? rootKey !== undefined : keyUsage.has(keyUsageBits.keyCertSign);
+  if (basicConstraints?.isCa !== true || !maySign) {
+    return "certificate is signed by one that is not a CA";
+  }
+  // Self-issued certificates do not count. Source: RFC 5280 section 6.1.4 (l).
+  const below = chain.slice(1).filter((one) => !isNamedIssuer(one, one)).length;
+  if (basicConstraints.pathLength !== undefined && below > basicConstraints.pathLength) {
+    return "a CA certificate has more CAs below it than it allows";
+  }
+  if (extendedKeyUsage !== undefined && !allowsClients(extendedKeyUsage)) {
+    return "a CA certificate is not for client authentication";
+  }
+  return validityError(issuer, now, "a CA certificate") ?? extensionError(issuer);
+}
+
+function validityError(certificate: ParsedCertificate, now: number, what: string): string | undefined {
+  // NotAfter names a whole second, so that second still belongs to it.
+  if (now >= certificate.notAfter + 1000) {
+    return `${what} has expired on ${rfc3339(certificate.notAfter)}`;
+  }
+  return now < certificate.notBefore
+    ? `${what} is not valid before ${rfc3339(certificate.notBefore)}; check both clocks`
+    : undefined;
+}
+
+function extensionError(certificate: ParsedCertificate): string | undefined {
+  if (certificate.extensions.has(oids.nameConstraints)) {
+    return "name constraints are not supported";
+  }
+  for (const { oid, critical } of certificate.extensions.values()) {
+    if (critical && !understood.has(oid)) {
+      return `critical extension ${oid} is not supported`;
+    }
+  }
+  return undefined;
+}
+
+function allowsClients(purposes: readonly string[]): boolean {
+  return purposes.includes(oids.clientAuth) || purposes.includes(oids.anyExtendedKeyUsage);
+}
+
+function publicKeyOf(certificate: ParsedCertificate): KeyObject | undefined {
+  try {
+    return importPublicKey(certificate.publicKey);
+  } catch (error) {
+    if (error instanceof KeyError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
