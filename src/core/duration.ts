@@ -1,0 +1,121 @@
+/** Text that is no duration; the message names it and says what is allowed. */
+export class DurationError extends Error {
+  readonly code: "syntax" | "range";
+
+  constructor(code: "syntax" | "range", message: string) {
+    super(message);
+    this.name = "DurationError";
+    this.code = code;
+  }
+}
+
+const nanoseconds: ReadonlyMap<string, bigint> = new Map([
+  ["ns", 1n],
+  ["us", 1_000n],
+  ["µs", 1_000n],
+  ["μs", 1_000n],
+  ["ms", 1_000_000n],
+  ["s", 1_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["h", 3_600_000_000_000n],
+]);
+const largest = (1n << 63n) - 1n;
+const allowed = "use numbers with a unit, such as 24h, 1h30m, 90s or 500ms (units: h, m, s, ms, us, ns)";
+
+/**
+ * Milliseconds of a duration as Go writes it: a sign, then numbers with a unit; `0` alone needs none. Finer units give fractions.
+ * @throws DurationError syntax, or range beyond 292 years. Source: Go time.ParseDuration.
+ */
+export function parseDuration(text: string): number {
+  const negative = text.startsWith("-");
+  const body = negative || text.startsWith("+") ? text.slice(1) : text;
+  if (body === "0") return 0;
+  if (body === "" || body.length > 128) throw malformed(text);
+  const part = /(\d*)(?:\.(\d*))?([^\d.]*)/y;
+  let total = 0n;
+  while (part.lastIndex < body.length) {
+    const [, whole = "", fraction = "", unit = ""] = part.exec(body) ?? [];
+    if (whole === "" && fraction === "") throw malformed(text);
+    total += partNanoseconds({ whole, fraction, unit }, text);
+    if (total > largest + (negative ? 1n : 0n))
+      throw new DurationError("range", `duration ${shown(text)} is out of range`);
+  }
+  const milliseconds = Number(total / 1_000_000n) + Number(total % 1_000_000n) / 1e6;
+  return negative ? 0 - milliseconds : milliseconds;
+}
+
+/** The duration as Go prints it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. `ms` in milliseconds, taken to the nanosecond. Source: Go Duration.String. */
+export function formatDuration(ms: number): string {
+  const sign = ms < 0 ? "-" : "";
+  const whole = Math.trunc(Math.abs(ms));
+  let total = BigInt(whole) * 1_000_000n + BigInt(Math.round((Math.abs(ms) - whole) * 1e6));
+  if (total === 0n) return "0s";
+  if (total < 1_000n) return `${sign}${total}ns`;
+  if (total < 1_000_000n) return `${sign}${decimal(total, 3)}µs`;
+  if (total < 1_000_000_000n) return `${sign}${decimal(total, 6)}ms`;
+  const hours = total / 3_600_000_000_000n;
+  total %= 3_600_000_000_000n;
+  const minutes = total / 60_000_000_000n;
+  const seconds = decimal(total % 60_000_000_000n, 9);
+  if (hours > 0n) return `${sign}${hours}h${minutes}m${seconds}s`;
+  return minutes > 0n ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
+}
+
+/** An age for people with two or three significant figures: `5m`, `3h20m`, `2d4h`. `ms` in milliseconds. Source: apimachinery duration.HumanDuration. */
+export function humanDuration(ms: number): string {
+  const seconds = Math.trunc(ms / 1_000);
+  if (seconds < -1) return "<invalid>";
+  if (seconds < 0) return "0s";
+  if (seconds < 120) return `${seconds + 0}s`;
+  const minutes = Math.trunc(seconds / 60);
+  if (minutes < 10) return joined({ of: minutes, unit: "m" }, { of: seconds % 60, unit: "s" });
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.trunc(minutes / 60);
+  if (hours < 8) return joined({ of: hours, unit: "h" }, { of: minutes % 60, unit: "m" });
+  if (hours < 48) return `${hours}h`;
+  const days = Math.trunc(hours / 24);
+  if (days < 8) return joined({ of: days, unit: "d" }, { of: hours % 24, unit: "h" });
+  if (days < 365 * 2) return `${days}d`;
+  const years = Math.trunc(days / 365);
+  return years < 8 ? joined({ of: years, unit: "y" }, { of: days % 365, unit: "d" }) : `${years}y`;
+}
+
+interface Amount {
+  readonly of: number;
+  readonly unit: string;
+}
+
+function joined(large: Amount, small: Amount): string {
+  return small.of === 0 ? `${large.of}${large.unit}` : `${large.of}${large.unit}${small.of}${small.unit}`;
+}
+
+function partNanoseconds(
+  part: { readonly whole: string; readonly fraction: string; readonly unit: string },
+  text: string,
+): bigint {
+  if (part.unit === "") throw new DurationError("syntax", `missing unit in duration ${shown(text)}: ${allowed}`);
+  const unit = nanoseconds.get(part.unit);
+  if (unit === undefined) {
+    throw new DurationError(
+      "syntax",
+      `unknown unit ${JSON.stringify(part.unit)} in duration ${shown(text)}: ${allowed}`,
+    );
+  }
+  return (BigInt(part.whole + part.fraction) * unit) / 10n ** BigInt(part.fraction.length);
+}
+
+function malformed(text: string): DurationError {
+  return new DurationError("syntax", `invalid duration ${shown(text)}: ${allowed}`);
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+}
+
+/** `value / 10^places` without trailing zeros. */
+function decimal(value: bigint, places: number): string {
+  const digits = value.toString().padStart(places + 1, "0");
+  const fraction = digits.slice(-places).replace(/0+$/, "");
+  const whole = digits.slice(0, -places);
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}

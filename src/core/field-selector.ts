@@ -1,0 +1,108 @@
+import { pathSegmentProblems } from "./names.ts";
+import { SelectorError } from "./selector-error.ts";
+
+/** One term: the field has the value, or has not. */
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: "=" | "!=";
+  readonly value: string;
+}
+
+/** Terms that must all hold; none selects everything. */
+export type FieldSelector = readonly FieldRequirement[];
+
+/**
+ * The selector of `a=b,c!=d`; in values `\` escapes a comma, an equals sign and itself. Field names are not checked here.
+ * @throws SelectorError syntax. Source: apimachinery fields.ParseSelector.
+ */
+export function parseFieldSelector(text: string): FieldSelector {
+  const terms = splitTerms(text).filter((term) => term !== "");
+  terms.sort();
+  const requirements = terms.map((term) => parseTerm(term, text));
+  return requirements.filter((term) => term.field !== "" || term.value !== "");
+}
+
+/** Whether every term holds; `valueOf` gives the value of a field, `""` for one that is absent. */
+export function matchesFields(selector: FieldSelector, valueOf: (field: string) => string): boolean {
+  return selector.every((term) => (valueOf(term.field) === term.value) === (term.operator === "="));
+}
+
+/**
+ * Lets pass a selector over metadata.name, metadata.namespace and the labels in `extra`, which a kind lists as selectable.
+ * @throws SelectorError unknownField, in the words that Kubernetes has for kinds with and without labels of their own.
+ */
+export function checkFieldLabels(selector: FieldSelector, extra: readonly string[]): void {
+  for (const { field } of selector) {
+    if (field === "metadata.name" || field === "metadata.namespace" || extra.includes(field)) continue;
+    throw new SelectorError(
+      "unknownField",
+      extra.length > 0
+        ? `field label not supported: ${field}`
+        : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+    );
+  }
+}
+
+/** The value that `selector` requires of `field`, or undefined when it leaves a choice. */
+export function requiredFieldValue(selector: FieldSelector, field: string): string | undefined {
+  return selector.find((term) => term.field === field && term.operator === "=")?.value;
+}
+
+/** The one object name that `selector` can match, which then is the name of the request for authorization; undefined if there is none. Source: apiserver RequestInfo. */
+export function selectedName(selector: FieldSelector): string | undefined {
+  const name = requiredFieldValue(selector, "metadata.name");
+  return name === undefined || pathSegmentProblems(name).length > 0 ? undefined : name;
+}
+
+/** The text form, which parses to the same selector. */
+export function formatFieldSelector(selector: FieldSelector): string {
+  return selector.map((term) => `${term.field}${term.operator}${escapeFieldValue(term.value)}`).join(",");
+}
+
+/** `value` with a backslash before each comma, equals sign and backslash. */
+export function escapeFieldValue(value: string): string {
+  return value.replaceAll(/[\\,=]/g, String.raw`\$&`);
+}
+
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    if (text[index] === "\\") index += 1;
+    else if (text[index] === ",") {
+      terms.push(text.slice(start, index));
+      start = index + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+function parseTerm(term: string, text: string): FieldRequirement {
+  const match = /!=|==?/.exec(term);
+  if (match === null) throw new SelectorError("syntax", `invalid selector: '${text}'; can't understand '${term}'`);
+  const operator = match[0] === "!=" ? "!=" : "=";
+  return { field: term.slice(0, match.index), operator, value: unescape(term.slice(match.index + match[0].length)) };
+}
+
+function unescape(escaped: string): string {
+  if (!/[\\,=]/.test(escaped)) return escaped;
+  let value = "";
+  for (let index = 0; index < escaped.length; index += 1) {
+    const character = escaped.charAt(index);
+    if (character === "\\") {
+      index += 1;
+      const next = escaped.charAt(index);
+      if (next !== "\\" && next !== "," && next !== "=") {
+        throw new SelectorError("syntax", `invalid field selector: invalid escape sequence: \\${next}`);
+      }
+      value += next;
+    } else if (character === "=") {
+      throw new SelectorError(
+        "syntax",
+        `invalid field selector: unescaped character in value: ${character.charCodeAt(0)}`,
+      );
+    } else value += character;
+  }
+  return value;
+}
