@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { rfc3339 } from "../core/clock.ts";
 import { parseRfc3339 } from "./rfc3339.ts";

@@ -79,7 +79,7 @@ describe("authenticateToken", () => {
     ["a trailing comma", text, withData({ "auth-extra-groups": "system:bootstrappers:a," }), "invalid-group"],
     ["the bare group", text, withData({ "auth-extra-groups": "system:bootstrappers" }), "invalid-group"],
   ] as const)("refuses %s", (_name, presented, secret, why) => {
-    expect(authenticateToken(presented, secret as ApiObject | undefined, now)).toEqual({ kind: "refused", why });
+    expect(authenticateToken(presented, secret, now)).toEqual({ kind: "refused", why });
   });
 
   it("checks in the documented order", () => {

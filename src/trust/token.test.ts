@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   formatToken,
@@ -92,7 +92,7 @@ describe("generateToken", () => {
     const sources = fc.infiniteStream(fc.integer({ min: 0, max: 255 }));
     fc.assert(
       fc.property(sources, (stream) => {
-        const token = generateToken((size) => Uint8Array.from([...stream.take(size)]));
+        const token = generateToken((size) => Uint8Array.from(stream.take(size)));
         expect(parseToken(formatToken(token))).toEqual(token);
       }),
     );
