@@ -1,10 +1,15 @@
-import type { ApiObject, ObjectKey } from "../core/object.ts";
+import type { Backoff } from "../client/backoff.ts";
 import type { ListOptions, ResourceRef } from "../client/client.ts";
+import type { Change } from "../client/informer.ts";
+import type { ApiObject, ObjectKey } from "../core/object.ts";
 
-/** How one pass over one object ended. A thrown error is retried with backoff. */
+/** How one pass over one object ended. A thrown error is logged and counts as `retry`. */
 export type Outcome =
   | { readonly kind: "done" }
-  | { readonly kind: "requeue"; readonly afterMs: number; readonly why: string };
+  /** Once more after a time that the controller knows; earlier failures are forgotten. */
+  | { readonly kind: "requeue"; readonly afterMs: number; readonly why: string }
+  /** Once more after the key's growing pause: the world is not ready, and nothing says when it will be. */
+  | { readonly kind: "retry"; readonly why: string };
 
 export const done: Outcome = { kind: "done" };
 
@@ -14,6 +19,8 @@ export interface Watch {
   readonly namespace?: string;
   readonly fieldSelector?: ListOptions["fieldSelector"];
   readonly keys?: (object: ApiObject) => readonly ObjectKey[];
+  /** Told of each change, in order, before `keys` is asked; for controllers that keep an index of what they see. */
+  readonly observe?: (change: Change) => void;
 }
 
 /**
@@ -23,8 +30,11 @@ export interface Watch {
 export interface Controller {
   readonly name: string;
   readonly serviceAccount: string;
-  readonly watches: readonly Watch[];
+  /** A function where kinds come and go at run time; it is asked at the start and at each refresh. */
+  readonly watches: readonly Watch[] | (() => readonly Watch[]);
   /** How many keys may be reconciled at once. */
   readonly concurrency: number;
+  /** The growing pauses of one key; default 5 ms to 1000 s. */
+  readonly backoff?: Backoff;
   readonly reconcile: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>;
 }

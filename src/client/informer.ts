@@ -1,0 +1,199 @@
+import type { Clock } from "../core/clock.ts";
+import type { ApiList, ApiObject, ObjectKey } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
+import { jitteredBackoffMs } from "./backoff.ts";
+import type { Backoff } from "./backoff.ts";
+import type { Client, ListOptions, ResourceRef } from "./client.ts";
+import { keyOf, keyText } from "./object-key.ts";
+
+/** One difference between what the informer knew and what it knows now. A DELETED object is in its last known state. */
+export interface Change<T extends ApiObject = ApiObject> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: T;
+  /** What was known under this key before. */
+  readonly previous: T | undefined;
+}
+
+/** Looks at the objects of an informer, without copying: they are shared and must not be changed. */
+export interface Reader<T extends ApiObject = ApiObject> {
+  get(key: ObjectKey): T | undefined;
+  list(): readonly T[];
+}
+
+/** Which objects to follow, and how to try again. */
+export interface InformerOptions {
+  readonly client: Client;
+  readonly resource: ResourceRef;
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly clock: Clock;
+  /** Pauses after failures, jittered; also after a watch that ended without an event. */
+  readonly backoff: Backoff;
+  /** Yields [0, 1). */
+  readonly random: () => number;
+  /** Told of every failure, for the log; `failures` counts those in a row. */
+  readonly onError?: (error: unknown, failures: number) => void;
+}
+
+/**
+ * A local copy of a selection of objects, kept current by list and watch. After any failure it resumes where it was, or lists
+ * anew and reports the difference, so that listeners see every object's last state however the connection behaves.
+ */
+export interface Informer<T extends ApiObject = ApiObject> extends Reader<T> {
+  /** Calls `listener` synchronously for each change, first with what is known already as ADDED. Returns what ends it. */
+  onChange(listener: (change: Change<T>) => void): () => void;
+  /** True once the first list has been delivered; false when the informer stopped before. */
+  readonly synced: Promise<boolean>;
+  /** Follows until `signal` aborts; call it once. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+const pageSize = 500;
+const shortestWatchMs = 1000;
+const resumesAtMost = 5;
+
+/** An informer that has not started yet. */
+export function informer<T extends ApiObject = ApiObject>(options: InformerOptions): Informer<T> {
+  const { client, resource, clock, random } = options;
+  const listeners = new Set<(change: Change<T>) => void>();
+  const objects = new Map<string, T>();
+  const { promise: synced, resolve: settle } = resolvable<boolean>();
+  const selection = selectionOf(options);
+  /** Where the next watch begins; undefined: only a list can tell. */
+  let version: string | undefined;
+  let failures = 0;
+  let expiredBefore = false;
+
+  function emit(listener: (change: Change<T>) => void, change: Change<T>): void {
+    try {
+      listener(change);
+    } catch (error) {
+      options.onError?.(error, 0);
+    }
+  }
+
+  function put(object: T): void {
+    const id = keyText(keyOf(object));
+    const previous = objects.get(id);
+    if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) remove(id, previous);
+    const known = objects.get(id);
+    if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    objects.set(id, object);
+    const type = known === undefined ? "ADDED" : "MODIFIED";
+    for (const listener of listeners) emit(listener, { type, object, previous: known });
+  }
+
+  function remove(id: string, last: T): void {
+    const previous = objects.get(id);
+    objects.delete(id);
+    for (const listener of listeners) emit(listener, { type: "DELETED", object: last, previous });
+  }
+
+  async function relist(): Promise<void> {
+    const found = await listAll((page) => client.list<T>(resource, { ...selection, ...page }));
+    const present = new Set(found.items.map((object) => keyText(keyOf(object))));
+    for (const [id, object] of objects) if (!present.has(id)) remove(id, object);
+    for (const object of found.items) put(object);
+    version = found.resourceVersion;
+    settle(true);
+  }
+
+  async function follow(from: string, signal: AbortSignal): Promise<void> {
+    const begun = clock.now();
+    let quiet = true;
+    for await (const event of client.watch<T>(resource, { ...selection, resourceVersion: from, signal })) {
+      quiet = false;
+      failures = 0;
+      expiredBefore = false;
+      if (event.type === "BOOKMARK") {
+        version = event.resourceVersion;
+        continue;
+      }
+      if (event.type === "DELETED") remove(keyText(keyOf(event.object)), event.object);
+      else put(event.object);
+      version = event.object.metadata.resourceVersion;
+    }
+    // A server that ends each watch at once must not be asked in a loop.
+    if (quiet && clock.now() - begun < shortestWatchMs) await pause(signal);
+    else failures = 0;
+  }
+
+  async function pause(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    failures += 1;
+    await clock.sleep(jitteredBackoffMs(options.backoff, failures, random), signal);
+  }
+
+  async function recover(error: unknown, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const hopeless = failures >= resumesAtMost || (error instanceof StatusError && !resumable.has(error.reason));
+    if (hopeless) version = undefined;
+    options.onError?.(error, failures + 1);
+    // Expired is part of the protocol; only one that a new list does not cure is a failure to wait out.
+    const cure = error instanceof StatusError && error.reason === "Expired" && !expiredBefore;
+    expiredBefore = error instanceof StatusError && error.reason === "Expired";
+    if (!cure) await pause(signal);
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (version === undefined || version === "") await relist();
+        if (version !== undefined && !signal.aborted) await follow(version, signal);
+      } catch (error) {
+        await recover(error, signal);
+      }
+    }
+    settle(false);
+  }
+
+  function onChange(listener: (change: Change<T>) => void): () => void {
+    for (const object of objects.values()) emit(listener, { type: "ADDED", object, previous: undefined });
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  return { get: (key) => objects.get(keyText(key)), list: () => [...objects.values()], onChange, synced, run };
+}
+
+// After these the server still knows the version; after any other answer only a list is safe.
+const resumable: ReadonlySet<string> = new Set(["TooManyRequests", "ServiceUnavailable"]);
+
+type Selection = Pick<ListOptions, "namespace" | "labelSelector" | "fieldSelector">;
+
+function selectionOf(options: InformerOptions): Selection {
+  return {
+    ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
+    ...(options.labelSelector === undefined ? {} : { labelSelector: options.labelSelector }),
+    ...(options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector }),
+  };
+}
+
+async function listAll<T extends ApiObject>(
+  list: (page: Pick<ListOptions, "limit" | "continue">) => Promise<ApiList<T>>,
+): Promise<{ readonly items: readonly T[]; readonly resourceVersion: string }> {
+  const items: T[] = [];
+  let page = await list({ limit: pageSize });
+  for (;;) {
+    items.push(...page.items);
+    const next = page.metadata.continue;
+    if (next === undefined || next === "") return { items, resourceVersion: page.metadata.resourceVersion };
+    try {
+      page = await list({ limit: pageSize, continue: next });
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.reason !== "Expired") throw error;
+      // The snapshot is gone in the middle; a list without pages cannot be cut.
+      const whole = await list({});
+      return { items: whole.items, resourceVersion: whole.metadata.resourceVersion };
+    }
+  }
+}
+
+function resolvable<V>(): { readonly promise: Promise<V>; readonly resolve: (value: V) => void } {
+  let resolve: (value: V) => void = () => undefined;
+  const promise = new Promise<V>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

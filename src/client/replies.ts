@@ -1,0 +1,62 @@
+import { reasonCodes, StatusError } from "../core/status.ts";
+import type { StatusDetails, StatusReason } from "../core/status.ts";
+
+const reasonOfCode: Readonly<Record<number, readonly [StatusReason, string]>> = {
+  400: ["BadRequest", "the server rejected our request for an unknown reason"],
+  401: ["Unauthorized", "the server has asked for the client to provide credentials"],
+  403: ["Forbidden", "the server does not allow this request"],
+  404: ["NotFound", "the server could not find the requested resource"],
+  405: ["MethodNotAllowed", "the server does not allow this method on the requested resource"],
+  406: ["NotAcceptable", "the server was unable to respond with a content type that the client supports"],
+  409: ["Conflict", "the server reported a conflict"],
+  410: ["Expired", "the requested version is gone"],
+  413: ["RequestEntityTooLarge", "the server refused the request because it is too large"],
+  415: ["UnsupportedMediaType", "the server does not know the content type of the request"],
+  422: ["Invalid", "the server rejected our request due to an error in our request"],
+  429: ["TooManyRequests", "the server has received too many requests and has asked us to try again later"],
+  500: ["InternalError", "an error on the server has prevented the request from succeeding"],
+  503: ["ServiceUnavailable", "the server is currently unable to handle the request"],
+  504: ["Timeout", "the server was unable to return a response in the time allotted"],
+};
+
+/**
+ * The error that a failed reply stands for: its Status where the body is one, else what the code says. Nothing in the body is
+ * trusted; a Status of unknown reason keeps its message, and 410 is Expired whatever the reason is called.
+ */
+export function replyError(code: number, body: unknown): StatusError {
+  const status = isRecord(body) && body["kind"] === "Status" ? body : undefined;
+  const known = reasonOfCode[code];
+  if (status === undefined)
+    return new StatusError(known?.[0] ?? "", known?.[1] ?? `the server answered ${code}`, { code });
+  const details = detailsOf(status["details"]);
+  const message = typeof status["message"] === "string" && status["message"] !== "" ? status["message"] : known?.[1];
+  const reason = code === 410 ? "Expired" : reasonOf(status["reason"]);
+  return new StatusError(reason, message ?? `the server answered ${code}`, {
+    code,
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+/** The error inside a watch event of type ERROR; its code stands in the Status. */
+export function watchError(object: unknown): StatusError {
+  const code = isRecord(object) && typeof object["code"] === "number" ? object["code"] : 500;
+  return replyError(code, object);
+}
+
+/** How long to wait before another try, in milliseconds, when the reply asks for one: 429 or 5xx with whole seconds in Retry-After. */
+export function retryAfterMs(code: number, header: string | undefined): number | undefined {
+  if (code !== 429 && code < 500) return undefined;
+  return header !== undefined && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
+}
+
+function reasonOf(reason: unknown): StatusReason | "" {
+  return typeof reason === "string" && Object.hasOwn(reasonCodes, reason) ? (reason as StatusReason) : "";
+}
+
+function detailsOf(details: unknown): StatusDetails | undefined {
+  return isRecord(details) ? details : undefined;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,186 @@
+import { request as httpsRequest, Agent } from "node:https";
+import type { IncomingMessage } from "node:http";
+import { createSecureContext } from "node:tls";
+import { ConnectionError } from "./client.ts";
+
+/** Who the client says it is; none of the three means anonymous. */
+export interface ClientCredentials {
+  /** Leaf first. */
+  readonly clientCertPem?: string;
+  readonly clientKeyPem?: string;
+  /** Sent as a bearer token. */
+  readonly token?: string;
+}
+
+/** Where a server is and how it is trusted. */
+export interface TransportOptions {
+  /** `https://host[:port][/prefix]`. */
+  readonly server: string;
+  /** The only roots that are trusted; absent: those of the runtime. */
+  readonly caPem?: string;
+  /** Trusts any server certificate; only for reading what is proven by other means. Excludes `caPem`. */
+  readonly insecureSkipTlsVerify?: boolean;
+  /** The name that the server's certificate must be valid for, where it is not the host of `server`. */
+  readonly tlsServerName?: string;
+  /** Asked before each request, so that rotated credentials take effect with the next one. */
+  readonly credentials: () => ClientCredentials | Promise<ClientCredentials>;
+}
+
+/** One request. `path` begins with a slash and is already encoded. */
+export interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+  readonly signal: AbortSignal;
+}
+
+/** HTTP/1.1 over TLS with connections kept alive. */
+export interface Transport {
+  /** Resolves with the head of the reply. @throws ConnectionError for every failure before that, the call's own abort included. */
+  open(call: Call): Promise<IncomingMessage>;
+  /** Closes all connections, those in use too. */
+  close(): void;
+}
+
+interface Identity {
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+  readonly agent: Agent;
+}
+
+const socketsAtOnce = 64;
+const tcpProbeMs = 15_000;
+const staleRetries = 2;
+
+/** @throws ConnectionError INVALID_SERVER, INVALID_CA when the options cannot lead to a verified server. */
+export function httpsTransport(options: TransportOptions): Transport {
+  const target = serverTarget(options);
+  const agents = new Set<Agent>();
+  let identity: Identity | undefined;
+
+  function identityFor(credentials: ClientCredentials): Identity {
+    const { clientCertPem: certificate, clientKeyPem: key } = credentials;
+    if (identity !== undefined && identity.certificate === certificate && identity.key === key) return identity;
+    if (identity !== undefined) drain(identity.agent);
+    const agent = agentFor(options, credentials);
+    agents.add(agent);
+    identity = { certificate, key, agent };
+    return identity;
+  }
+
+  async function open(call: Call): Promise<IncomingMessage> {
+    const credentials = await options.credentials();
+    const { agent } = identityFor(credentials);
+    const headers = {
+      ...call.headers,
+      ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
+    };
+    for (let attempt = 0; ; attempt += 1) {
+      const outcome = await send(target, agent, { ...call, headers });
+      if (outcome.kind === "reply") return outcome.message;
+      // A kept connection that the server has closed meanwhile says nothing about the server; reading again is harmless.
+      const again = outcome.kind === "stale" && call.method === "GET" && attempt < staleRetries && !call.signal.aborted;
+      if (!again) throw connectionError(outcome.error);
+    }
+  }
+
+  function close(): void {
+    for (const agent of agents) agent.destroy();
+    agents.clear();
+  }
+
+  return { open, close };
+}
+
+/** A failure of node's net, tls or http as a ConnectionError that keeps its code. */
+export function connectionError(error: unknown): ConnectionError {
+  if (error instanceof ConnectionError) return error;
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "UNKNOWN";
+  const message = error instanceof Error && error.message !== "" ? error.message : code;
+  return new ConnectionError(code, message, { cause: error });
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+  readonly prefix: string;
+}
+
+function serverTarget(options: TransportOptions): Target {
+  const url = URL.canParse(options.server) ? new URL(options.server) : undefined;
+  if (url === undefined || url.protocol !== "https:" || url.username !== "" || url.search !== "" || url.hash !== "") {
+    throw new ConnectionError("INVALID_SERVER", `server ${JSON.stringify(options.server)} is not an https:// URL`);
+  }
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? 443 : Number(url.port),
+    prefix: url.pathname.replace(/\/+$/, ""),
+  };
+}
+
+function agentFor(options: TransportOptions, credentials: ClientCredentials): Agent {
+  const { caPem, insecureSkipTlsVerify = false, tlsServerName } = options;
+  if (caPem !== undefined && insecureSkipTlsVerify) {
+    throw new TypeError("caPem and insecureSkipTlsVerify exclude each other");
+  }
+  // Node reads an empty `ca` as "the roots of the runtime"; here it must mean that nobody is trusted.
+  if (caPem !== undefined && !caPem.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new ConnectionError("INVALID_CA", "the certificate authority holds no PEM certificate");
+  }
+  try {
+    const secureContext = createSecureContext({
+      minVersion: "TLSv1.2",
+      ...(caPem === undefined ? {} : { ca: caPem }),
+      ...(credentials.clientCertPem === undefined ? {} : { cert: credentials.clientCertPem }),
+      ...(credentials.clientKeyPem === undefined ? {} : { key: credentials.clientKeyPem }),
+    });
+    return new Agent({
+      keepAlive: true,
+      maxSockets: Infinity,
+      maxFreeSockets: socketsAtOnce,
+      secureContext,
+      rejectUnauthorized: !insecureSkipTlsVerify,
+      ALPNProtocols: ["http/1.1"],
+      ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+    });
+  } catch (error) {
+    throw connectionError(error);
+  }
+}
+
+// Requests under way end in peace; idle connections of the old identity go at once, and used ones are not kept.
+function drain(agent: Agent): void {
+  agent.maxFreeSockets = 0;
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}
+
+type Outcome =
+  | { readonly kind: "reply"; readonly message: IncomingMessage }
+  | { readonly kind: "stale" | "failed"; readonly error: unknown };
+
+function send(target: Target, agent: Agent, call: Call): Promise<Outcome> {
+  return new Promise((resolve) => {
+    try {
+      const request = httpsRequest({
+        host: target.host,
+        port: target.port,
+        method: call.method,
+        path: `${target.prefix}${call.path}`,
+        headers: call.body === undefined ? call.headers : { ...call.headers, "content-length": call.body.length },
+        agent,
+        signal: call.signal,
+      });
+      request.once("socket", (socket) => socket.setKeepAlive(true, tcpProbeMs));
+      request.once("response", (message) => resolve({ kind: "reply", message }));
+      // Stays attached: an error after the head reaches the message as well.
+      request.on("error", (error: NodeJS.ErrnoException) => {
+        const stale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+        resolve({ kind: stale ? "stale" : "failed", error });
+      });
+      request.end(call.body);
+    } catch (error) {
+      resolve({ kind: "failed", error });
+    }
+  });
+}

@@ -1,0 +1,35 @@
+import type { ResourceRef } from "../client/client.ts";
+
+/** The kinds that the built-in controllers speak of. */
+export const namespaces: ResourceRef = core("Namespace", "namespaces", "Cluster");
+export const secrets: ResourceRef = core("Secret", "secrets", "Namespaced");
+export const configMaps: ResourceRef = core("ConfigMap", "configmaps", "Namespaced");
+export const serviceAccounts: ResourceRef = core("ServiceAccount", "serviceaccounts", "Namespaced");
+
+export const certificateSigningRequests: ResourceRef = {
+  group: "certificates.k8s.io",
+  version: "v1",
+  kind: "CertificateSigningRequest",
+  plural: "certificatesigningrequests",
+  scope: "Cluster",
+};
+
+export const subjectAccessReviews: ResourceRef = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  kind: "SubjectAccessReview",
+  plural: "subjectaccessreviews",
+  scope: "Cluster",
+};
+
+export const clusterRoles: ResourceRef = {
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind: "ClusterRole",
+  plural: "clusterroles",
+  scope: "Cluster",
+};
+
+function core(kind: string, plural: string, scope: ResourceRef["scope"]): ResourceRef {
+  return { group: "", version: "v1", kind, plural, scope };
+}

@@ -1,0 +1,129 @@
+import type { Change, Informer } from "../client/informer.ts";
+import { keyOf, keyText } from "../client/object-key.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ApiObject, ObjectKey } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
+import type { Controller, Watch } from "./controller.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+import { defaultBackoff, workQueue } from "./workqueue.ts";
+import type { Verdict, WorkQueue } from "./workqueue.ts";
+
+/** One line for the log. `error` is whatever was thrown; messages of API errors hold no secrets. */
+export interface ControllerLogEntry {
+  readonly level: "debug" | "warn";
+  readonly message: string;
+  readonly controller: string;
+  readonly key: string;
+  readonly attempt: number;
+  readonly error?: unknown;
+}
+
+export interface RunOptions {
+  readonly controllers: readonly Controller[];
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  readonly log: (entry: ControllerLogEntry) => void;
+  /** Ends everything; what is under way gets the same signal and is waited for. */
+  readonly signal: AbortSignal;
+}
+
+/** Controllers at work. */
+export interface RunningControllers {
+  /** Resolves when every controller has seen all of its objects and works, or when all was stopped before. */
+  readonly ready: Promise<void>;
+  /** Asks controllers with changing watches for them anew and follows what is new. Call it when a kind is added. */
+  refresh(): void;
+  /** Resolves when nothing is under way any more, after `signal`. Never rejects. */
+  readonly stopped: Promise<void>;
+}
+
+interface Worker {
+  readonly controller: Controller;
+  readonly queue: WorkQueue;
+  /** Which informer wakes it, and through which watch. */
+  readonly sources: Map<Informer, Watch>;
+}
+
+/**
+ * Runs controllers until `signal` aborts. A controller begins once its informers are synced; from then on a change reaches
+ * `reconcile` in the next microtask, if a place is free. An error never leaves its key: it is logged and tried again.
+ */
+export function runControllers(options: RunOptions): RunningControllers {
+  const { signal } = options;
+  const workers = options.controllers.map((controller) => worker(controller, options));
+  for (const each of workers) connect(each, options.informers);
+
+  async function begin(each: Worker): Promise<void> {
+    const synced = await Promise.all([...each.sources.keys()].map((source) => source.synced));
+    if (synced.every(Boolean) && !signal.aborted) each.queue.start();
+  }
+
+  const ready = Promise.all(workers.map(begin)).then(() => undefined);
+  const stopped = aborted(signal)
+    .then(() => Promise.all([...workers.map((each) => each.queue.stop()), options.informers.stopped()]))
+    .then(() => undefined);
+
+  function refresh(): void {
+    for (const each of workers) if (typeof each.controller.watches === "function") connect(each, options.informers);
+  }
+
+  return { ready, refresh, stopped };
+}
+
+function worker(controller: Controller, options: RunOptions): Worker {
+  const { signal, log } = options;
+  const sources = new Map<Informer, Watch>();
+
+  async function process(key: ObjectKey, attempt: number): Promise<Verdict> {
+    const about = { controller: controller.name, key: keyText(key), attempt };
+    try {
+      const outcome = await controller.reconcile(key, signal);
+      if (outcome.kind === "done") return { kind: "forget" };
+      if (outcome.kind === "requeue") return { kind: "after", ms: outcome.afterMs };
+      log({ ...about, level: "debug", message: outcome.why });
+      return { kind: "retry" };
+    } catch (error) {
+      if (signal.aborted) return { kind: "forget" };
+      // A conflict only says that the copy at hand was old.
+      const expected = error instanceof StatusError && error.reason === "Conflict";
+      const message = error instanceof Error ? error.message : "reconcile failed";
+      log({ ...about, level: expected ? "debug" : "warn", message, error });
+      return { kind: "retry" };
+    }
+  }
+
+  const queue = workQueue({
+    clock: options.clock,
+    concurrency: controller.concurrency,
+    backoff: controller.backoff ?? defaultBackoff,
+    process,
+    onRoom: () => {
+      for (const [source, watch] of sources) for (const object of source.list()) wake(queue, watch, object);
+    },
+  });
+  return { controller, queue, sources };
+}
+
+function connect(each: Worker, informers: SharedInformers): void {
+  const { controller, queue, sources } = each;
+  const watches = typeof controller.watches === "function" ? controller.watches() : controller.watches;
+  for (const watch of watches) {
+    const source = informers.get(controller.serviceAccount, watch);
+    if (sources.has(source)) continue;
+    sources.set(source, watch);
+    source.onChange((change: Change) => {
+      watch.observe?.(change);
+      wake(queue, watch, change.object);
+    });
+  }
+}
+
+function wake(queue: WorkQueue, watch: Watch, object: ApiObject): void {
+  if (watch.keys === undefined) queue.add(keyOf(object));
+  else for (const key of watch.keys(object)) queue.add(key);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

@@ -1,0 +1,71 @@
+import type { Backoff } from "../client/backoff.ts";
+import type { Client, ResourceRef } from "../client/client.ts";
+import { informer } from "../client/informer.ts";
+import type { Informer, Reader } from "../client/informer.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Watch } from "./controller.ts";
+
+/** Which objects an informer follows. */
+export type Selection = Pick<Watch, "resource" | "namespace" | "fieldSelector">;
+
+export interface SharedInformersOptions {
+  /** The client that acts as the ServiceAccount `kube-system/<serviceAccount>`. */
+  readonly clientFor: (serviceAccount: string) => Client;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly random: () => number;
+  readonly onError: (serviceAccount: string, resource: ResourceRef, error: unknown) => void;
+  /** Ends all informers. */
+  readonly signal: AbortSignal;
+}
+
+/** One informer for all who follow the same selection under the same identity. */
+export interface SharedInformers {
+  /** The informer of a selection; it runs from the first call on. */
+  get(serviceAccount: string, selection: Selection): Informer;
+  /** A view of that informer's objects, empty until it is synced. The informer starts with the first look or with the first watch of it. */
+  reader(serviceAccount: string, selection: Selection): Reader;
+  /** Resolves when every informer has stopped, after `signal`. */
+  stopped(): Promise<void>;
+}
+
+const watchBackoff: Backoff = { initialMs: 200, maximumMs: 30_000 };
+
+/** No informer runs yet. */
+export function sharedInformers(options: SharedInformersOptions): SharedInformers {
+  const known = new Map<string, Informer>();
+  const runs: Promise<void>[] = [];
+
+  function get(serviceAccount: string, selection: Selection): Informer {
+    const { resource, namespace, fieldSelector } = selection;
+    const id = JSON.stringify([serviceAccount, resource.group, resource.plural, namespace ?? "", fieldSelector ?? ""]);
+    const found = known.get(id);
+    if (found !== undefined) return found;
+    const made = informer({
+      client: options.clientFor(serviceAccount),
+      resource,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      clock: options.clock,
+      random: options.random,
+      backoff: watchBackoff,
+      onError: (error) => options.onError(serviceAccount, resource, error),
+    });
+    known.set(id, made);
+    runs.push(made.run(options.signal));
+    return made;
+  }
+
+  function reader(serviceAccount: string, selection: Selection): Reader {
+    return {
+      get: (key) => get(serviceAccount, selection).get(key),
+      list: () => get(serviceAccount, selection).list(),
+    };
+  }
+
+  async function stopped(): Promise<void> {
+    await Promise.all(runs);
+  }
+
+  return { get, reader, stopped };
+}

@@ -1,0 +1,137 @@
+import { backoffMs } from "../client/backoff.ts";
+import type { Backoff } from "../client/backoff.ts";
+import { keyText } from "../client/object-key.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ObjectKey } from "../core/object.ts";
+import { delays } from "./delays.ts";
+
+/** The pauses of a controller that names none: 5 ms, doubling up to 1000 s. Source: client-go util/workqueue. */
+export const defaultBackoff: Backoff = { initialMs: 5, maximumMs: 1_000_000 };
+
+/** What happens to a key after it was processed. */
+export type Verdict =
+  | { readonly kind: "forget" }
+  /** Again after `ms` milliseconds; failures before do not count any more. */
+  | { readonly kind: "after"; readonly ms: number }
+  /** Again after the key's growing pause. */
+  | { readonly kind: "retry" };
+
+export interface WorkQueueOptions {
+  readonly clock: Clock;
+  readonly concurrency: number;
+  readonly backoff: Backoff;
+  /** Handles one key; `attempt` counts from 1 and grows with each retry in a row. Must not reject. */
+  readonly process: (key: ObjectKey, attempt: number) => Promise<Verdict>;
+  /** How many keys may wait, and how many may be delayed; default 100000. */
+  readonly capacity?: number;
+  /** Called once the queue has room again after it had to refuse a key: everything must then be added anew. */
+  readonly onRoom?: () => void;
+}
+
+/** Keys that wait to be processed: each at most once, none twice at the same time. */
+export interface WorkQueue {
+  /** Processes the key soon: in a microtask if a place is free. A key under way is processed once more afterwards. */
+  add(key: ObjectKey): void;
+  addAfter(key: ObjectKey, ms: number): void;
+  /** Begins to process; what is added before waits. */
+  start(): void;
+  /** Begins nothing new and resolves when nothing is under way. */
+  stop(): Promise<void>;
+  /** Nothing waits and nothing is under way; delayed keys do not count. */
+  idle(): boolean;
+}
+
+/** A queue that pushes its keys into `process`. */
+export function workQueue(options: WorkQueueOptions): WorkQueue {
+  const { concurrency, capacity = 100_000 } = options;
+  const waiting = new Map<string, ObjectKey>();
+  const running = new Set<string>();
+  const again = new Set<string>();
+  const failures = new Map<string, number>();
+  const later = delays(options.clock, capacity, (key) => {
+    add(key);
+    // Only at half: a full set of delays must not start all over with each one that fires.
+    if (refusedLater && later.size() <= capacity / 2) {
+      refusedLater = false;
+      refused = true;
+    }
+  });
+  let state: "held" | "open" | "stopped" = "held";
+  let pumping = false;
+  let refused = false;
+  let refusedLater = false;
+  let drained: (() => void) | undefined;
+
+  function add(key: ObjectKey): void {
+    const id = keyText(key);
+    if (state === "stopped" || waiting.has(id)) return;
+    if (running.has(id)) {
+      again.add(id);
+    } else if (waiting.size >= capacity) {
+      refused = true;
+    } else {
+      waiting.set(id, key);
+      schedule();
+    }
+  }
+
+  function addAfter(key: ObjectKey, ms: number): void {
+    if (state !== "stopped" && !later.add(key, ms)) refusedLater = true;
+  }
+
+  function schedule(): void {
+    if (pumping || state !== "open") return;
+    pumping = true;
+    queueMicrotask(() => {
+      pumping = false;
+      pump();
+    });
+  }
+
+  function pump(): void {
+    for (const [id, key] of waiting) {
+      if (state !== "open" || running.size >= concurrency) return;
+      waiting.delete(id);
+      running.add(id);
+      void options.process(key, (failures.get(id) ?? 0) + 1).then((verdict) => finish(id, key, verdict));
+    }
+    if (refused && waiting.size === 0) {
+      refused = false;
+      options.onRoom?.();
+    }
+  }
+
+  function finish(id: string, key: ObjectKey, verdict: Verdict): void {
+    running.delete(id);
+    if (verdict.kind === "retry") {
+      const count = (failures.get(id) ?? 0) + 1;
+      failures.set(id, count);
+      addAfter(key, backoffMs(options.backoff, count));
+    } else {
+      failures.delete(id);
+      if (verdict.kind === "after") addAfter(key, verdict.ms);
+    }
+    if (again.delete(id)) add(key);
+    if (running.size === 0) drained?.();
+    schedule();
+  }
+
+  async function stop(): Promise<void> {
+    state = "stopped";
+    waiting.clear();
+    again.clear();
+    later.stop();
+    if (running.size === 0) return;
+    await new Promise<void>((resolve) => {
+      drained = resolve;
+    });
+  }
+
+  function start(): void {
+    if (state !== "held") return;
+    state = "open";
+    schedule();
+  }
+
+  return { add, addAfter, start, stop, idle: () => waiting.size === 0 && running.size === 0 };
+}
