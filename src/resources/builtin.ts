@@ -1,0 +1,50 @@
+import { certificateSigningRequests } from "./certificate-signing-request.ts";
+import { clusterRoleBindings } from "./cluster-role-binding.ts";
+import { clusterRoles } from "./cluster-role.ts";
+import { configMaps } from "./config-map.ts";
+import { events } from "./event.ts";
+import { leases } from "./lease.ts";
+import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
+import { namespaces } from "./namespace.ts";
+import { nodes } from "./node.ts";
+import { pods } from "./pod.ts";
+import type { Resource } from "./resource.ts";
+import { roleBindings } from "./role-binding.ts";
+import { roles } from "./role.ts";
+import { secrets } from "./secret.ts";
+import { selfSubjectAccessReviews } from "./self-subject-access-review.ts";
+import { selfSubjectReviews } from "./self-subject-review.ts";
+import { selfSubjectRulesReviews } from "./self-subject-rules-review.ts";
+import { serviceAccounts } from "./service-account.ts";
+import { subjectAccessReviews } from "./subject-access-review.ts";
+import { tokenReviews } from "./token-review.ts";
+
+/** The kinds that are kept in the store. */
+export const storedResources: readonly Resource[] = [
+  configMaps,
+  events,
+  namespaces,
+  nodes,
+  pods,
+  secrets,
+  serviceAccounts,
+  certificateSigningRequests,
+  leases,
+  clusterRoleBindings,
+  clusterRoles,
+  roleBindings,
+  roles,
+];
+
+/** The kinds that can only be created: a question that is answered in the reply and then forgotten. */
+export const reviewResources: readonly Resource[] = [
+  selfSubjectReviews,
+  tokenReviews,
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  selfSubjectRulesReviews,
+  subjectAccessReviews,
+];
+
+/** Every built-in kind. */
+export const builtinResources: readonly Resource[] = [...storedResources, ...reviewResources];

@@ -1,0 +1,234 @@
+import { X509Certificate } from "node:crypto";
+
+import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "../core/field-error.ts";
+import { humanDuration } from "../core/duration.ts";
+import type { ApiObject, Condition } from "../core/object.ts";
+import { CsrError, parseCsr } from "../pki/csr.ts";
+import { decodePem, type PemBlock, PemError } from "../pki/pem.ts";
+import { usageMeanings } from "../pki/usages.ts";
+import { ageColumn } from "./age-column.ts";
+import {
+  csrConditionCell,
+  validateCsrApprovalsUntouched,
+  validateCsrConditions,
+  validateCsrConditionsKept,
+  withConditionTimes,
+  withStoredApprovals,
+} from "./csr-conditions.ts";
+import { fieldListAt, fieldsAt, type Fields, numberAt, stringAt, stringsAt, withField } from "./json-fields.ts";
+import { type Column, type PrepareContext, type Resource, storedVerbs, type Subresource } from "./resource.ts";
+import { certificateSigningRequestSchema } from "./schemas/certificates.ts";
+import { validateSignerName } from "./signer-name.ts";
+
+/** A request for a certificate, its decision, and the certificate. Source: api/certificates/v1 CertificateSigningRequest. */
+export interface CertificateSigningRequest extends ApiObject {
+  readonly spec: CertificateSigningRequestSpec;
+  readonly status?: CertificateSigningRequestStatus;
+}
+
+/** Never changes after creation. Who asks was filled in by the server. */
+export interface CertificateSigningRequestSpec {
+  /** A PEM block of type CERTIFICATE REQUEST, in base64. */
+  readonly request: string;
+  readonly signerName: string;
+  readonly usages: readonly string[];
+  readonly expirationSeconds?: number;
+  readonly username?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface CertificateSigningRequestStatus {
+  readonly conditions?: readonly Condition[];
+  /** One or more PEM blocks of type CERTIFICATE, the leaf first, in base64. Set once. */
+  readonly certificate?: string;
+}
+
+const legacyUnknownSigner = "kubernetes.io/legacy-unknown";
+
+/** The shortest lifetime that may be asked for, in seconds: 10 minutes. */
+const minExpirationSeconds = 600;
+/** 256 KiB: a chain has a few certificates of one or two KiB. */
+const maxCertificatePem = 262_144;
+
+const columns: readonly Column[] = [
+  ageColumn,
+  {
+    name: "SignerName",
+    type: "string",
+    description: "The signer that is asked for the certificate.",
+    cell: (object) => stringAt(object, "spec", "signerName") || "<none>",
+  },
+  {
+    name: "Requestor",
+    type: "string",
+    description: "The user that made the request.",
+    cell: (object) => stringAt(object, "spec", "username"),
+  },
+  {
+    name: "RequestedDuration",
+    type: "string",
+    description: "The lifetime that is asked for.",
+    cell: requestedDuration,
+  },
+  {
+    name: "Condition",
+    type: "string",
+    description: "What was decided, and whether a certificate was issued.",
+    cell: csrConditionCell,
+  },
+];
+
+/** Signers write here: the certificate, and conditions other than the decision. */
+const status: Subresource = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored, context) => {
+    const conditions = withConditionTimes(withStoredApprovals(incoming, stored), stored, context.now);
+    return withStatus(withField(incoming, "spec", stored["spec"]), { ...fieldsAt(incoming, "status"), conditions });
+  },
+  validateUpdate: (next, stored) => [
+    ...validateCsrConditions(next),
+    ...validateCsrConditionsKept(next, stored),
+    ...validateCsrApprovalsUntouched(next, stored),
+    ...validateCertificateUpdate(next, stored),
+  ],
+};
+
+/** Approvers write here: conditions and nothing else. */
+const approval: Subresource = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored, context) => {
+    const conditions = withConditionTimes(fieldListAt(incoming, "status", "conditions"), stored, context.now);
+    return withStatus(withField(incoming, "spec", stored["spec"]), { ...fieldsAt(stored, "status"), conditions });
+  },
+  validateUpdate: (next, stored) => [...validateCsrConditions(next), ...validateCsrConditionsKept(next, stored)],
+};
+
+export const certificateSigningRequests: Resource = {
+  group: "certificates.k8s.io",
+  version: "v1",
+  kind: "CertificateSigningRequest",
+  plural: "certificatesigningrequests",
+  singular: "certificatesigningrequest",
+  shortNames: ["csr"],
+  categories: [],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  description: "A CertificateSigningRequest asks a signer for a certificate; an approver decides, the signer issues.",
+  schema: certificateSigningRequestSchema,
+  columns,
+  subresources: { approval, status },
+  // A kubelet derives the name from a hash in base64url: upper case, `_` and `-` at the end are all possible.
+  names: "path",
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  deleteReturnsObject: false,
+  generation: false,
+  prepareForCreate,
+  // No error: spec and status of a plain update are overwritten by what is stored, so that metadata can be edited.
+  prepareForUpdate: (incoming, stored) =>
+    withField(withField(incoming, "spec", stored["spec"]), "status", stored["status"]),
+  validate: (object) => validateSpec(object),
+  selectableFields: { "spec.signerName": (object) => stringAt(object, "spec", "signerName") },
+};
+
+/** Nobody creates a request in another's name, nor one that is approved already. */
+function prepareForCreate(object: ApiObject, context: PrepareContext): ApiObject {
+  const { username: _username, uid: _uid, groups: _groups, extra: _extra, ...asked } = fieldsAt(object, "spec");
+  const { username, uid, groups, extra } = context.user;
+  const spec = {
+    ...asked,
+    username,
+    ...(uid === undefined || uid === "" ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+  return { ...object, spec, status: {} };
+}
+
+function withStatus(object: ApiObject, fields: Fields): ApiObject {
+  const { conditions, ...rest } = fields;
+  const none = Array.isArray(conditions) && conditions.length === 0;
+  return withField(object, "status", none ? rest : { ...rest, conditions });
+}
+
+function validateSpec(object: ApiObject): readonly FieldError[] {
+  const signerName = stringAt(object, "spec", "signerName");
+  const seconds = numberAt(object, "spec", "expirationSeconds");
+  const problem = requestProblem(stringAt(object, "spec", "request"));
+  return [
+    // The request itself is left out of the message: it can be large, and the requester has it.
+    ...(problem === undefined ? [] : [invalid("spec.request", "<certificate request data>", problem)]),
+    ...validateUsages(stringsAt(object, "spec", "usages")),
+    ...(signerName === legacyUnknownSigner
+      ? [invalid("spec.signerName", signerName, "the legacy signerName is not allowed via this API version")]
+      : validateSignerName("spec.signerName", signerName)),
+    ...(seconds === undefined || seconds >= minExpirationSeconds
+      ? []
+      : [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 600 seconds (10 minutes)")]),
+  ];
+}
+
+function requestProblem(base64: string): string | undefined {
+  try {
+    parseCsr(Buffer.from(base64, "base64"));
+    return undefined;
+  } catch (error) {
+    if (error instanceof CsrError) return error.message;
+    throw error;
+  }
+}
+
+function validateUsages(usages: readonly string[]): readonly FieldError[] {
+  if (usages.length === 0) return [required("spec.usages", "usages must be provided")];
+  const known = [...usageMeanings.keys()].sort();
+  return usages.flatMap((usage, index) => [
+    ...(usageMeanings.has(usage) ? [] : [notSupported(`spec.usages[${index}]`, usage, known)]),
+    ...(usages.indexOf(usage) < index ? [duplicate(`spec.usages[${index}]`, usage)] : []),
+  ]);
+}
+
+function validateCertificateUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
+  const before = stringAt(stored, "status", "certificate");
+  const after = stringAt(next, "status", "certificate");
+  if (after === before) return [];
+  if (before !== "") {
+    return [forbiddenField("status.certificate", "updates may not modify existing certificate content")];
+  }
+  const problem = certificateProblem(Buffer.from(after, "base64").toString("latin1"));
+  return problem === undefined ? [] : [invalid("status.certificate", "<certificate data>", problem)];
+}
+
+/** Words may stand around the blocks, as RFC 7468 section 5.2 allows; what the certificates say is the signer's business. */
+function certificateProblem(pem: string): string | undefined {
+  let blocks: readonly PemBlock[];
+  try {
+    blocks = decodePem(pem, { maxLength: maxCertificatePem, surroundingText: "ignore" });
+  } catch (error) {
+    if (!(error instanceof PemError)) throw error;
+    if (error.code === "empty") return "must contain at least one CERTIFICATE PEM block";
+    return error.code === "headers" ? "no PEM block headers are permitted" : error.message;
+  }
+  const other = blocks.find((block) => block.label !== "CERTIFICATE");
+  if (other !== undefined) {
+    return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(other.label)}`;
+  }
+  return blocks.every((block) => isCertificate(block.bytes))
+    ? undefined
+    : "a CERTIFICATE PEM block does not contain a certificate";
+}
+
+/** OpenSSL reads the certificate and stops there, so bytes that follow show in the length. */
+function isCertificate(der: Uint8Array): boolean {
+  try {
+    return new X509Certificate(der).raw.length === der.length;
+  } catch {
+    return false;
+  }
+}
+
+function requestedDuration(object: ApiObject): string {
+  const seconds = numberAt(object, "spec", "expirationSeconds");
+  return seconds === undefined ? "<none>" : humanDuration(seconds * 1000);
+}

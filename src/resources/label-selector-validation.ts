@@ -1,0 +1,43 @@
+import { type FieldError, forbiddenField, invalid, required } from "../core/field-error.ts";
+import { labelValueProblems, qualifiedNameProblems } from "../core/names.ts";
+import { arrayAt, fieldListAt, fieldsAt, stringAt } from "./json-fields.ts";
+
+/** What is wrong with a label selector in an object. Source: apimachinery meta/v1/validation ValidateLabelSelector. */
+export function validateLabelSelector(selector: unknown, path: string): readonly FieldError[] {
+  const labels = `${path}.matchLabels`;
+  return [
+    ...Object.entries(fieldsAt(selector, "matchLabels")).flatMap(([key, value]) => [
+      ...qualifiedNameProblems(key).map((why) => invalid(labels, key, why)),
+      ...labelValueProblems(String(value)).map((why) => invalid(labels, value, why)),
+    ]),
+    ...fieldListAt(selector, "matchExpressions").flatMap((requirement, index) =>
+      validateRequirement(requirement, `${path}.matchExpressions[${index}]`),
+    ),
+  ];
+}
+
+function validateRequirement(requirement: unknown, path: string): readonly FieldError[] {
+  const key = stringAt(requirement, "key");
+  return [
+    ...validateOperator(requirement, path),
+    ...qualifiedNameProblems(key).map((why) => invalid(`${path}.key`, key, why)),
+  ];
+}
+
+function validateOperator(requirement: unknown, path: string): readonly FieldError[] {
+  const operator = stringAt(requirement, "operator");
+  const hasValues = arrayAt(requirement, "values").length > 0;
+  const values = `${path}.values`;
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      return hasValues ? [] : [required(values, "must be specified when `operator` is 'In' or 'NotIn'")];
+    case "Exists":
+    case "DoesNotExist":
+      return hasValues
+        ? [forbiddenField(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+        : [];
+    default:
+      return [invalid(`${path}.operator`, operator, "not a valid selector operator")];
+  }
+}

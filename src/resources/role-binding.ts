@@ -1,0 +1,42 @@
+import type { ApiObject } from "../core/object.ts";
+import {
+  bindingColumns,
+  prepareBinding,
+  type RoleRef,
+  type Subject,
+  validateBinding,
+  validateBindingUpdate,
+} from "./binding.ts";
+import { type Resource, storedVerbs } from "./resource.ts";
+import { roleBindingSchema } from "./schemas/rbac.ts";
+
+/** Who holds a role within one namespace. Source: api/rbac/v1 RoleBinding. */
+export interface RoleBinding extends ApiObject {
+  readonly roleRef: RoleRef;
+  readonly subjects?: readonly Subject[];
+}
+
+export const roleBindings: Resource = {
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind: "RoleBinding",
+  plural: "rolebindings",
+  singular: "rolebinding",
+  shortNames: [],
+  categories: [],
+  scope: "Namespaced",
+  verbs: storedVerbs,
+  description: "A RoleBinding hands out a Role or ClusterRole within its namespace.",
+  schema: roleBindingSchema,
+  columns: bindingColumns,
+  subresources: {},
+  names: "path",
+  createOnUpdate: true,
+  unconditionalUpdate: true,
+  deleteReturnsObject: false,
+  generation: false,
+  prepareForCreate: (object) => prepareBinding(object),
+  prepareForUpdate: (incoming) => prepareBinding(incoming),
+  validate: (object) => validateBinding(object, "Namespaced"),
+  validateUpdate: (next, stored) => validateBindingUpdate(next, stored),
+};

@@ -1,0 +1,37 @@
+import type { ApiObject } from "../core/object.ts";
+import {
+  type SubjectAccessReviewSpec,
+  type SubjectAccessReviewStatus,
+  validateNoMetadata,
+  validateReviewedAction,
+} from "./access-review.ts";
+import type { Resource } from "./resource.ts";
+import { selfSubjectAccessReviewSchema } from "./schemas/authorization.ts";
+
+/** The question whether the caller may do something (`kubectl auth can-i`). Source: api/authorization/v1. */
+export interface SelfSubjectAccessReview extends ApiObject {
+  readonly spec: Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
+  readonly status?: SubjectAccessReviewStatus;
+}
+
+export const selfSubjectAccessReviews: Resource = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  kind: "SelfSubjectAccessReview",
+  plural: "selfsubjectaccessreviews",
+  singular: "selfsubjectaccessreview",
+  shortNames: [],
+  categories: [],
+  scope: "Cluster",
+  verbs: ["create"],
+  description: "A SelfSubjectAccessReview asks whether the caller may do something; it is answered and never stored.",
+  schema: selfSubjectAccessReviewSchema,
+  columns: [],
+  subresources: {},
+  names: "path",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: false,
+  validate: (object) => [...validateReviewedAction(object), ...validateNoMetadata(object)],
+};

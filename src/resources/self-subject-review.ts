@@ -1,0 +1,30 @@
+import type { ApiObject } from "../core/object.ts";
+import type { Resource } from "./resource.ts";
+import { selfSubjectReviewSchema } from "./schemas/authentication.ts";
+import type { ReviewedUser } from "./token-review.ts";
+
+/** The question who the caller is (`kubectl auth whoami`). Source: api/authentication/v1. */
+export interface SelfSubjectReview extends ApiObject {
+  readonly status?: { readonly userInfo?: ReviewedUser };
+}
+
+export const selfSubjectReviews: Resource = {
+  group: "authentication.k8s.io",
+  version: "v1",
+  kind: "SelfSubjectReview",
+  plural: "selfsubjectreviews",
+  singular: "selfsubjectreview",
+  shortNames: [],
+  categories: [],
+  scope: "Cluster",
+  verbs: ["create"],
+  description: "A SelfSubjectReview asks who the caller is; it is answered and never stored.",
+  schema: selfSubjectReviewSchema,
+  columns: [],
+  subresources: {},
+  names: "path",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: false,
+};

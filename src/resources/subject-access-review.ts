@@ -1,0 +1,42 @@
+import type { ApiObject } from "../core/object.ts";
+import {
+  type SubjectAccessReviewSpec,
+  type SubjectAccessReviewStatus,
+  validateNoMetadata,
+  validateReviewedAction,
+  validateReviewedSubject,
+} from "./access-review.ts";
+import type { Resource } from "./resource.ts";
+import { subjectAccessReviewSchema } from "./schemas/authorization.ts";
+
+/** The question whether somebody may do something, and the answer. Source: api/authorization/v1. */
+export interface SubjectAccessReview extends ApiObject {
+  readonly spec: SubjectAccessReviewSpec;
+  readonly status?: SubjectAccessReviewStatus;
+}
+
+export const subjectAccessReviews: Resource = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  kind: "SubjectAccessReview",
+  plural: "subjectaccessreviews",
+  singular: "subjectaccessreview",
+  shortNames: [],
+  categories: [],
+  scope: "Cluster",
+  verbs: ["create"],
+  description: "A SubjectAccessReview asks whether a user or group may do something; it is answered and never stored.",
+  schema: subjectAccessReviewSchema,
+  columns: [],
+  subresources: {},
+  names: "path",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: false,
+  validate: (object) => [
+    ...validateReviewedAction(object),
+    ...validateReviewedSubject(object),
+    ...validateNoMetadata(object),
+  ],
+};
