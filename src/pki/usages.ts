@@ -67,6 +67,12 @@ export function meaningOfUsages(
       bits.add(meaning.keyUsageBit);
     }
   }
-  const order = new Set([...usageMeanings.values()].flatMap((one) => ("purpose" in one ? [one.purpose] : [])));
-  return { kind: "known", bits, purposes: [...order].filter((purpose) => wanted.has(purpose)) };
+  // Several usages may mean one purpose, so purposes are walked in the table's order and taken once.
+  const purposes: string[] = [];
+  for (const meaning of usageMeanings.values()) {
+    if ("purpose" in meaning && wanted.delete(meaning.purpose)) {
+      purposes.push(meaning.purpose);
+    }
+  }
+  return { kind: "known", bits, purposes };
 }
