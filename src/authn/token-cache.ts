@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
+
+/** How a cache of tokens is bounded. */
+export interface TokenCacheOptions {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** How long a success is believed, in milliseconds; default 10000 (10 seconds). */
+  readonly ttlMs?: number;
+  /** How many successes are kept; the oldest goes first. Default 4096. */
+  readonly capacity?: number;
+}
+
+type Success = Extract<TokenAuthentication, { kind: "authenticated" }>;
+
+/**
+ * Remembers successes of `member` for a short time, never past their `until`, and failures not at all: a new token works at
+ * once, and a token that is withdrawn works for at most `ttlMs` more. Tokens are kept as SHA-256 digests only.
+ */
+export function cachedTokens(member: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
+  const { now, ttlMs = 10_000, capacity = 4096 } = options;
+  const successes = new Map<string, { readonly from: number; readonly until: number; readonly success: Success }>();
+  return async function cachedToken(token) {
+    const key = createHash("sha256").update(token, "utf8").digest("base64");
+    const cached = successes.get(key);
+    const asked = now();
+    // A clock that went back before the success says nothing about how long ago it was.
+    if (cached !== undefined && asked >= cached.from && asked < cached.until) {
+      return cached.success;
+    }
+    successes.delete(key);
+    const result = await member(token);
+    if (result.kind === "authenticated") {
+      // Counted from before the question, which may have taken long.
+      const until = Math.min(asked + ttlMs, result.until ?? Number.POSITIVE_INFINITY);
+      successes.delete(key);
+      successes.set(key, { from: asked, until, success: result });
+      dropOldest(successes, capacity);
+    }
+    return result;
+  };
+}
+
+function dropOldest(entries: Map<string, unknown>, capacity: number): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= capacity) {
+      return;
+    }
+    entries.delete(key);
+  }
+}

@@ -1,0 +1,166 @@
+import { createHash, randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { createCa } from "../pki/ca.ts";
+import { issueCertificate, type Issuer } from "../pki/certificate.ts";
+import { generatePrivateKey, spkiOf } from "../pki/keys.ts";
+import { buildName } from "../pki/names.ts";
+import { loadTrustRoots } from "../pki/verify-chain.ts";
+import { authenticate } from "./anonymous.ts";
+import { bearer } from "./bearer.ts";
+import { firstAuthenticated } from "./union.ts";
+import { x509 } from "./x509.ts";
+
+const start = Date.UTC(2026, 10, 21);
+const hour = 3_600_000;
+const ca = newCa("hub");
+const attacker = newCa("hub");
+const roots = loadTrustRoots(ca.pem);
+
+function newCa(commonName: string): ReturnType<typeof createCa> {
+  return createCa({ commonName, key: generatePrivateKey(), now: start, years: 1, random: randomBytes });
+}
+
+function issue(what: {
+  readonly issuer?: Issuer;
+  readonly commonName?: string;
+  readonly organizations?: readonly string[];
+  readonly usages?: readonly string[];
+}): Uint8Array {
+  const { issuer = ca, commonName = "system:node:a", organizations = ["system:nodes", "racks"] } = what;
+  return issueCertificate({
+    issuer,
+    rawSubject: buildName({ commonName, organizations }),
+    spki: spkiOf(generatePrivateKey()),
+    usages: what.usages ?? ["digital signature", "client auth"],
+    notBefore: start,
+    notAfter: start + hour,
+    serial: randomBytes(16),
+  }).der;
+}
+
+const ask = (judge: ReturnType<typeof x509>, ...peerCertificates: Uint8Array[]) =>
+  judge({ authorization: undefined, peerCertificates });
+
+describe("x509", () => {
+  it("gives CN, every O, and the fingerprint", async () => {
+    const leaf = issue({});
+    const hex = createHash("sha256").update(leaf).digest("hex");
+    await expect(ask(x509({ roots: () => roots, now: () => start }), leaf)).resolves.toEqual({
+      kind: "authenticated",
+      user: {
+        username: "system:node:a",
+        groups: ["system:nodes", "racks"],
+        extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${hex}`] },
+      },
+    });
+  });
+
+  it("is absent without a certificate, also after one was seen on the same server", async () => {
+    const judge = x509({ roots: () => roots, now: () => start });
+    await ask(judge, issue({}));
+    await expect(ask(judge)).resolves.toEqual({ kind: "absent" });
+  });
+
+  it("is absent for an empty CN", async () => {
+    const judge = x509({ roots: () => roots, now: () => start });
+    await expect(ask(judge, issue({ commonName: "" }))).resolves.toEqual({ kind: "absent" });
+  });
+
+  it("checks validity at every request, for a chain that it has verified before too", async () => {
+    let now = start;
+    const judge = x509({ roots: () => roots, now: () => now });
+    const leaf = issue({});
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "authenticated" });
+    now = start + hour;
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "authenticated" });
+    now = start + hour + 1000;
+    await expect(ask(judge, leaf)).resolves.toMatchObject({
+      kind: "rejected",
+      reason: expect.stringContaining("expired"),
+    });
+    now = start - 1;
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "rejected" });
+  });
+
+  it("forgets what it verified when the roots change", async () => {
+    let current = roots;
+    const judge = x509({ roots: () => current, now: () => start });
+    const leaf = issue({});
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "authenticated" });
+    current = loadTrustRoots(attacker.pem);
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "rejected" });
+    current = [];
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "rejected" });
+  });
+
+  it("answers the same however full its memory is", async () => {
+    const judge = x509({ roots: () => roots, now: () => start, capacity: 1 });
+    const [one, other] = [issue({ commonName: "one" }), issue({ commonName: "other" })];
+    for (const [leaf, username] of [
+      [one, "one"],
+      [other, "other"],
+      [one, "one"],
+    ] as const) {
+      await expect(ask(judge, leaf)).resolves.toMatchObject({ user: { username } });
+    }
+  });
+
+  it("does not take a verified leaf for its neighbours in the list", async () => {
+    const judge = x509({ roots: () => roots, now: () => start });
+    const [good, forged] = [issue({}), issue({ issuer: attacker })];
+    await ask(judge, good);
+    await ask(judge, good, forged);
+    await expect(ask(judge, forged, good)).resolves.toMatchObject({ kind: "rejected" });
+  });
+
+  it.each([
+    ["another CA of the same name", () => [issue({ issuer: attacker })]],
+    ["another CA that is sent along", () => [issue({ issuer: attacker }), attacker.certificate.raw]],
+    ["a server certificate", () => [issue({ usages: ["digital signature", "server auth"] })]],
+    ["the CA itself", () => [ca.certificate.raw]],
+    ["a certificate signed by a leaf's CA name but cut short", () => [issue({}).slice(0, -1)]],
+    ["one changed byte of the signature", () => [flipped(issue({}))]],
+    ["bytes that are no certificate", () => [randomBytes(300)]],
+    ["no bytes", () => [new Uint8Array(0)]],
+    ["a giant", () => [new Uint8Array(1_000_000)]],
+    ["too many certificates", () => Array.from({ length: 50 }, () => issue({}))],
+  ] as const)("rejects %s", async (_name, chain) => {
+    const judge = x509({ roots: () => roots, now: () => start });
+    const presented = chain();
+    await expect(ask(judge, ...presented)).resolves.toMatchObject({ kind: "rejected" });
+    await expect(ask(judge, ...presented)).resolves.toMatchObject({ kind: "rejected" });
+  });
+});
+
+describe("a certificate beside a token", () => {
+  const hub = authenticate(
+    firstAuthenticated(
+      x509({ roots: () => roots, now: () => start }),
+      bearer(async (token) =>
+        token === "good" ? { kind: "authenticated", user: { username: "by-token", groups: [] } } : { kind: "absent" },
+      ),
+    ),
+    { allowAnonymous: true },
+  );
+  const good = issue({});
+  const bad = issue({ issuer: attacker });
+
+  it.each([
+    ["a good certificate wins over a bad token", "Bearer bad", [good], { user: { username: "system:node:a" } }],
+    ["a good certificate wins over a good token", "Bearer good", [good], { user: { username: "system:node:a" } }],
+    ["a good token makes up for a bad certificate", "Bearer good", [bad], { user: { username: "by-token" } }],
+    ["a bad certificate alone is never anonymous", undefined, [bad], { kind: "rejected" }],
+    ["a bad certificate with an ignored header is never anonymous", "Basic x", [bad], { kind: "rejected" }],
+    ["two bad credentials are never anonymous", "Bearer bad", [bad], { kind: "rejected" }],
+    ["nothing is anonymous", undefined, [], { user: { username: "system:anonymous" } }],
+    ["an empty CN is nothing", undefined, [issue({ commonName: "" })], { user: { username: "system:anonymous" } }],
+  ] as const)("%s", async (_name, authorization, peerCertificates, expected) => {
+    await expect(hub({ authorization, peerCertificates })).resolves.toMatchObject(expected);
+  });
+});
+
+function flipped(der: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(der);
+  copy[copy.length - 5] = (copy[copy.length - 5] ?? 0) ^ 1;
+  return copy;
+}
