@@ -71,6 +71,9 @@ const schemaOf: SchemaLookup = (_, kind) => schemas[kind];
 /** Written by Go with k8s.io/api v0.36.3: the same objects as JSON and as protobuf. */
 const samples = read("protobuf-objects.json") as readonly Sample[];
 
+/** Bodies that kubectl 1.36 sent, each with what it prints for the same object with `-o json`. */
+const sent = read("protobuf-kubectl.json") as readonly Sample[];
+
 function read(file: string): unknown {
   return JSON.parse(readFileSync(new URL(`testdata/${file}`, import.meta.url), "utf8"));
 }
@@ -167,6 +170,14 @@ function missing(value: unknown, schema: ObjectSchema | undefined, path: string)
     return [];
   });
 }
+
+describe("bodies that kubectl sends", () => {
+  it.each(sent)("are understood, and written alike: $name", (sample) => {
+    expect(withoutNulls(decoded(sample))).toEqual(withoutNulls(sample.json));
+    const again = encodeProtobuf(sample.json, schemas[String(sample.json["kind"])] ?? test);
+    expect(Buffer.from(again).toString("base64")).toBe(sample.protobuf);
+  });
+});
 
 describe("lists and watch frames", () => {
   it("writes a list as Go does", () => {
