@@ -1,0 +1,17 @@
+import type { Decision, NamedAuthorizer } from "./authorizer.ts";
+
+/** Allows everybody everything: mode AlwaysAllow. For trials only. */
+export const alwaysAllow: NamedAuthorizer = {
+  name: "AlwaysAllow",
+  authorize: async function alwaysAllow(): Promise<Decision> {
+    return { verdict: "allow", reason: "" };
+  },
+};
+
+/** Allows nothing by itself, and lets later members speak: mode AlwaysDeny. Source: apiserver authorizerfactory. */
+export const alwaysDeny: NamedAuthorizer = {
+  name: "AlwaysDeny",
+  authorize: async function alwaysDeny(): Promise<Decision> {
+    return { verdict: "noOpinion", reason: "Everything is forbidden." };
+  },
+};

@@ -1,0 +1,99 @@
+import { aggregateErrors } from "./aggregate-errors.ts";
+import type { Attributes, Authorizer, Decision, NamedAuthorizer, Verdict } from "./authorizer.ts";
+
+/** What one member of a chain answered; `ms` is the time it took where the chain was given a clock. */
+export interface TraceStep {
+  readonly name: string;
+  readonly verdict: Verdict;
+  readonly reason: string;
+  readonly error?: string;
+  readonly ms?: number;
+}
+
+/** The decision of a chain. `by` names the member that allowed or denied; it is absent when nobody did. */
+export interface ChainDecision extends Decision {
+  readonly by?: string;
+  readonly trace?: readonly TraceStep[];
+}
+
+/** An authorizer made of others, asked in order. */
+export interface AuthorizerChain {
+  /** Never rejects. With `trace` the answers of all members that were asked come along, in order. */
+  readonly decide: (attributes: Attributes, options?: { readonly trace?: boolean }) => Promise<ChainDecision>;
+  /** `decide` as a plain authorizer. */
+  readonly authorize: Authorizer;
+  /** The members' names in the order in which they are asked. */
+  readonly names: readonly string[];
+}
+
+/**
+ * The first allow or deny ends the chain. Otherwise the verdict is noOpinion, with the members' reasons joined by newlines
+ * and their errors aggregated; whoever asks must take noOpinion as refused. A member that throws counts as noOpinion with
+ * that error. `now`, in milliseconds, serves only the times in a trace. Source: apiserver pkg/authorization/union.
+ */
+export function firstDecision(
+  members: readonly NamedAuthorizer[],
+  options: { readonly now?: () => number } = {},
+): AuthorizerChain {
+  const decide = async (
+    attributes: Attributes,
+    { trace = false }: { readonly trace?: boolean } = {},
+  ): Promise<ChainDecision> => (trace ? traced(members, attributes, options.now) : untraced(members, attributes));
+  return { decide, authorize: async (attributes) => decide(attributes), names: members.map((member) => member.name) };
+}
+
+async function untraced(members: readonly NamedAuthorizer[], attributes: Attributes): Promise<ChainDecision> {
+  // Most decisions end without any reason or error to collect, so the lists are made on demand.
+  let reasons: string[] | undefined;
+  let errors: string[] | undefined;
+  for (const member of members) {
+    const decision = await ask(member, attributes);
+    if (isFinal(decision)) return { ...decision, by: member.name };
+    if (decision.reason !== "") (reasons ??= []).push(decision.reason);
+    if (decision.error !== undefined) (errors ??= []).push(decision.error);
+  }
+  return undecided(reasons ?? [], errors ?? []);
+}
+
+async function traced(
+  members: readonly NamedAuthorizer[],
+  attributes: Attributes,
+  now: (() => number) | undefined,
+): Promise<ChainDecision> {
+  const trace: TraceStep[] = [];
+  for (const member of members) {
+    const start = now?.();
+    const decision = await ask(member, attributes);
+    const ms = now === undefined || start === undefined ? undefined : now() - start;
+    trace.push({
+      name: member.name,
+      verdict: isFinal(decision) ? decision.verdict : "noOpinion",
+      reason: decision.reason,
+      ...(decision.error === undefined ? {} : { error: decision.error }),
+      ...(ms === undefined ? {} : { ms }),
+    });
+    if (isFinal(decision)) return { ...decision, by: member.name, trace };
+  }
+  const reasons = trace.map((step) => step.reason).filter((reason) => reason !== "");
+  const errors = trace.map((step) => step.error).filter((error) => error !== undefined);
+  return { ...undecided(reasons, errors), trace };
+}
+
+async function ask(member: NamedAuthorizer, attributes: Attributes): Promise<Decision> {
+  try {
+    return await member.authorize(attributes);
+  } catch (error) {
+    return { verdict: "noOpinion", reason: "", error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function isFinal(decision: Decision): boolean {
+  return decision.verdict === "allow" || decision.verdict === "deny";
+}
+
+function undecided(reasons: readonly string[], errors: readonly string[]): Decision {
+  const reason = reasons.join("\n");
+  return errors.length === 0
+    ? { verdict: "noOpinion", reason }
+    : { verdict: "noOpinion", reason, error: aggregateErrors(errors) };
+}
