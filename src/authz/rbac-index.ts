@@ -1,0 +1,122 @@
+import type { ApiObject } from "../core/object.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { Attributes } from "./authorizer.ts";
+import { type RuleQuery, firstMatch, ruleQuery } from "./compiled-rules.ts";
+import type { RoleRef } from "../resources/binding.ts";
+import type { PolicyRule } from "../resources/policy-rule.ts";
+import type { AnyBinding, AnyRole, RbacKind } from "./rbac-types.ts";
+import { roleSlots } from "./role-slots.ts";
+import {
+  type Grant,
+  type SubjectTable,
+  firstGrant,
+  grantsOf,
+  insertGrant,
+  removeGrant,
+  subjectTable,
+} from "./subject-table.ts";
+
+/** A change to the policy: an object as it is now, or one that is gone (of which only the metadata is looked at). */
+export interface RbacEvent {
+  readonly type: "put" | "delete";
+  readonly kind: RbacKind;
+  readonly object: ApiObject;
+}
+
+/** The rules that a user holds somewhere; `errors` names roles that bindings refer to and that do not exist. */
+export interface HeldRules {
+  readonly rules: readonly PolicyRule[];
+  readonly errors: readonly string[];
+}
+
+/**
+ * The RBAC policy in memory, kept current by `apply`. Lookups touch only bindings that name the user or one of its groups:
+ * ClusterRoleBindings first, then the RoleBindings of the namespace, each by name (UTF-16 order).
+ */
+export interface RbacIndex {
+  /** Takes over one change at once; calls must come in the order of the changes. Takes validated objects. */
+  readonly apply: (event: RbacEvent) => void;
+  /** The first grant whose role permits the request. */
+  readonly firstAllowing: (attributes: Attributes) => Grant | undefined;
+  /** Every grant that reaches the user in the namespace (`""`: cluster-wide only), in order, one per binding. */
+  readonly grantsFor: (user: UserInfo, namespace: string) => readonly Grant[];
+  /** All rules of `grantsFor`, duplicates included. */
+  readonly rulesFor: (user: UserInfo, namespace: string) => HeldRules;
+  /** The rules of a role as a binding in `namespace` (`""`: a ClusterRoleBinding) sees it; undefined when it is missing. */
+  readonly rulesOf: (roleRef: RoleRef, namespace: string) => readonly PolicyRule[] | undefined;
+  /** How many roles are referred to and missing; while it is 0 no decision needs to look for them. */
+  readonly missingRoles: () => number;
+}
+
+/** An empty index: nobody may do anything. */
+export function rbacIndex(): RbacIndex {
+  const slots = roleSlots();
+  const cluster = subjectTable();
+  const namespaces = new Map<string, SubjectTable>();
+  const bindings = new Map<string, readonly Grant[]>();
+
+  const withdraw = (key: string): void => {
+    for (const grant of bindings.get(key) ?? []) {
+      const table = grant.kind === "ClusterRoleBinding" ? cluster : namespaces.get(grant.namespace);
+      if (table !== undefined) removeGrant(table, grant);
+      if (table?.users.size === 0 && table.groups.size === 0) namespaces.delete(grant.namespace);
+      slots.release(grant.roleRef, grant.namespace);
+    }
+    bindings.delete(key);
+  };
+
+  const bind = (key: string, kind: Grant["kind"], object: AnyBinding): void => {
+    const namespace = kind === "RoleBinding" ? (object.metadata.namespace ?? "") : "";
+    const { roleRef, subjects } = object;
+    const grants = (subjects ?? []).map((subject, subjectIndex): Grant => {
+      const role = slots.use(roleRef, namespace);
+      return { kind, namespace, name: object.metadata.name ?? "", subject, subjectIndex, roleRef, role };
+    });
+    bindings.set(key, grants);
+    const table = kind === "ClusterRoleBinding" ? cluster : (namespaces.get(namespace) ?? subjectTable());
+    for (const grant of grants) insertGrant(table, grant);
+    if (table !== cluster && table.users.size + table.groups.size > 0) namespaces.set(namespace, table);
+  };
+
+  const grantsFor = (user: UserInfo, namespace: string): readonly Grant[] => {
+    const local = namespace === "" ? undefined : namespaces.get(namespace);
+    const wide = grantsOf(cluster, user);
+    return local === undefined ? wide : [...wide, ...grantsOf(local, user)];
+  };
+
+  return {
+    apply({ type, kind, object }) {
+      const { namespace = "", name = "" } = object.metadata;
+      if (kind === "Role" || kind === "ClusterRole") {
+        if (type === "put") slots.put({ kind, namespace, name }, (object as AnyRole).rules);
+        else slots.remove({ kind, namespace, name });
+        return;
+      }
+      const key = `${kind}/${namespace}/${name}`;
+      withdraw(key);
+      if (type === "put") bind(key, kind, object as AnyBinding);
+    },
+    firstAllowing(attributes) {
+      const query = ruleQuery(attributes);
+      const wide = firstGrant(cluster, attributes.user, { permits, query });
+      // Paths are never granted through a namespace.
+      if (wide !== undefined || attributes.namespace === "" || attributes.path !== undefined) return wide;
+      const local = namespaces.get(attributes.namespace);
+      return local === undefined ? undefined : firstGrant(local, attributes.user, { permits, query });
+    },
+    grantsFor,
+    rulesFor(user, namespace) {
+      const roles = grantsFor(user, namespace).map((grant) => grant.role);
+      return {
+        rules: roles.flatMap((role) => role.rules?.rules ?? []),
+        errors: roles.filter((role) => role.rules === undefined).map((role) => role.missing),
+      };
+    },
+    rulesOf: (roleRef, namespace) => slots.find(roleRef, namespace)?.rules?.rules,
+    missingRoles: () => slots.dangling(),
+  };
+}
+
+function permits(grant: Grant, query: RuleQuery): boolean {
+  return grant.role.rules !== undefined && firstMatch(grant.role.rules, query) !== undefined;
+}
