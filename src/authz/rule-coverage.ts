@@ -1,0 +1,106 @@
+import { type CompiledRule, type CompiledRules, compileRules } from "./compiled-rules.ts";
+import type { PolicyRule } from "../resources/policy-rule.ts";
+import { covers, pathCovers } from "./rule-match.ts";
+
+/** Everything: all verbs on all resources and all paths. */
+export const fullAuthority: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+/** How many atomic rules are compared one by one before only full authority will do. The largest default role has 1,000. */
+export const maxAtoms = 20_000;
+
+/**
+ * What `requested` permits and `held` does not, as atomic rules (one group, resource, verb and name, or one path and verb);
+ * empty when all of it is held. Requests of more than `maxAtoms` atoms come back unbroken unless everything is held.
+ * Source: component-helpers auth/rbac/validation Covers.
+ */
+export function uncoveredRules(held: readonly PolicyRule[], requested: readonly PolicyRule[]): readonly PolicyRule[] {
+  const owned = compileRules(held);
+  if (requested.reduce((sum, rule) => sum + atomCount(rule), 0) > maxAtoms) {
+    return fullAuthority.every((atom) => atomCovered(owned, atom)) ? [] : requested;
+  }
+  return requested.flatMap(atoms).filter((atom) => !atomCovered(owned, atom));
+}
+
+/** Joins atomic rules that differ only in their verb. Source: component-helpers CompactRules. */
+export function compactRules(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  const joined = new Map<string, PolicyRule>();
+  for (const rule of rules) {
+    const { verbs, ...rest } = rule;
+    const paths = rule.nonResourceURLs ?? [];
+    // Paths are listed one by one.
+    const key = JSON.stringify([
+      rest.apiGroups,
+      rest.resources,
+      rest.resourceNames,
+      paths,
+      paths.length > 0 ? verbs : [],
+    ]);
+    const known = joined.get(key);
+    joined.set(key, known === undefined ? rule : { ...known, verbs: [...new Set([...known.verbs, ...verbs])] });
+  }
+  return [...joined.values()];
+}
+
+/** `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`, empty parts left out. Source: rbac/v1 CompactString. */
+export function ruleText(rule: PolicyRule): string {
+  const parts: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ["APIGroups", rule.apiGroups],
+    ["Resources", rule.resources],
+    ["NonResourceURLs", rule.nonResourceURLs],
+    ["ResourceNames", rule.resourceNames],
+    ["Verbs", rule.verbs],
+  ];
+  const shown = parts.filter(([, words]) => words !== undefined && words.length > 0);
+  return `{${shown.map(([label, words]) => `${label}:${wordsText(words ?? [])}`).join(", ")}}`;
+}
+
+/** `["a" "b"]`: a list of words as Kubernetes' messages show it. */
+export function wordsText(words: readonly string[]): string {
+  return `[${words.map((word) => JSON.stringify(word)).join(" ")}]`;
+}
+
+function atomCount(rule: PolicyRule): number {
+  const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  const named = apiGroups.length * resources.length * Math.max(1, resourceNames.length);
+  return verbs.length * (named + nonResourceURLs.length);
+}
+
+function atoms(rule: PolicyRule): PolicyRule[] {
+  const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  const names = resourceNames.length === 0 ? [{}] : resourceNames.map((name) => ({ resourceNames: [name] }));
+  const onResources = apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      verbs.flatMap((verb) =>
+        names.map((name): PolicyRule => ({ apiGroups: [group], resources: [resource], verbs: [verb], ...name })),
+      ),
+    ),
+  );
+  const onPaths = nonResourceURLs.flatMap((url) => verbs.map((verb) => ({ nonResourceURLs: [url], verbs: [verb] })));
+  return [...onResources, ...onPaths];
+}
+
+function atomCovered(owned: CompiledRules, atom: PolicyRule): boolean {
+  const verb = atom.verbs[0] ?? "";
+  const path = atom.nonResourceURLs?.[0];
+  if (path !== undefined) {
+    return owned.byPath.some(({ rule, names }) => {
+      if (names !== undefined || !covers(rule.verbs, verb)) return false;
+      return (rule.nonResourceURLs ?? []).some((pattern) => pathCovers(pattern, path));
+    });
+  }
+  const resource = atom.resources?.[0] ?? "";
+  const slash = resource.indexOf("/");
+  const candidates = [resource, "*", ...(slash < 0 ? [] : [`*${resource.slice(slash)}`])];
+  return candidates.some((candidate) =>
+    (owned.byResource.get(candidate) ?? []).some((one) => ruleCovers(one, atom, verb)),
+  );
+}
+
+function ruleCovers({ rule, names }: CompiledRule, atom: PolicyRule, verb: string): boolean {
+  if (!covers(rule.verbs, verb) || !covers(rule.apiGroups, atom.apiGroups?.[0] ?? "")) return false;
+  const name = atom.resourceNames?.[0];
+  return names === undefined || (name !== undefined && names.has(name));
+}
