@@ -1,0 +1,110 @@
+import type { ClusterRoleBinding } from "../../resources/cluster-role-binding.ts";
+import type { ClusterRole } from "../../resources/cluster-role.ts";
+import type { PolicyRule } from "../../resources/policy-rule.ts";
+import type { RoleBinding } from "../../resources/role-binding.ts";
+import type { Role } from "../../resources/role.ts";
+import {
+  clusterRole,
+  clusterRoleBinding,
+  eventsRule,
+  role,
+  roleBinding,
+  rule,
+  systemServiceAccount,
+  user,
+} from "./policy-object.ts";
+
+const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving", "legacy-unknown"];
+
+/** What each controller may do, by the name of its ServiceAccount in kube-system. Its watches are included. */
+const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
+  "certificate-controller": () => [
+    rule("delete get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    rule("update", "certificates.k8s.io", "certificatesigningrequests/approval certificatesigningrequests/status"),
+    rule("approve", "certificates.k8s.io", "signers", ["kubernetes.io/kube-apiserver-client-kubelet"]),
+    rule(
+      "sign",
+      "certificates.k8s.io",
+      "signers",
+      signers.map((signer) => `kubernetes.io/${signer}`),
+    ),
+    rule("create", "authorization.k8s.io", "subjectaccessreviews"),
+    eventsRule(),
+  ],
+  // It writes rules that it does not hold, hence escalate.
+  "clusterrole-aggregation-controller": () => [
+    rule("escalate get list patch update watch", "rbac.authorization.k8s.io", "clusterroles"),
+  ],
+  "generic-garbage-collector": () => [rule("delete get list patch update watch", "*", "*"), eventsRule()],
+  "namespace-controller": () => [
+    rule("delete get list watch", "core", "namespaces"),
+    rule("update", "core", "namespaces/finalize namespaces/status"),
+    rule("delete deletecollection get list", "*", "*"),
+  ],
+  "root-ca-cert-publisher": () => [
+    rule("create get list update watch", "core", "configmaps"),
+    rule("get list watch", "core", "namespaces"),
+    eventsRule(),
+  ],
+  "service-account-controller": () => [
+    rule("create get list watch", "core", "serviceaccounts"),
+    rule("get list watch", "core", "namespaces"),
+    eventsRule(),
+  ],
+};
+
+/** The ClusterRoles `system:controller:<name>` of our controllers. */
+export function controllerRoles(): readonly ClusterRole[] {
+  return Object.entries(controllers).map(([name, rules]) => clusterRole(`system:controller:${name}`, rules()));
+}
+
+/** Each controller role bound to the ServiceAccount of the same name. */
+export function controllerRoleBindings(): readonly ClusterRoleBinding[] {
+  return Object.keys(controllers).map((name) => {
+    const full = `system:controller:${name}`;
+    return clusterRoleBinding(full, full, [systemServiceAccount(name)]);
+  });
+}
+
+/** Roles that are limited to a namespace: controllers of bootstrap tokens, and the reader of request-header settings. */
+export function namespacedRoles(): readonly Role[] {
+  return [
+    role("kube-system", "extension-apiserver-authentication-reader", [
+      rule("get list watch", "core", "configmaps", ["extension-apiserver-authentication"]),
+    ]),
+    role("kube-system", "system:controller:bootstrap-signer", [rule("get list watch", "core", "secrets")]),
+    role("kube-public", "system:controller:bootstrap-signer", [
+      rule("get list watch", "core", "configmaps"),
+      rule("update", "core", "configmaps", ["cluster-info"]),
+      eventsRule(),
+    ]),
+    role("kube-system", "system:controller:token-cleaner", [
+      rule("delete get list watch", "core", "secrets"),
+      eventsRule(),
+    ]),
+    // A create has no name to be limited by.
+    role("kube-public", "system:controller:cluster-info-publisher", [
+      rule("create", "core", "configmaps"),
+      rule("get list update watch", "core", "configmaps", ["cluster-info"]),
+    ]),
+  ];
+}
+
+/** The bindings of `namespacedRoles`. */
+export function namespacedRoleBindings(): readonly RoleBinding[] {
+  const bound = (namespace: string, account: string): RoleBinding => {
+    const name = `system:controller:${account}`;
+    return roleBinding({ namespace, name }, name, [systemServiceAccount(account)]);
+  };
+  return [
+    roleBinding(
+      { namespace: "kube-system", name: "system::extension-apiserver-authentication-reader" },
+      "extension-apiserver-authentication-reader",
+      [user("system:kube-controller-manager"), user("system:kube-scheduler")],
+    ),
+    bound("kube-system", "bootstrap-signer"),
+    bound("kube-public", "bootstrap-signer"),
+    bound("kube-system", "token-cleaner"),
+    bound("kube-public", "cluster-info-publisher"),
+  ];
+}
