@@ -8,7 +8,8 @@ import type { FakeClock } from "../../test/kits/fake-clock.ts";
 import { ConnectionError } from "./client.ts";
 import type { Client, ResourceRef } from "./client.ts";
 import { informer } from "./informer.ts";
-import type { Change, Informer, InformerOptions } from "./informer.ts";
+import type { Informer, InformerOptions } from "./informer.ts";
+import type { Change } from "./object-store.ts";
 
 const configMaps: ResourceRef = {
   group: "",
@@ -161,7 +162,7 @@ describe("informer", () => {
     const { api, clock, start } = scene();
     await start();
     let opened = 0;
-    const { watch } = api.client;
+    const watch = api.client.watch.bind(api.client);
     Object.assign(api.client, { watch: (...args: Parameters<Client["watch"]>) => ((opened += 1), watch(...args)) });
     for (let round = 0; round < 5; round += 1) {
       api.breakWatches();
@@ -199,7 +200,7 @@ describe("informer", () => {
     const { api, following, start } = scene();
     for (let index = 0; index < 1100; index += 1) await api.client.create(configMaps, configMap(`c${index}`, "1"));
     await start();
-    const { list } = api.client;
+    const list = api.client.list.bind(api.client);
     let pages = 0;
     Object.assign(api.client, {
       list: (...args: Parameters<Client["list"]>) => {

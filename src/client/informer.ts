@@ -1,24 +1,11 @@
 import type { Clock } from "../core/clock.ts";
-import type { ApiList, ApiObject, ObjectKey } from "../core/object.ts";
+import type { ApiList, ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
 import { jitteredBackoffMs } from "./backoff.ts";
 import type { Backoff } from "./backoff.ts";
 import type { Client, ListOptions, ResourceRef } from "./client.ts";
-import { keyOf, keyText } from "./object-key.ts";
-
-/** One difference between what the informer knew and what it knows now. A DELETED object is in its last known state. */
-export interface Change<T extends ApiObject = ApiObject> {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  readonly object: T;
-  /** What was known under this key before. */
-  readonly previous: T | undefined;
-}
-
-/** Looks at the objects of an informer, without copying: they are shared and must not be changed. */
-export interface Reader<T extends ApiObject = ApiObject> {
-  get(key: ObjectKey): T | undefined;
-  list(): readonly T[];
-}
+import { objectStore } from "./object-store.ts";
+import type { Change, Reader } from "./object-store.ts";
 
 /** Which objects to follow, and how to try again. */
 export interface InformerOptions {
@@ -56,8 +43,7 @@ const resumesAtMost = 5;
 /** An informer that has not started yet. */
 export function informer<T extends ApiObject = ApiObject>(options: InformerOptions): Informer<T> {
   const { client, resource, clock, random } = options;
-  const listeners = new Set<(change: Change<T>) => void>();
-  const objects = new Map<string, T>();
+  const store = objectStore<T>((error) => options.onError?.(error, 0));
   const { promise: synced, resolve: settle } = resolvable<boolean>();
   const selection = selectionOf(options);
   /** Where the next watch begins; undefined: only a list can tell. */
@@ -65,36 +51,9 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
   let failures = 0;
   let expiredBefore = false;
 
-  function emit(listener: (change: Change<T>) => void, change: Change<T>): void {
-    try {
-      listener(change);
-    } catch (error) {
-      options.onError?.(error, 0);
-    }
-  }
-
-  function put(object: T): void {
-    const id = keyText(keyOf(object));
-    const previous = objects.get(id);
-    if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) remove(id, previous);
-    const known = objects.get(id);
-    if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion) return;
-    objects.set(id, object);
-    const type = known === undefined ? "ADDED" : "MODIFIED";
-    for (const listener of listeners) emit(listener, { type, object, previous: known });
-  }
-
-  function remove(id: string, last: T): void {
-    const previous = objects.get(id);
-    objects.delete(id);
-    for (const listener of listeners) emit(listener, { type: "DELETED", object: last, previous });
-  }
-
   async function relist(): Promise<void> {
     const found = await listAll((page) => client.list<T>(resource, { ...selection, ...page }));
-    const present = new Set(found.items.map((object) => keyText(keyOf(object))));
-    for (const [id, object] of objects) if (!present.has(id)) remove(id, object);
-    for (const object of found.items) put(object);
+    store.replace(found.items);
     version = found.resourceVersion;
     settle(true);
   }
@@ -110,8 +69,8 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
         version = event.resourceVersion;
         continue;
       }
-      if (event.type === "DELETED") remove(keyText(keyOf(event.object)), event.object);
-      else put(event.object);
+      if (event.type === "DELETED") store.remove(event.object);
+      else store.put(event.object);
       version = event.object.metadata.resourceVersion;
     }
     // A server that ends each watch at once must not be asked in a loop.
@@ -148,13 +107,13 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
     settle(false);
   }
 
-  function onChange(listener: (change: Change<T>) => void): () => void {
-    for (const object of objects.values()) emit(listener, { type: "ADDED", object, previous: undefined });
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }
-
-  return { get: (key) => objects.get(keyText(key)), list: () => [...objects.values()], onChange, synced, run };
+  return {
+    get: (key) => store.get(key),
+    list: () => store.list(),
+    onChange: (listener) => store.onChange(listener),
+    synced,
+    run,
+  };
 }
 
 // After these the server still knows the version; after any other answer only a list is safe.

@@ -58,11 +58,7 @@ const retriesAtMost = 10;
 
 /** A client of any Kubernetes API (1.20 or newer) over HTTPS. Redirects are not followed. @throws ConnectionError INVALID_SERVER */
 export function remoteClient(options: RemoteOptions): RemoteClient {
-  const fixed: ClientCredentials = {
-    ...(options.clientCertPem === undefined ? {} : { clientCertPem: options.clientCertPem }),
-    ...(options.clientKeyPem === undefined ? {} : { clientKeyPem: options.clientKeyPem }),
-    ...(options.token === undefined ? {} : { token: options.token }),
-  };
+  const fixed = fixedCredentials(options);
   const transport = httpsTransport({ ...options, credentials: options.credentials ?? (() => fixed) });
   const maximumBytes = options.maximumReplyBytes ?? 64 * 1024 * 1024;
   const common = { accept: "application/json", "user-agent": options.userAgent };
@@ -144,6 +140,14 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
   }
 
   return { ...verbs(send), watch, raw, close: () => transport.close() };
+}
+
+function fixedCredentials(options: ClientCredentials): ClientCredentials {
+  return {
+    ...(options.clientCertPem === undefined ? {} : { clientCertPem: options.clientCertPem }),
+    ...(options.clientKeyPem === undefined ? {} : { clientKeyPem: options.clientKeyPem }),
+    ...(options.token === undefined ? {} : { token: options.token }),
+  };
 }
 
 function verbs(send: Send): Omit<Client, "watch"> {

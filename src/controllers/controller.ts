@@ -1,6 +1,6 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { ListOptions, ResourceRef } from "../client/client.ts";
-import type { Change } from "../client/informer.ts";
+import type { Change } from "../client/object-store.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 
 /** How one pass over one object ended. A thrown error is logged and counts as `retry`. */

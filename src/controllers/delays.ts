@@ -12,6 +12,8 @@ export interface Delays {
   stop(): void;
 }
 
+const longestSleepMs = 86_400_000;
+
 interface Entry {
   readonly key: ObjectKey;
   readonly id: string;
@@ -44,7 +46,8 @@ export function delays(clock: Clock, capacity: number, wake: (key: ObjectKey) =>
     sleeping?.interrupt.abort();
     const interrupt = new AbortController();
     sleeping = { until: next.due, interrupt };
-    void clock.sleep(Math.max(next.due - clock.now(), 0), interrupt.signal).then(() => {
+    // Timers of the runtime end at 24 days; waking early only means to look again.
+    void clock.sleep(Math.min(Math.max(next.due - clock.now(), 0), longestSleepMs), interrupt.signal).then(() => {
       if (interrupt.signal.aborted) return;
       sleeping = undefined;
       ring();

@@ -1,4 +1,5 @@
-import type { Change, Informer } from "../client/informer.ts";
+import type { Informer } from "../client/informer.ts";
+import type { Change } from "../client/object-store.ts";
 import { keyOf, keyText } from "../client/object-key.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";

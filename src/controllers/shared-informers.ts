@@ -1,7 +1,8 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import { informer } from "../client/informer.ts";
-import type { Informer, Reader } from "../client/informer.ts";
+import type { Informer } from "../client/informer.ts";
+import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Watch } from "./controller.ts";
 

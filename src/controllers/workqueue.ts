@@ -47,7 +47,7 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
   const waiting = new Map<string, ObjectKey>();
   const running = new Set<string>();
   const again = new Set<string>();
-  const failures = new Map<string, number>();
+  const pauses = growingPauses(options.backoff);
   const later = delays(options.clock, capacity, (key) => {
     add(key);
     // Only at half: a full set of delays must not start all over with each one that fires.
@@ -93,7 +93,7 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
       if (state !== "open" || running.size >= concurrency) return;
       waiting.delete(id);
       running.add(id);
-      void options.process(key, (failures.get(id) ?? 0) + 1).then((verdict) => finish(id, key, verdict));
+      void options.process(key, pauses.failures(id) + 1).then((verdict) => finish(id, key, verdict));
     }
     if (refused && waiting.size === 0) {
       refused = false;
@@ -103,14 +103,8 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
 
   function finish(id: string, key: ObjectKey, verdict: Verdict): void {
     running.delete(id);
-    if (verdict.kind === "retry") {
-      const count = (failures.get(id) ?? 0) + 1;
-      failures.set(id, count);
-      addAfter(key, backoffMs(options.backoff, count));
-    } else {
-      failures.delete(id);
-      if (verdict.kind === "after") addAfter(key, verdict.ms);
-    }
+    if (verdict.kind !== "retry") pauses.forget(id);
+    if (verdict.kind !== "forget") addAfter(key, verdict.kind === "retry" ? pauses.next(id) : verdict.ms);
     if (again.delete(id)) add(key);
     if (running.size === 0) drained?.();
     schedule();
@@ -134,4 +128,20 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
   }
 
   return { add, addAfter, start, stop, idle: () => waiting.size === 0 && running.size === 0 };
+}
+
+interface GrowingPauses {
+  readonly failures: (id: string) => number;
+  readonly next: (id: string) => number;
+  readonly forget: (id: string) => void;
+}
+
+function growingPauses(backoff: Backoff): GrowingPauses {
+  const counts = new Map<string, number>();
+  const failures = (id: string): number => counts.get(id) ?? 0;
+  function next(id: string): number {
+    counts.set(id, failures(id) + 1);
+    return backoffMs(backoff, failures(id));
+  }
+  return { failures, next, forget: (id) => counts.delete(id) };
 }

@@ -96,6 +96,13 @@ export function fakeApi(options: FakeApiOptions): FakeApi {
     return found;
   }
 
+  function admit(resource: ResourceRef, namespace = ""): void {
+    const home = tables.get("namespaces.")?.get(namespace);
+    if (home?.metadata.deletionTimestamp === undefined) return;
+    const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+    throw status.forbidden(resource, "", why, [{ reason: "NamespaceTerminating", message: why }]);
+  }
+
   function create(resource: ResourceRef, object: ApiObject): ApiObject {
     const { name, generateName, namespace } = object.metadata;
     const key = {
@@ -107,11 +114,7 @@ export function fakeApi(options: FakeApiOptions): FakeApi {
     if (review !== undefined) return frozen(review(object));
     if (resource.scope === "Namespaced" && namespace === undefined) throw status.badRequest("no namespace");
     if (table(resource).has(keyText(key))) throw status.alreadyExists(resource, key.name);
-    const home = tables.get("namespaces.")?.get(namespace ?? "");
-    if (home?.metadata.deletionTimestamp !== undefined) {
-      const why = `unable to create new content in namespace ${namespace ?? ""} because it is being terminated`;
-      throw status.forbidden(resource, key.name, why, [{ reason: "NamespaceTerminating", message: why }]);
-    }
+    admit(resource, namespace);
     const metadata: ObjectMeta = {
       ...object.metadata,
       name: key.name,

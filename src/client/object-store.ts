@@ -1,0 +1,75 @@
+import type { ApiObject, ObjectKey } from "../core/object.ts";
+import { keyOf, keyText } from "./object-key.ts";
+
+/** One difference between what was known and what is known now. A DELETED object is in its last known state. */
+export interface Change<T extends ApiObject = ApiObject> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: T;
+  /** What was known under this key before. */
+  readonly previous: T | undefined;
+}
+
+/** Looks at objects without copying them: they are shared and must not be changed. */
+export interface Reader<T extends ApiObject = ApiObject> {
+  get(key: ObjectKey): T | undefined;
+  list(): readonly T[];
+}
+
+/** The objects of one resource by key, and those who want to know of changes. */
+export interface ObjectStore<T extends ApiObject> extends Reader<T> {
+  /** Takes up the object's state; nothing happens when its resourceVersion is known already. */
+  put(object: T): void;
+  /** Forgets the object; `last` is its final state. */
+  remove(last: T): void;
+  /** Makes `objects` all that there is: the difference is told, first what vanished. */
+  replace(objects: readonly T[]): void;
+  /** Calls `listener` synchronously for each change, first with what is known already as ADDED. Returns what ends it. */
+  onChange(listener: (change: Change<T>) => void): () => void;
+}
+
+/** An empty store. `onListenerError` is told when a listener throws; the others are still called. */
+export function objectStore<T extends ApiObject>(onListenerError: (error: unknown) => void): ObjectStore<T> {
+  const objects = new Map<string, T>();
+  const listeners = new Set<(change: Change<T>) => void>();
+
+  function tell(listener: (change: Change<T>) => void, change: Change<T>): void {
+    try {
+      listener(change);
+    } catch (error) {
+      onListenerError(error);
+    }
+  }
+
+  function put(object: T): void {
+    const id = keyText(keyOf(object));
+    const before = objects.get(id);
+    // Another object has taken the name: for whoever holds a uid that is an end and a beginning.
+    if (before !== undefined && before.metadata.uid !== object.metadata.uid) remove(before);
+    const previous = objects.get(id);
+    if (previous !== undefined && previous.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    objects.set(id, object);
+    const type = previous === undefined ? "ADDED" : "MODIFIED";
+    for (const listener of listeners) tell(listener, { type, object, previous });
+  }
+
+  function remove(last: T): void {
+    const id = keyText(keyOf(last));
+    const previous = objects.get(id);
+    objects.delete(id);
+    for (const listener of listeners) tell(listener, { type: "DELETED", object: last, previous });
+  }
+
+  function replace(next: readonly T[]): void {
+    const present = new Set(next.map((object) => keyText(keyOf(object))));
+    for (const [id, object] of objects) if (!present.has(id)) remove(object);
+    for (const object of next) put(object);
+  }
+
+  function onChange(listener: (change: Change<T>) => void): () => void {
+    for (const object of objects.values()) tell(listener, { type: "ADDED", object, previous: undefined });
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  return { get: (key) => objects.get(keyText(key)), list: () => [...objects.values()], put, remove, replace, onChange };
+}

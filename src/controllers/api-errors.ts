@@ -1,0 +1,15 @@
+import { StatusError } from "../core/status.ts";
+import type { StatusReason } from "../core/status.ts";
+
+/** Whether an API call was refused for one of these reasons. */
+export function hasReason(error: unknown, ...reasons: readonly StatusReason[]): error is StatusError {
+  return error instanceof StatusError && error.reason !== "" && reasons.includes(error.reason);
+}
+
+/** Whether a create was refused because its namespace is on its way out. */
+export function isTerminating(error: unknown): boolean {
+  return (
+    hasReason(error, "Forbidden") &&
+    (error.details?.causes ?? []).some((cause) => cause.reason === "NamespaceTerminating")
+  );
+}

@@ -1,0 +1,67 @@
+import type { Backoff } from "../client/backoff.ts";
+import type { Client } from "../client/client.ts";
+import type { Reader } from "../client/object-store.ts";
+import type { ObjectKey } from "../core/object.ts";
+import { CsrError } from "../pki/csr.ts";
+import type { ParsedCsr } from "../pki/csr.ts";
+import type { CsrFacts } from "../pki/signers.ts";
+import { done } from "./controller.ts";
+import type { Controller, Outcome } from "./controller.ts";
+import { accessReviewOf, approvalOf, isAllowed, isUndecided, recognisersOf } from "./csr-approving-policy.ts";
+import { csrView, withCondition } from "./csr-view.ts";
+import { certificateSigningRequests, subjectAccessReviews } from "./kinds.ts";
+
+export interface CsrApprovingOptions {
+  readonly client: Client;
+  /** All CertificateSigningRequests. */
+  readonly csrs: Reader;
+  /** Reads and verifies the PEM of a request. @throws CsrError */
+  readonly parse: (pem: string) => ParsedCsr;
+}
+
+// As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
+const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
+
+/**
+ * Approves kubelet client certificates whose requester has the permission for them; never denies. One that is recognised and not
+ * allowed is asked about again, so that a later grant takes effect. Source: Kubernetes pkg/controller/certificates/approver.
+ */
+export function csrApproving(options: CsrApprovingOptions): Controller {
+  const { client, csrs } = options;
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const object = csrs.get(key);
+    if (object === undefined) return done;
+    const csr = csrView(object);
+    if (!isUndecided(csr)) return done;
+    const facts = readable(options.parse, csr.request);
+    const recognisers = facts === undefined ? [] : recognisersOf(csr, facts);
+    for (const recogniser of recognisers) {
+      const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser));
+      if (!isAllowed(review)) continue;
+      const approved = withCondition(object, approvalOf(recogniser));
+      await client.update(certificateSigningRequests, approved, { subresource: "approval" });
+      return done;
+    }
+    if (recognisers.length === 0) return done;
+    return { kind: "retry", why: "recognised as a kubelet client certificate, but its requester is not allowed it" };
+  }
+
+  return {
+    name: "csrapproving",
+    serviceAccount: "certificate-controller",
+    watches: [{ resource: certificateSigningRequests }],
+    concurrency: 64,
+    backoff,
+    reconcile,
+  };
+}
+
+function readable(parse: CsrApprovingOptions["parse"], pem: string): CsrFacts | undefined {
+  try {
+    return parse(pem);
+  } catch (error) {
+    if (error instanceof CsrError) return undefined;
+    throw error;
+  }
+}

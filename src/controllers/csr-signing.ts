@@ -1,0 +1,61 @@
+import type { Client } from "../client/client.ts";
+import type { Reader } from "../client/object-store.ts";
+import type { ObjectKey } from "../core/object.ts";
+import type { ParsedCsr } from "../pki/csr.ts";
+import { signerChecks } from "../pki/signers.ts";
+import { done } from "./controller.ts";
+import type { Controller, Outcome } from "./controller.ts";
+import { awaitsSigning, refusalOf } from "./csr-signing-policy.ts";
+import { csrView, withCertificate, withCondition } from "./csr-view.ts";
+import { certificateSigningRequests } from "./kinds.ts";
+
+/** What to sign. The request is verified, approved, and has the shape of its signer. */
+export interface SigningOrder {
+  readonly request: ParsedCsr;
+  readonly usages: readonly string[];
+  /** As asked for; undefined: as long as the signer allows. */
+  readonly expirationSeconds: number | undefined;
+  readonly signerName: string;
+}
+
+export interface CsrSigningOptions {
+  readonly client: Client;
+  /** All CertificateSigningRequests. */
+  readonly csrs: Reader;
+  /** Reads and verifies the PEM of a request. @throws CsrError */
+  readonly parse: (pem: string) => ParsedCsr;
+  /** Issues the certificate, as one PEM block. What it throws is retried. */
+  readonly sign: (order: SigningOrder) => Promise<string>;
+  /** The signers to serve; default: all three built-in ones. */
+  readonly signers?: readonly string[];
+}
+
+/** Signs approved requests of the built-in signers; one that breaks its signer's rules fails for good. Source: Kubernetes pkg/controller/certificates/signer. */
+export function csrSigning(options: CsrSigningOptions): Controller {
+  const { client, csrs, parse, sign } = options;
+  const signers = new Set(options.signers ?? signerChecks.keys());
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const object = csrs.get(key);
+    if (object === undefined) return done;
+    const csr = csrView(object);
+    if (!awaitsSigning(csr, signers)) return done;
+    const request = parse(csr.request);
+    const refusal = refusalOf(csr, request);
+    const { usages, expirationSeconds, signerName } = csr;
+    const next =
+      refusal === undefined
+        ? withCertificate(object, await sign({ request, usages, expirationSeconds, signerName }))
+        : withCondition(object, refusal);
+    await client.update(certificateSigningRequests, next, { subresource: "status" });
+    return done;
+  }
+
+  return {
+    name: "csrsigning",
+    serviceAccount: "certificate-controller",
+    watches: [{ resource: certificateSigningRequests }],
+    concurrency: 64,
+    reconcile,
+  };
+}

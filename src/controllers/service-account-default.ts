@@ -1,0 +1,49 @@
+import type { Client } from "../client/client.ts";
+import type { Reader } from "../client/object-store.ts";
+import type { ObjectKey } from "../core/object.ts";
+import { hasReason, isTerminating } from "./api-errors.ts";
+import { done } from "./controller.ts";
+import type { Controller, Outcome } from "./controller.ts";
+import { namespaces, serviceAccounts } from "./kinds.ts";
+import type { Selection } from "./shared-informers.ts";
+
+const name = "default";
+
+/** The ServiceAccounts `default` of all namespaces. */
+export const defaultAccountSelection: Selection = { resource: serviceAccounts, fieldSelector: `metadata.name=${name}` };
+
+export interface ServiceAccountDefaultOptions {
+  readonly client: Client;
+  /** The ServiceAccounts of `defaultAccountSelection`. */
+  readonly accounts: Reader;
+  /** All namespaces. */
+  readonly namespaces: Reader;
+}
+
+/** Keeps a ServiceAccount `default` in each namespace. Source: Kubernetes pkg/controller/serviceaccount. */
+export function serviceAccountDefault(options: ServiceAccountDefaultOptions): Controller {
+  const { client, accounts } = options;
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const home = options.namespaces.get({ name: key.namespace ?? "" });
+    if (home === undefined || home.metadata.deletionTimestamp !== undefined) return done;
+    if (accounts.get(key) !== undefined) return done;
+    try {
+      await client.create(serviceAccounts, { apiVersion: "v1", kind: "ServiceAccount", metadata: { ...key } });
+    } catch (error) {
+      if (!hasReason(error, "AlreadyExists", "NotFound") && !isTerminating(error)) throw error;
+    }
+    return done;
+  }
+
+  return {
+    name: "service-account",
+    serviceAccount: "service-account-controller",
+    watches: [
+      defaultAccountSelection,
+      { resource: namespaces, keys: (object) => [{ namespace: object.metadata.name ?? "", name }] },
+    ],
+    concurrency: 4,
+    reconcile,
+  };
+}
