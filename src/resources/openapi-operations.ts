@@ -1,5 +1,6 @@
 import type { Resource, Verb } from "./resource.ts";
 import { definitionName } from "./openapi-schemas.ts";
+import { hasProtobuf } from "./protobuf-kinds.ts";
 
 /** One HTTP operation on a resource, before it is written in either version of OpenAPI. */
 export interface Operation {
@@ -29,11 +30,10 @@ export function groupVersionKey(resource: Pick<Resource, "group" | "version">): 
 
 /** Media types of PATCH; apply is not among them. Kinds without protobuf numbers are custom and have no strategic merge. */
 export function patchTypes(resource: Resource): readonly string[] {
-  const builtIn = resource.schema.properties["metadata"]?.number !== undefined;
   return [
     "application/json-patch+json",
     "application/merge-patch+json",
-    ...(builtIn ? ["application/strategic-merge-patch+json"] : []),
+    ...(hasProtobuf(resource.schema) ? ["application/strategic-merge-patch+json"] : []),
   ];
 }
 

@@ -54,17 +54,17 @@ export function openApiSchemas(resources: readonly Resource[], flavour: OpenApiF
   collect(statusSchema, definitionOf(statusSchema), [v1("", "Status")]);
   for (const resource of resources) {
     const { group, version, kind } = resource;
-    collect(resource.schema, definitionName(resource), [{ group, version, kind }]);
+    collect(resource.schema, definitionName(resource), [{ group, kind, version }]);
     if (!resource.verbs.includes("list")) continue;
     const named: ObjectSchema = { ...resource.schema, name: definitionName(resource) };
-    collect(listOf(named, kind), `${definitionName(resource)}List`, [{ group, version, kind: `${kind}List` }]);
+    collect(listOf(named, kind), `${definitionName(resource)}List`, [{ group, kind: `${kind}List`, version }]);
   }
   for (const [name, schema] of Object.entries<Json>(sharedSchemas[flavour])) found.set(name, schema);
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function v1(group: string, kind: string): KindName {
-  return { group, version: "v1", kind };
+  return { group, kind, version: "v1" };
 }
 
 function definitionOf(schema: ObjectSchema): string {

@@ -93,7 +93,7 @@ function operationJson(operation: Operation): Json {
       "401": { description: "Unauthorized" },
     },
     "x-kubernetes-action": operation.action,
-    "x-kubernetes-group-version-kind": { group, version, kind },
+    "x-kubernetes-group-version-kind": { group, kind, version },
   };
 }
 
