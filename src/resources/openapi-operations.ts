@@ -17,6 +17,7 @@ export interface Operation {
   readonly codes: readonly number[];
 }
 
+/** A parameter in the query of an operation. */
 export interface QueryParameter {
   readonly name: string;
   readonly type: "string" | "boolean" | "integer";

@@ -2,6 +2,7 @@ import type { ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../
 import type { Resource } from "./resource.ts";
 import { deleteOptionsSchema, listMeta, statusSchema } from "./schemas/meta.ts";
 
+/** A JSON object that is being put together. */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** Where version 2 and version 3 of OpenAPI differ in how they write a schema. */

@@ -4,7 +4,9 @@ import type { StringSchema } from "../core/schema.ts";
 import { formatDuration, formatTime, parseDuration, parseTime } from "./protobuf-times.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 
+/** The library's reader, bounded by `len`. */
 export type Reader = protobuf.Reader;
+/** The library's writer. */
 export type Writer = protobuf.Writer;
 
 /** What one decoding has used up; nested messages are counted, so that a few bytes cannot become many objects. */
@@ -54,6 +56,7 @@ export function expectWireType(found: number, wanted: number, what: string): voi
   if (found !== wanted) throw new ProtobufError("wire-type", `${what} has wire type ${found}, not ${wanted}`);
 }
 
+/** Text that must be UTF-8. @throws ProtobufError `utf8`. */
 export function readText(reader: Reader): string {
   try {
     return reader.stringVerify();
@@ -63,6 +66,7 @@ export function readText(reader: Reader): string {
   }
 }
 
+/** `bool`. */
 export const boolCodec: ValueCodec = {
   wireType: 0,
   read: (reader) => reader.bool(),
@@ -73,6 +77,7 @@ export const boolCodec: ValueCodec = {
   isZero: (value) => value === false,
 };
 
+/** `int32`; a JSON number outside its range is refused. */
 export const int32Codec: ValueCodec = {
   wireType: 0,
   read: (reader) => reader.int32(),
@@ -95,6 +100,7 @@ export const int64Codec: ValueCodec = {
   isZero: (value) => value === 0,
 };
 
+/** `double`; JSON has no infinities, so they are refused. */
 export const doubleCodec: ValueCodec = {
   wireType: 1,
   read: (reader) => {

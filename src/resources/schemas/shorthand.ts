@@ -7,14 +7,17 @@ export function str(number: number): Field {
   return { number, schema: { type: "string" } };
 }
 
+/** True or false. */
 export function bool(number: number): Field {
   return { number, schema: { type: "boolean" } };
 }
 
+/** A 32-bit integer. */
 export function int32(number: number): Field {
   return { number, schema: { type: "integer", format: "int32" } };
 }
 
+/** A 64-bit integer; JSON holds it as a number. */
 export function int64(number: number): Field {
   return { number, schema: { type: "integer", format: "int64" } };
 }
@@ -57,18 +60,22 @@ export function object(number: number, schema: ObjectSchema): Field {
 /** How a list is merged: see `byKey`, `asSet`, `atomic` and `mergeBy`. */
 export type ListTrait = Pick<ArraySchema, "listType" | "listMapKeys" | "patchStrategy" | "patchMergeKey">;
 
+/** A list of one schema; traits later in the row win. */
 export function list(number: number, items: Schema, ...traits: readonly ListTrait[]): Field {
   return { number, schema: Object.assign({ type: "array", items } as const, ...traits) };
 }
 
+/** A list of texts. */
 export function strings(number: number, ...traits: readonly ListTrait[]): Field {
   return list(number, { type: "string" }, ...traits);
 }
 
+/** A list of 32-bit integers. */
 export function int32s(number: number, ...traits: readonly ListTrait[]): Field {
   return list(number, { type: "integer", format: "int32" }, ...traits);
 }
 
+/** A list of 64-bit integers. */
 export function int64s(number: number, ...traits: readonly ListTrait[]): Field {
   return list(number, { type: "integer", format: "int64" }, ...traits);
 }
@@ -97,14 +104,17 @@ export function mergeRetaining(key: string): ListTrait {
 /** Strategic merge joins scalars as a set. */
 export const mergeAsSet: ListTrait = { patchStrategy: "merge" };
 
+/** Texts to values of one schema. */
 export function mapOf(number: number, values: Schema): Field {
   return { number, schema: { type: "map", values } };
 }
 
+/** Texts to texts. */
 export function stringMap(number: number): Field {
   return mapOf(number, { type: "string" });
 }
 
+/** Texts to bytes, base64 in JSON. */
 export function bytesMap(number: number): Field {
   return mapOf(number, { type: "string", format: "byte" });
 }
