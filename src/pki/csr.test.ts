@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCsr, CsrError, parseCsr, parseCsrDer } from "./csr.ts";
+import { DerError } from "./der.ts";
 import { generatePrivateKey, spkiOf } from "./keys.ts";
 import { buildName } from "./names.ts";
 import { decodeOnePem } from "./pem.ts";
@@ -15,6 +16,15 @@ const pem = createCsr({
   ipAddresses: ["10.0.0.1", "::1"],
 });
 const der = decodeOnePem(pem, "CERTIFICATE REQUEST");
+
+const outcomeOf = (bytes: Uint8Array): string => {
+  try {
+    parseCsrDer(bytes);
+  } catch (error) {
+    return error instanceof CsrError ? "refused" : `not a CsrError: ${String(error)}`;
+  }
+  return "accepted";
+};
 
 describe("parseCsr", () => {
   it("reads what createCsr wrote and keeps subject, key and names byte for byte", () => {
@@ -88,12 +98,9 @@ describe("parseCsr", () => {
         for (const { at, put, cut } of changes) {
           bytes = Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + cut)]);
         }
-        try {
-          parseCsrDer(bytes);
-          expect(Buffer.compare(bytes, der)).toBe(0);
-        } catch (error) {
-          expect(error).toBeInstanceOf(CsrError);
-        }
+        // Changes may cancel each other out; then, and only then, the request is still good.
+        const expected = Buffer.compare(bytes, der) === 0 ? "accepted" : "refused";
+        expect(outcomeOf(bytes)).toBe(expected);
       }),
       { numRuns: 200 },
     );
@@ -102,8 +109,8 @@ describe("parseCsr", () => {
 
 describe("createCsr", () => {
   it("refuses names that parseCsr would refuse", () => {
-    expect(() => createCsr({ key, commonName: "a\0b" })).toThrow();
-    expect(() => createCsr({ key, commonName: "a", dnsNames: ["a b"] })).toThrow();
-    expect(() => createCsr({ key, commonName: "a", ipAddresses: ["10.0.0"] })).toThrow();
+    expect(() => createCsr({ key, commonName: "a\0b" })).toThrow(DerError);
+    expect(() => createCsr({ key, commonName: "a", dnsNames: ["a b"] })).toThrow(DerError);
+    expect(() => createCsr({ key, commonName: "a", ipAddresses: ["10.0.0"] })).toThrow(DerError);
   });
 });

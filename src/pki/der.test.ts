@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   childrenOf,
@@ -149,7 +149,7 @@ describe("primitive values", () => {
   it("round-trips named bits in their shortest form", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat({ max: 8 })), (bits) => {
-        expect([...readNamedBits(parseDer(derNamedBits(bits)), "bits")].sort()).toEqual([...bits].sort());
+        expect(readNamedBits(parseDer(derNamedBits(bits)), "bits")).toEqual(new Set(bits));
       }),
     );
     expect(Buffer.from(derNamedBits([0, 2])).toString("hex")).toBe("030205a0");

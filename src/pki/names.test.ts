@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DerError, parseDer, tags } from "./der.ts";
 import { derElement, derOid, derSequence } from "./der-writer.ts";

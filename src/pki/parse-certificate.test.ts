@@ -1,5 +1,5 @@
 import { sign } from "node:crypto";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCa } from "./ca.ts";
 import { CertificateError, issueCertificate } from "./certificate.ts";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { isIPv6 } from "node:net";
 import { describe, expect, it } from "vitest";
 import { DerError } from "./der.ts";
