@@ -1,0 +1,22 @@
+import { emptyHeader, type LogHeader, type RevisionLog } from "./revision-log.ts";
+import type { StoreEvent } from "./store.ts";
+
+/** A log in memory, which outlasts its closing: opening a store over it once more finds what was committed. */
+export function createMemoryLog(): RevisionLog {
+  const records = new Map<number, StoreEvent>();
+  let header: LogHeader = emptyHeader;
+  return {
+    get header() {
+      return header;
+    },
+    place: "memory",
+    async commit(change) {
+      for (const event of change.append) records.set(event.revision, event);
+      for (const revision of change.remove) records.delete(revision);
+      header = change.header;
+    },
+    read: (revision) => records.get(revision),
+    scan: () => records.values(),
+    async close() {},
+  };
+}

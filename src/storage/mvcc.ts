@@ -1,0 +1,279 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { createCommitQueue, type CommitQueue } from "./commit-queue.ts";
+import { createKeyIndex, type KeyIndex } from "./key-index.ts";
+import { rebuildIndex } from "./rebuild-index.ts";
+import type { RevisionLog } from "./revision-log.ts";
+import { StorageError, type Store, type StoredValue, type StoreEvent } from "./store.ts";
+import { createWatchFeed, type WatchFeed } from "./watch-feed.ts";
+
+/** One store: a log of records, an index of their keys, and what is between a proposal and its commit. */
+interface Parts {
+  readonly log: RevisionLog;
+  readonly index: KeyIndex;
+  readonly queue: CommitQueue;
+  readonly feed: WatchFeed;
+  /** Moves while the store lives; `trimmed` follows `compacted`. */
+  readonly history: { compacted: number; trimmed: number; closed: boolean };
+}
+
+// Limits of one slice of work, so that the event loop is never held for more than a few milliseconds.
+const pageKeys = 1000;
+const pageBytes = 4 * 1024 * 1024;
+const trimRevisions = 1000;
+
+const maxKeyBytes = 4096;
+const maxValueBytes = 16 * 1024 * 1024;
+
+/**
+ * The store's semantics, those of etcd, over a log. The log's records are read once, to rebuild the index of keys.
+ * @throws StorageError corrupt when the log contradicts itself.
+ */
+export function openMvcc(log: RevisionLog): Store {
+  const { compacted, trimmed } = log.header;
+  const index = createKeyIndex(trimmed);
+  rebuildIndex(log, index);
+  const history = { compacted, trimmed, closed: false };
+
+  const applied = (events: readonly StoreEvent[], revision: number): void => {
+    for (const event of events) index.apply(event.key, event.type === "put" ? event.revision : -event.revision);
+    feed.publish(events, revision);
+  };
+  const queue = createCommitQueue(log, { applied, failed: (failure) => feed.fail(failure) });
+  const feed = createWatchFeed({
+    last: () => queue.last(),
+    compacted: () => history.compacted,
+    keyOf: (revision) => index.keyOf(revision),
+    read: (revision) => readRecord(log, revision),
+    failure: () => (history.closed ? closedError(log) : queue.failure()),
+  });
+  const parts: Parts = { log, index, queue, feed, history };
+  return { ...reads(parts), ...writes(parts), ...lifecycle(parts), watch: watchOf(parts) };
+}
+
+function reads(parts: Parts): Pick<Store, "get" | "list" | "currentRevision" | "compactedRevision"> {
+  const { log, index, queue, history } = parts;
+  return {
+    async get(key, options = {}) {
+      const revision = revisionToRead(parts, options.revision);
+      const put = index.at(key, revision);
+      return { value: put === 0 ? undefined : readValue(log, put), revision };
+    },
+
+    async list(prefix, options = {}) {
+      const { limit = Number.POSITIVE_INFINITY, after } = options;
+      if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
+        throw new TypeError("limit is a positive whole number");
+      }
+      // Only a compaction that overtakes a long list of the newest revision makes it begin again.
+      for (;;) {
+        const revision = revisionToRead(parts, options.revision);
+        const page = await collect(parts, { prefix, after, limit, revision });
+        if (page !== undefined) return { ...page, revision };
+      }
+    },
+
+    async currentRevision() {
+      assertOpen(parts);
+      return queue.last();
+    },
+
+    async compactedRevision() {
+      assertOpen(parts);
+      return history.compacted;
+    },
+  };
+}
+
+function writes(parts: Parts): Pick<Store, "create" | "update" | "delete"> {
+  const { log, index, queue } = parts;
+  const newest = (key: string): number => queue.pending(key) || index.latest(key);
+  // What a pending write decides is told only once that write is durable, and then by what is there by then.
+  const undecided = (signed: number): boolean => Math.abs(signed) > queue.last();
+
+  return {
+    async create(key, value) {
+      checkKey(key);
+      checkValue(value);
+      for (;;) {
+        const signed = newest(key);
+        if (signed <= 0) {
+          const revision = await queue.write({ type: "put", key, value: new Uint8Array(value), created: true });
+          return { kind: "created", revision };
+        }
+        if (!undecided(signed)) return { kind: "exists", current: readValue(log, signed) };
+        await queue.settled(signed);
+      }
+    },
+
+    async update(key, value, { ifRevision }) {
+      checkValue(value);
+      for (;;) {
+        const signed = newest(key);
+        if (signed > 0 && signed === ifRevision) {
+          const revision = await queue.write({ type: "put", key, value: new Uint8Array(value), created: false });
+          return { kind: "updated", revision };
+        }
+        if (!undecided(signed)) return signed > 0 ? conflict(log, signed) : { kind: "missing" };
+        await queue.settled(Math.abs(signed));
+      }
+    },
+
+    async delete(key, { ifRevision }) {
+      for (;;) {
+        const signed = newest(key);
+        if (signed > 0 && signed === ifRevision) {
+          return { kind: "deleted", revision: await queue.write({ type: "delete", key }) };
+        }
+        if (!undecided(signed)) return signed > 0 ? conflict(log, signed) : { kind: "missing" };
+        await queue.settled(Math.abs(signed));
+      }
+    },
+  };
+}
+
+function lifecycle(parts: Parts): Pick<Store, "compact" | "close"> {
+  const { log, index, queue, feed, history } = parts;
+  let compaction: Promise<void> = Promise.resolve();
+  let closing: Promise<void> | undefined;
+
+  const compactTo = async (target: number): Promise<void> => {
+    if (target > history.compacted) {
+      // First what readers are refused, then what is removed: a crash between the two leaves more records than needed, never fewer.
+      await queue.upkeep({ compacted: target, trimmed: history.trimmed, remove: [] });
+      history.compacted = target;
+    }
+    while (history.trimmed < history.compacted && !history.closed) {
+      const through = Math.min(history.trimmed + trimRevisions, history.compacted);
+      const remove = index.trim(through);
+      history.trimmed = through;
+      await queue.upkeep({ compacted: history.compacted, trimmed: through, remove });
+      await nextTurn();
+    }
+  };
+
+  const close = async (): Promise<void> => {
+    await queue.drain();
+    history.closed = true;
+    feed.fail(closedError(log));
+    await log.close();
+  };
+
+  return {
+    async compact(revision) {
+      assertOpen(parts);
+      checkRevision(revision);
+      if (revision > queue.last()) throw futureError(revision, queue.last());
+      const turn = compaction.then(() => compactTo(revision));
+      compaction = turn.catch(() => undefined);
+      await turn;
+    },
+
+    close: () => (closing ??= close()),
+  };
+}
+
+function watchOf(parts: Parts): Store["watch"] {
+  return (prefix, options) => {
+    checkRevision(options.fromRevision);
+    return parts.feed.watch(prefix, options);
+  };
+}
+
+async function collect(
+  parts: Parts,
+  query: {
+    readonly prefix: string;
+    readonly after: string | undefined;
+    readonly limit: number;
+    readonly revision: number;
+  },
+): Promise<{ readonly values: readonly StoredValue[]; readonly more: boolean } | undefined> {
+  const { log, index, history } = parts;
+  const { prefix, limit, revision } = query;
+  const values: StoredValue[] = [];
+  let after = query.after;
+  for (;;) {
+    const budget = Math.min(pageKeys, limit - values.length + 1);
+    const page = index.page({ prefix, after, revision, budget });
+    after = page.resume;
+    let bytes = 0;
+    for (const { key, revision: put } of page.found) {
+      if (values.length === limit) return { values, more: true };
+      if (bytes > pageBytes) {
+        after = values.at(-1)?.key;
+        break;
+      }
+      const value = readValue(log, put);
+      values.push(value);
+      bytes += value.value.length;
+      if (key !== value.key) throw contradiction(log, put);
+    }
+    if (after === undefined) return { values, more: false };
+    await nextTurn();
+    assertOpen(parts);
+    if (history.compacted > revision) return undefined;
+  }
+}
+
+function revisionToRead(parts: Parts, asked: number | undefined): number {
+  assertOpen(parts);
+  const last = parts.queue.last();
+  if (asked === undefined) return last;
+  checkRevision(asked);
+  if (asked > last) throw futureError(asked, last);
+  const { compacted } = parts.history;
+  if (asked < compacted) {
+    throw new StorageError("compacted", `revision ${asked} is compacted; history begins at ${compacted}`);
+  }
+  return asked;
+}
+
+function readValue(log: RevisionLog, revision: number): StoredValue {
+  const event = readRecord(log, revision);
+  if (event.type !== "put") throw contradiction(log, revision);
+  return { key: event.key, value: event.value, revision };
+}
+
+function readRecord(log: RevisionLog, revision: number): StoreEvent {
+  const event = log.read(revision);
+  if (event === undefined) throw contradiction(log, revision);
+  return event;
+}
+
+function conflict(log: RevisionLog, revision: number): { readonly kind: "conflict"; readonly current: StoredValue } {
+  return { kind: "conflict", current: readValue(log, revision) };
+}
+
+function contradiction(log: RevisionLog, revision: number): StorageError {
+  return new StorageError(
+    "corrupt",
+    `the record of revision ${revision} in ${log.place} is not what it was when written`,
+  );
+}
+
+function futureError(revision: number, last: number): StorageError {
+  return new StorageError("future", `revision ${revision} is not there yet; the newest is ${last}`);
+}
+
+function closedError(log: RevisionLog): StorageError {
+  return new StorageError("closed", `the store in ${log.place} is closed`);
+}
+
+function assertOpen({ history, log }: Parts): void {
+  if (history.closed) throw closedError(log);
+}
+
+function checkRevision(revision: number): void {
+  if (!Number.isSafeInteger(revision) || revision < 0) throw new TypeError("a revision is a whole number from 0");
+}
+
+// A lone surrogate has no UTF-8 form, so such a key would come back as another one.
+function checkKey(key: string): void {
+  if (key === "" || /\p{Surrogate}/u.test(key) || Buffer.byteLength(key) > maxKeyBytes) {
+    throw new TypeError(`a key is well-formed text of 1 to ${maxKeyBytes} bytes`);
+  }
+}
+
+function checkValue(value: Uint8Array): void {
+  if (value.length > maxValueBytes) throw new TypeError(`a value has at most ${maxValueBytes} bytes`);
+}

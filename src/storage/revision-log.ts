@@ -1,0 +1,49 @@
+import type { StoreEvent } from "./store.ts";
+
+/** What a log says of itself, written in the same transaction as every change. */
+export interface LogHeader {
+  /** The newest revision. */
+  readonly last: number;
+  /** How many records there are, whatever their revision. */
+  readonly count: number;
+  /** Reads below this revision are refused. */
+  readonly compacted: number;
+  /**
+   * Up to here superseded records are really gone: at most one record per key, and no deletion. Above it every revision has
+   * its record. At most `compacted`, and below it while a compaction is under way or was interrupted.
+   */
+  readonly trimmed: number;
+}
+
+/** One transaction of a log. */
+export interface LogChange {
+  /** In revision order, from the revision after the last one. */
+  readonly append: readonly StoreEvent[];
+  /** Revisions whose records go. */
+  readonly remove: readonly number[];
+  /** The header as it is afterwards. */
+  readonly header: LogHeader;
+}
+
+/** Records by revision, durable: what a driver of the embedded store has to bring. It knows nothing of keys or conflicts. */
+export interface RevisionLog {
+  /** The header as found when opened; all zeros in a new log. */
+  readonly header: LogHeader;
+
+  /** Applies all of `change` or nothing, and resolves once it is durable. The caller awaits each before the next. Rejects with the driver's own error. */
+  commit(change: LogChange): Promise<void>;
+
+  /** The record of `revision`, checked against damage. @throws StorageError corrupt. */
+  read(revision: number): StoreEvent | undefined;
+
+  /** All records in revision order, each checked against damage. @throws StorageError corrupt. */
+  scan(): Iterable<StoreEvent>;
+
+  /** Where the log lies, for messages. */
+  readonly place: string;
+
+  close(): Promise<void>;
+}
+
+/** The header of a log without records. */
+export const emptyHeader: LogHeader = { last: 0, count: 0, compacted: 0, trimmed: 0 };

@@ -1,0 +1,103 @@
+import { chmod, mkdir, open, readdir, readFile, rename, rm, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { isLockName } from "./directory-lock.ts";
+import { StorageError } from "./store.ts";
+
+/** What a directory is to a store: one to begin in, or one that holds a store. */
+export type DirectoryState = "new" | "ready";
+
+/** The file that holds all records. */
+export const dataFile = "data.mdb";
+
+const formatFile = "format";
+const formatDraft = "format.new";
+const formatName = "pratique-store";
+const formatVersion = "1";
+// Until the first header is durable nothing can have been acknowledged, and what a crash left there is begun anew.
+const unfinished = "unfinished";
+
+/** Makes the directory if it is absent, and keeps everyone but its owner out of it (mode 0700). */
+export async function ensureDirectory(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await chmod(dir, 0o700);
+}
+
+/**
+ * Says what `dir` holds, and changes nothing.
+ * @throws StorageError format for a directory of something else or of an unknown version, corrupt when the records are not there.
+ */
+export async function inspectDirectory(dir: string): Promise<DirectoryState> {
+  const names = (await readdir(dir)).filter(
+    (name) => !isLockName(name) && name !== formatDraft && name !== "lost+found",
+  );
+  if (!names.includes(formatFile)) {
+    const [stranger] = names;
+    if (stranger === undefined) return "new";
+    throw new StorageError(
+      "format",
+      `${dir} holds ${JSON.stringify(stranger)}, but no store; choose an empty directory, or one that a hub has made`,
+    );
+  }
+  const words = (await readFile(join(dir, formatFile), "latin1")).slice(0, 100).trimEnd().split(" ");
+  const [name, version, state] = words;
+  if (name !== formatName || version === undefined || !/^[0-9]{1,9}$/.test(version)) {
+    throw new StorageError(
+      "format",
+      `${join(dir, formatFile)} is damaged; restore ${dir} from a backup, or move it away`,
+    );
+  }
+  if (version !== formatVersion) {
+    throw new StorageError(
+      "format",
+      `the store in ${dir} has format ${version}, and this program reads format ${formatVersion} only; use the program that wrote it`,
+    );
+  }
+  if (state === unfinished && words.length === 3) return "new";
+  if (words.length !== 2) {
+    throw new StorageError(
+      "format",
+      `${join(dir, formatFile)} is damaged; restore ${dir} from a backup, or move it away`,
+    );
+  }
+  if (!names.includes(dataFile)) {
+    throw new StorageError(
+      "corrupt",
+      `${dir} is a store without its ${dataFile}; restore it from a backup, or move the directory away to begin anew`,
+    );
+  }
+  return "ready";
+}
+
+/** Marks a locked, new directory as one in which a store is being begun, and removes what an interrupted beginning left. */
+export async function beginDirectory(dir: string): Promise<void> {
+  await writeFormat(dir, `${formatName} ${formatVersion} ${unfinished}\n`);
+  for (const name of [dataFile, "lock.mdb"]) await rm(join(dir, name), { force: true });
+}
+
+/** Marks the directory as one that holds a store, durably. */
+export async function finishDirectory(dir: string): Promise<void> {
+  await syncPath(dir);
+  await writeFormat(dir, `${formatName} ${formatVersion}\n`);
+}
+
+async function writeFormat(dir: string, text: string): Promise<void> {
+  const draft = join(dir, formatDraft);
+  await withFile(await open(draft, "w", 0o600), async (file) => {
+    await file.writeFile(text);
+    await file.sync();
+  });
+  await rename(draft, join(dir, formatFile));
+  await syncPath(dir);
+}
+
+async function syncPath(path: string): Promise<void> {
+  await withFile(await open(path, "r"), (file) => file.sync());
+}
+
+async function withFile(file: FileHandle, use: (file: FileHandle) => Promise<void>): Promise<void> {
+  try {
+    await use(file);
+  } finally {
+    await file.close();
+  }
+}
