@@ -51,7 +51,7 @@ describe("loadYaml", () => {
   });
 
   it("names the line of an error and quotes nothing of the text", () => {
-    expect(() => loadYaml("a: b\ntoken: 'SECRET\n", limit)).toThrow(/^not valid YAML at line \d+$/);
+    expect(() => loadYaml("a: b\ntoken: 'SECRET\n", limit)).toThrow(/^not valid YAML at line [23]$/);
   });
 
   it("throws YamlError or returns, for any text", () => {

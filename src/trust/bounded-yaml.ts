@@ -27,6 +27,7 @@ export function loadYaml(text: string, maximumCharacters: number): YamlValue {
     throw new YamlError(`larger than ${maximumCharacters} characters`);
   }
   const lines = new LineCounter();
+  lines.addNewLine(0);
   const [document, another] = compose(text, lines);
   if (document === undefined || another !== undefined) {
     throw new YamlError("not exactly one YAML document");

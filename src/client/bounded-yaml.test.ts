@@ -1,0 +1,95 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { loadYaml, YamlError } from "./bounded-yaml.ts";
+
+const limit = 262_144;
+
+describe("loadYaml", () => {
+  it("keeps numbers as text and knows true, false and null", () => {
+    const text = 'token: 123456.0123456789012345\non: yes\nt: true\nf: false\nn:\nm: null\nq: "null"\nl: [1, {a: b}]\n';
+    expect(loadYaml(text, limit)).toEqual({
+      token: "123456.0123456789012345",
+      on: "yes",
+      t: true,
+      f: false,
+      n: null,
+      m: null,
+      q: "null",
+      l: ["1", { a: "b" }],
+    });
+  });
+
+  it("reads JSON", () =>
+    expect(loadYaml('{"a": {"b": ["c", null, true]}}', limit)).toEqual({ a: { b: ["c", null, true] } }));
+
+  it("keeps __proto__ as a key like any other", () => {
+    const value = loadYaml("__proto__: {polluted: yes}\n", limit);
+    expect(Object.keys(value as object)).toEqual(["__proto__"]);
+    expect(Reflect.get(Object.prototype, "polluted")).toBeUndefined();
+  });
+
+  it.each([
+    ["an alias", "a: &x 1\nb: *x\n"],
+    ["a duplicate key", "a: 1\na: 2\n"],
+    ["a duplicate key in another spelling", 'a: 1\n"a": 2\n'],
+    ["a key that is a list", "? [a]\n: b\n"],
+    ["two documents", "a: 1\n---\nb: 2\n"],
+    ["nothing", ""],
+    ["an unterminated quote", 'a: "b\n'],
+    ["a tab for indentation", "a:\n\tb: c\n"],
+    ["more than the limit", "a".repeat(limit + 1)],
+  ])("refuses %s", (_name, text) => expect(() => loadYaml(text, limit)).toThrow(YamlError));
+
+  it.each(["[", "{a: ", "- ", "? ", ": ", "{["])("refuses nesting without end: %j", (unit) => {
+    expect(() => loadYaml(unit.repeat(60_000), limit)).toThrow(/nested more than 64 deep/);
+  });
+
+  it("refuses nesting without end by indentation", () => {
+    const text = Array.from({ length: 500 }, (_, at) => `${" ".repeat(at)}a:\n`).join("");
+    expect(() => loadYaml(text, limit)).toThrow(/nested more than 64 deep/);
+  });
+
+  it("names the line of an error and quotes nothing of the text", () => {
+    expect(() => loadYaml("a: b\ntoken: 'SECRET\n", limit)).toThrow(/^not valid YAML at line [23]$/);
+  });
+
+  it("throws YamlError or returns, for any text", () => {
+    const yamlish = fc.string({
+      unit: fc.constantFrom(...Array.from("ab:-?,[]{}&*!|>%@'\"# \n\t\\0~")),
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(fc.oneof(yamlish, fc.string({ unit: "binary" })), (text) => {
+        expect([YamlError, undefined]).toContain(failureOf(text));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("reads back what the library writes", () => {
+    const leaf = fc.oneof(fc.string(), fc.boolean(), fc.constant(null));
+    const tree = fc.letrec((tie) => ({
+      node: fc.oneof(
+        { maxDepth: 3 },
+        leaf,
+        fc.array(tie("node")),
+        fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), tie("node")),
+      ),
+    })).node;
+    fc.assert(
+      fc.property(tree, (value) => {
+        expect(loadYaml(stringify(value), limit)).toEqual(value);
+      }),
+    );
+  });
+});
+
+function failureOf(text: string): unknown {
+  try {
+    loadYaml(text, limit);
+    return undefined;
+  } catch (error) {
+    return error instanceof YamlError ? YamlError : error;
+  }
+}

@@ -1,0 +1,81 @@
+import { Composer, type Document, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
+
+/** Text that is not one YAML document within the limits. The message quotes nothing of the text. */
+export class YamlError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "YamlError";
+  }
+}
+
+/** A document in plain values: numbers stay text, so that `123456.7890` as a token is kept to the letter. */
+export type YamlValue = string | boolean | null | readonly YamlValue[] | YamlObject;
+
+/** A mapping; every key is its own property, `__proto__` too. */
+export interface YamlObject {
+  readonly [key: string]: YamlValue;
+}
+
+const maximumDepth = 64;
+
+/**
+ * Reads one YAML or JSON document of at most `maximumCharacters`, nested at most 64 deep. Aliases, duplicate keys and keys
+ * that are not text are refused. @throws YamlError
+ */
+export function loadYaml(text: string, maximumCharacters: number): YamlValue {
+  if (text.length > maximumCharacters) {
+    throw new YamlError(`larger than ${maximumCharacters} characters`);
+  }
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  const [document, another] = compose(text, lines);
+  if (document === undefined || another !== undefined) {
+    throw new YamlError("not exactly one YAML document");
+  }
+  const [error] = document.errors;
+  if (error !== undefined) {
+    throw new YamlError(`not valid YAML at line ${lines.linePos(error.pos[0]).line}`, { cause: error });
+  }
+  return plain(document.contents);
+}
+
+function compose(text: string, lines: LineCounter): readonly Document.Parsed[] {
+  const parser = new Parser(lines.addNewLine);
+  const tokens = [];
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme));
+    // Composing recurses: nesting without bound overflows the stack, in which V8 can abort the whole process.
+    if (parser.stack.length > maximumDepth) {
+      throw new YamlError(`nested more than ${maximumDepth} deep`);
+    }
+  }
+  tokens.push(...parser.end());
+  // The library's own search for duplicate keys is quadratic; `plain` does it.
+  return [...new Composer({ schema: "failsafe", customTags: ["null", "bool"], uniqueKeys: false }).compose(tokens)];
+}
+
+function plain(node: unknown): YamlValue {
+  if (node === null) {
+    return null;
+  }
+  if (isScalar(node)) {
+    return typeof node.value === "string" || typeof node.value === "boolean" ? node.value : null;
+  }
+  if (isSeq(node)) {
+    return node.items.map(plain);
+  }
+  if (!isMap(node)) {
+    throw new YamlError("YAML aliases are not accepted");
+  }
+  const entries = new Map<string, YamlValue>();
+  for (const { key, value } of node.items) {
+    if (!isScalar(key) || typeof key.value !== "string") {
+      throw new YamlError("a YAML key is not text");
+    }
+    if (entries.has(key.value)) {
+      throw new YamlError("a YAML key stands twice in one mapping");
+    }
+    entries.set(key.value, plain(value));
+  }
+  return Object.fromEntries(entries);
+}

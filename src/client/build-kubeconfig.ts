@@ -1,0 +1,87 @@
+import { stringify } from "yaml";
+
+/** Where the CA of a cluster stands: in the kubeconfig, or in a file beside it. */
+export type CaReference = { readonly pem: string } | { readonly file: string };
+
+/** What every kubeconfig needs. */
+export interface ClusterReference {
+  /** An `https://` URL. */
+  readonly server: string;
+  readonly ca: CaReference;
+}
+
+/**
+ * A kubeconfig for a person, with certificate and key inside it: the text is secret. Names are `admin`, `pratique` and
+ * `admin@pratique` unless given.
+ */
+export function adminKubeconfig(
+  input: ClusterReference & {
+    readonly clientCertPem: string;
+    readonly clientKeyPem: string;
+    readonly clusterName?: string;
+    readonly userName?: string;
+  },
+): string {
+  const { clusterName = "pratique", userName = "admin" } = input;
+  return kubeconfigText(input, {
+    clusterName,
+    userName,
+    contextName: `${userName}@${clusterName}`,
+    user: { "client-certificate-data": base64(input.clientCertPem), "client-key-data": base64(input.clientKeyPem) },
+  });
+}
+
+/**
+ * The kubeconfig of a kubelet, which points at one file for certificate and key, by its absolute path or relative to the folder
+ * of the kubeconfig; the file need not exist yet. @see pkg/kubelet/certificate/bootstrap
+ */
+export function kubeletKubeconfig(input: ClusterReference & { readonly credentialFile: string }): string {
+  return kubeconfigText(input, {
+    clusterName: "default-cluster",
+    userName: "default-auth",
+    contextName: "default-context",
+    namespace: "default",
+    user: { "client-certificate": input.credentialFile, "client-key": input.credentialFile },
+  });
+}
+
+/** The kubeconfig with which a machine asks for its first certificate; it holds the token: the text is secret. @see cmd/kubeadm/app/discovery */
+export function bootstrapKubeconfig(input: ClusterReference & { readonly token: string }): string {
+  return kubeconfigText(input, {
+    clusterName: "kubernetes",
+    userName: "tls-bootstrap-token-user",
+    contextName: "tls-bootstrap-token-user@kubernetes",
+    user: { token: input.token },
+  });
+}
+
+interface Names {
+  readonly clusterName: string;
+  readonly userName: string;
+  readonly contextName: string;
+  readonly namespace?: string;
+  readonly user: Readonly<Record<string, string>>;
+}
+
+function kubeconfigText({ server, ca }: ClusterReference, names: Names): string {
+  const authority =
+    "pem" in ca ? { "certificate-authority-data": base64(ca.pem) } : { "certificate-authority": ca.file };
+  const namespace = names.namespace === undefined ? {} : { namespace: names.namespace };
+  const config = {
+    apiVersion: "v1",
+    clusters: [{ cluster: { ...authority, server }, name: names.clusterName }],
+    contexts: [
+      { context: { cluster: names.clusterName, ...namespace, user: names.userName }, name: names.contextName },
+    ],
+    "current-context": names.contextName,
+    kind: "Config",
+    preferences: {},
+    users: [{ name: names.userName, user: names.user }],
+  };
+  // Readers of YAML 1.1 take more words and digits for something else than text.
+  return stringify(config, { compat: "yaml-1.1", lineWidth: 0 });
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64");
+}

@@ -1,0 +1,172 @@
+import { type Kubeconfig, type KubeconfigEntry, KubeconfigError } from "./kubeconfig.ts";
+
+/** Everything a client needs to know of one context. Credentials in it are secret. */
+export interface ResolvedKubeconfig {
+  readonly context: string;
+  /** An `https://` URL. */
+  readonly server: string;
+  /** Default `default`. */
+  readonly namespace: string;
+  readonly insecureSkipTlsVerify: boolean;
+  /** Absent: the system's roots. */
+  readonly caPem?: string;
+  readonly tlsServerName?: string;
+  /** Certificate and key come together. */
+  readonly clientCertPem?: string;
+  readonly clientKeyPem?: string;
+  readonly token?: string;
+  /** Where the credentials were read from, for whoever reads them again after a rotation. */
+  readonly clientCertFile?: string;
+  readonly clientKeyFile?: string;
+  readonly tokenFile?: string;
+}
+
+/** How a context is resolved. */
+export interface ResolveOptions {
+  /** Default: the current context. */
+  readonly context?: string | undefined;
+  /** Reads the files to which the kubeconfig points. */
+  readonly readFile: (path: string) => Promise<Uint8Array>;
+}
+
+interface Found {
+  readonly text: string;
+  readonly file?: string;
+}
+
+const maximumFileBytes = 1_048_576;
+
+/**
+ * Follows a context to its cluster and user and reads the files that they name. Data counts before a file, a token file before a
+ * token. Anything that cannot be honoured (exec plugins, passwords, proxies, impersonation) is refused, never passed over.
+ * @throws KubeconfigError naming file and field
+ */
+export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions): Promise<ResolvedKubeconfig> {
+  const name = options.context ?? config.currentContext;
+  if (name === "") {
+    throw new KubeconfigError("missing", `${config.file}: current-context is not set`);
+  }
+  const context = entryOf(config, "contexts", name);
+  const cluster = entryOf(config, "clusters", context.texts.get("cluster") ?? "");
+  const userName = context.texts.get("user");
+  return {
+    context: name,
+    namespace: context.texts.get("namespace") ?? "default",
+    ...(await clusterFacts(cluster, options.readFile)),
+    ...(userName === undefined ? {} : await userFacts(entryOf(config, "users", userName), options.readFile)),
+  };
+}
+
+type ReadFile = ResolveOptions["readFile"];
+type ClusterFacts = Pick<ResolvedKubeconfig, "server" | "insecureSkipTlsVerify" | "caPem" | "tlsServerName">;
+type UserFacts = Omit<ResolvedKubeconfig, keyof ClusterFacts | "context" | "namespace">;
+
+function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", name: string): KubeconfigEntry {
+  const entry = config[list].get(name);
+  if (entry === undefined) {
+    throw new KubeconfigError("missing", `${config.file}: there is no ${list}[${JSON.stringify(name)}]`);
+  }
+  if (entry.unsupported !== undefined) {
+    throw new KubeconfigError(
+      "unsupported",
+      `${entry.where}.${entry.unsupported} is not supported; use a certificate or a token, and a direct address`,
+    );
+  }
+  return entry;
+}
+
+async function clusterFacts(cluster: KubeconfigEntry, readFile: ReadFile): Promise<ClusterFacts> {
+  const server = cluster.texts.get("server") ?? "";
+  // Printable characters without `#`, `?` and `@`: neither a query nor credentials belong there.
+  if (!/^https:\/\/[!"$->A-~]+$/i.test(server) || !URL.canParse(server)) {
+    throw new KubeconfigError("bad-value", `${cluster.where}.server must be a URL that begins with https://`);
+  }
+  const { insecureSkipTlsVerify } = cluster;
+  const ca = await dataOrFile(cluster, "certificate-authority", readFile);
+  if (insecureSkipTlsVerify && ca !== undefined) {
+    throw new KubeconfigError(
+      "conflict",
+      `${cluster.where} has both a certificate-authority and insecure-skip-tls-verify`,
+    );
+  }
+  const tlsServerName = cluster.texts.get("tls-server-name");
+  return {
+    server,
+    insecureSkipTlsVerify,
+    ...(ca === undefined ? {} : { caPem: pem(ca, "CERTIFICATE", `${cluster.where}.certificate-authority`) }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+  };
+}
+
+async function userFacts(user: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
+  const certificate = await dataOrFile(user, "client-certificate", readFile);
+  const key = await dataOrFile(user, "client-key", readFile);
+  if ((certificate === undefined) !== (key === undefined)) {
+    throw new KubeconfigError("missing", `${user.where} needs both client-certificate and client-key, or neither`);
+  }
+  return { ...certificateFacts(user.where, certificate, key), ...(await tokenFacts(user, readFile)) };
+}
+
+function certificateFacts(where: string, certificate: Found | undefined, key: Found | undefined): UserFacts {
+  if (certificate === undefined || key === undefined) {
+    return {};
+  }
+  return {
+    clientCertPem: pem(certificate, "CERTIFICATE", `${where}.client-certificate`),
+    clientKeyPem: pem(key, "PRIVATE KEY", `${where}.client-key`),
+    ...(certificate.file === undefined ? {} : { clientCertFile: certificate.file }),
+    ...(key.file === undefined ? {} : { clientKeyFile: key.file }),
+  };
+}
+
+async function tokenFacts(user: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
+  const tokenFile = user.texts.get("tokenFile");
+  const token =
+    tokenFile === undefined
+      ? user.texts.get("token")
+      : (await fileText(tokenFile, `${user.where}.tokenFile`, readFile)).trim();
+  if (token === undefined) {
+    return {};
+  }
+  // Only what may stand in a header; a line break would begin another.
+  if (!/^[\u0021-\u007e]+$/.test(token)) {
+    const field = tokenFile === undefined ? "token" : "tokenFile";
+    throw new KubeconfigError("bad-value", `${user.where}.${field} is empty or holds characters that no token has`);
+  }
+  return { token, ...(tokenFile === undefined ? {} : { tokenFile }) };
+}
+
+async function dataOrFile(entry: KubeconfigEntry, field: string, readFile: ReadFile): Promise<Found | undefined> {
+  const data = entry.texts.get(`${field}-data`);
+  if (data !== undefined) {
+    const compact = data.replaceAll(/[\r\n]/g, "");
+    const bytes = Buffer.from(compact, "base64");
+    if (bytes.toString("base64") !== compact) {
+      throw new KubeconfigError("bad-value", `${entry.where}.${field}-data is not base64`);
+    }
+    return { text: bytes.toString("utf8") };
+  }
+  const file = entry.texts.get(field);
+  return file === undefined ? undefined : { text: await fileText(file, `${entry.where}.${field}`, readFile), file };
+}
+
+async function fileText(path: string, where: string, readFile: ReadFile): Promise<string> {
+  const bytes = await readFile(path).catch((error: unknown) => {
+    const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+    throw new KubeconfigError("unreadable-file", `${where}: cannot read ${path}${code}`, { cause: error });
+  });
+  if (bytes.length > maximumFileBytes) {
+    throw new KubeconfigError("unreadable-file", `${where}: ${path} is larger than ${maximumFileBytes} bytes`);
+  }
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
+}
+
+function pem(found: Found, label: string, where: string): string {
+  if (!found.text.includes("-----BEGIN ") || !found.text.includes(`${label}-----`)) {
+    throw new KubeconfigError(
+      "bad-value",
+      `${where}${found.file === undefined ? "-data" : ""} holds no PEM block ${label}`,
+    );
+  }
+  return found.text;
+}
