@@ -22,5 +22,9 @@ export function isBinding(object: RbacObject): object is AnyBinding {
 
 /** The selectors of a role that gathers its rules from others; empty for every other role. */
 export function aggregationOf(role: AnyRole): NonNullable<ClusterRole["aggregationRule"]> | undefined {
-  return (role as ClusterRole).aggregationRule;
+  return isClusterRole(role) ? role.aggregationRule : undefined;
+}
+
+function isClusterRole(role: AnyRole): role is ClusterRole {
+  return role.kind === "ClusterRole";
 }

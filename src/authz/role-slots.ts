@@ -55,6 +55,8 @@ export function roleSlots(): RoleSlots {
   };
 
   const setRules = (role: RoleKey, rules: CompiledRules | undefined): void => {
+    // Nothing can refer to it, and it must not become what a reference that is not supported finds.
+    if (role.kind === "Role" && role.namespace === "") return;
     const key = slotKey(role, role.namespace);
     const slot = slotOf(key, missingText(role, role.namespace));
     slot.rules = rules;

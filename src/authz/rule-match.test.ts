@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import type { Attributes } from "./authorizer.ts";
