@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import {
+  clusterRole,
+  clusterRoleBinding,
+  pathRule,
+  roleBinding,
+  rule,
+  user,
+} from "./bootstrap-policy/policy-object.ts";
+import { rbacIndex } from "./rbac-index.ts";
+import type { RbacKind } from "./rbac-types.ts";
+import { allRules, alwaysAllowRules, alwaysDenyRules, rbacRules, unlistedRules } from "./rules-review.ts";
+
+const ann = { username: "ann", groups: [] };
+const nothing = { resourceRules: [], nonResourceRules: [], incomplete: false };
+
+describe("rules of a user", () => {
+  const index = rbacIndex();
+  const wide = clusterRole("wide", [rule("get", "core", "nodes"), pathRule("get", "/metrics")]);
+  const narrow = clusterRole("narrow", [rule("get", "core", "pods", ["x"]), pathRule("get", "/logs")]);
+  const local = roleBinding({ namespace: "prod", name: "b" }, "narrow", [user("ann")]);
+  const objects = [
+    wide,
+    narrow,
+    clusterRoleBinding("a", "wide", [user("ann")]),
+    { ...local, roleRef: { ...local.roleRef, kind: "ClusterRole" } },
+    clusterRoleBinding("z", "gone", [user("ann")]),
+  ];
+  for (const object of objects) index.apply({ type: "put", kind: object.kind as RbacKind, object });
+
+  it("are those of the cluster and of the namespace, paths only of the cluster", () => {
+    expect(rbacRules(index)(ann, "prod")).toEqual({
+      resourceRules: [rule("get", "core", "nodes"), rule("get", "core", "pods", ["x"])],
+      nonResourceRules: [pathRule("get", "/metrics")],
+      incomplete: false,
+      evaluationError: 'clusterrole.rbac.authorization.k8s.io "gone" not found',
+    });
+    expect(rbacRules(index)(ann, "dev").resourceRules).toEqual([rule("get", "core", "nodes")]);
+  });
+
+  it("are lists even where there is nothing", () => {
+    expect(rbacRules(index)({ username: "bob", groups: [] }, "prod")).toEqual(nothing);
+    expect(alwaysDenyRules(ann, "prod")).toEqual(nothing);
+    expect(allRules([])(ann, "prod")).toEqual(nothing);
+  });
+
+  it("are everything under AlwaysAllow", () => {
+    expect(alwaysAllowRules(ann, "prod")).toEqual({
+      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+      nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+      incomplete: false,
+    });
+  });
+
+  it("are incomplete when one member of the chain cannot list its own", () => {
+    const why = "webhook authorizer does not support user rule resolution";
+    const status = allRules([unlistedRules(why), alwaysAllowRules, rbacRules(index)])(ann, "dev");
+    expect(status.incomplete).toBe(true);
+    expect(status.resourceRules).toHaveLength(2);
+    expect(status.evaluationError).toBe(`[${why}, clusterrole.rbac.authorization.k8s.io "gone" not found]`);
+  });
+});
