@@ -131,13 +131,15 @@ describe.skipIf(!hasOpenssl)("openssl (skipped where the program is not installe
     write("ext", "basicConstraints=CA:FALSE\nextendedKeyUsage=clientAuth\n");
     const sign = ["x509", "-req", "-in", "u.pem", "-CA", "root.pem", "-CAkey", "rk.pem", "-extfile", "ext"];
     openssl(sign, "-out", "leaf.pem", "-days", "1", "-set_serial", "7");
-    const ca = loadCa({ certificatePem: read("root.pem"), keyPem: read("rk.pem"), now: now + 2000 });
+    // What openssl makes is valid from the second in which it ran, which is some time after this file was loaded.
+    const later = now + 600_000;
+    const ca = loadCa({ certificatePem: read("root.pem"), keyPem: read("rk.pem"), now: later });
     const judge = (pem: string) =>
       verifyClientChain({
         leaf: decodeOnePem(pem, "CERTIFICATE"),
         intermediates: [],
         roots: loadTrustRoots(read("root.pem")),
-        now: now + 60_000,
+        now: later,
       });
     expect(judge(read("leaf.pem"))).toMatchObject({ ok: true, subject: { commonName: "u", organizations: ["dev"] } });
     expect(judge(issueFor(ca, read("u.pem")))).toMatchObject({ ok: true });
