@@ -35,11 +35,9 @@ export function firstDecision(
   members: readonly NamedAuthorizer[],
   options: { readonly now?: () => number } = {},
 ): AuthorizerChain {
-  const decide = async (
-    attributes: Attributes,
-    { trace = false }: { readonly trace?: boolean } = {},
-  ): Promise<ChainDecision> => (trace ? traced(members, attributes, options.now) : untraced(members, attributes));
-  return { decide, authorize: async (attributes) => decide(attributes), names: members.map((member) => member.name) };
+  const decide: AuthorizerChain["decide"] = (attributes, wanted) =>
+    wanted?.trace === true ? traced(members, attributes, options.now) : untraced(members, attributes);
+  return { decide, authorize: (attributes) => decide(attributes), names: members.map((member) => member.name) };
 }
 
 async function untraced(members: readonly NamedAuthorizer[], attributes: Attributes): Promise<ChainDecision> {
@@ -47,8 +45,13 @@ async function untraced(members: readonly NamedAuthorizer[], attributes: Attribu
   let reasons: string[] | undefined;
   let errors: string[] | undefined;
   for (const member of members) {
-    const decision = await ask(member, attributes);
-    if (isFinal(decision)) return { ...decision, by: member.name };
+    let decision: Decision;
+    try {
+      decision = await member.authorize(attributes);
+    } catch (error) {
+      decision = failed(error);
+    }
+    if (isFinal(decision)) return decidedBy(member, decision);
     if (decision.reason !== "") (reasons ??= []).push(decision.reason);
     if (decision.error !== undefined) (errors ??= []).push(decision.error);
   }
@@ -63,7 +66,12 @@ async function traced(
   const trace: TraceStep[] = [];
   for (const member of members) {
     const start = now?.();
-    const decision = await ask(member, attributes);
+    let decision: Decision;
+    try {
+      decision = await member.authorize(attributes);
+    } catch (error) {
+      decision = failed(error);
+    }
     const ms = now === undefined || start === undefined ? undefined : now() - start;
     trace.push({
       name: member.name,
@@ -72,19 +80,19 @@ async function traced(
       ...(decision.error === undefined ? {} : { error: decision.error }),
       ...(ms === undefined ? {} : { ms }),
     });
-    if (isFinal(decision)) return { ...decision, by: member.name, trace };
+    if (isFinal(decision)) return { ...decidedBy(member, decision), trace };
   }
   const reasons = trace.map((step) => step.reason).filter((reason) => reason !== "");
   const errors = trace.map((step) => step.error).filter((error) => error !== undefined);
   return { ...undecided(reasons, errors), trace };
 }
 
-async function ask(member: NamedAuthorizer, attributes: Attributes): Promise<Decision> {
-  try {
-    return await member.authorize(attributes);
-  } catch (error) {
-    return { verdict: "noOpinion", reason: "", error: error instanceof Error ? error.message : String(error) };
-  }
+function failed(error: unknown): Decision {
+  return { verdict: "noOpinion", reason: "", error: error instanceof Error ? error.message : String(error) };
+}
+
+function decidedBy(member: NamedAuthorizer, { verdict, reason, error }: Decision): ChainDecision {
+  return error === undefined ? { verdict, reason, by: member.name } : { verdict, reason, error, by: member.name };
 }
 
 function isFinal(decision: Decision): boolean {
