@@ -1,0 +1,178 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { ApiObject } from "../core/object.ts";
+import { conflict } from "../core/status.ts";
+import { createCa } from "../pki/ca.ts";
+import { issueCertificate } from "../pki/certificate.ts";
+import { createCsr, parseCsr } from "../pki/csr.ts";
+import { controllerBench } from "../../test/kits/controller-bench.ts";
+import type { ControllerBench } from "../../test/kits/controller-bench.ts";
+import { settled } from "../../test/kits/fake-clock.ts";
+import { csrApproving } from "./csr-approving.ts";
+import { csrCleaner } from "./csr-cleaner.ts";
+import { csrSigning } from "./csr-signing.ts";
+import type { SigningOrder } from "./csr-signing.ts";
+import { csrView } from "./csr-view.ts";
+import { certificateSigningRequests as csrs } from "./kinds.ts";
+
+const kubelet = "kubernetes.io/kube-apiserver-client-kubelet";
+const serving = "kubernetes.io/kubelet-serving";
+const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+const pem = createCsr({ key, commonName: "system:node:one", organizations: ["system:nodes"] });
+
+function request(name: string, spec: Record<string, unknown> = {}): ApiObject {
+  const filled = {
+    request: Buffer.from(pem).toString("base64"),
+    signerName: kubelet,
+    usages: ["digital signature", "client auth"],
+    username: "system:bootstrap:abcdef",
+    groups: ["system:bootstrappers"],
+    ...spec,
+  };
+  return { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name }, spec: filled };
+}
+
+interface Scene extends ControllerBench {
+  readonly allowed: { now: boolean };
+  readonly orders: SigningOrder[];
+  readonly view: (name: string) => ReturnType<typeof csrView>;
+}
+
+async function scene(): Promise<Scene> {
+  const allowed = { now: true };
+  const bench = controllerBench({
+    reviews: { subjectaccessreviews: (object) => ({ ...object, status: { allowed: allowed.now } }) },
+  });
+  const { client, clock } = bench;
+  const orders: SigningOrder[] = [];
+  const ca = createCa({ commonName: "ca", key, now: clock.now(), years: 1, random: randomBytes });
+  async function sign(order: SigningOrder): Promise<string> {
+    orders.push(order);
+    const { rawSubject, spki } = order.request;
+    const [notBefore, notAfter] = [clock.now(), clock.now() + 600_000];
+    const serial = randomBytes(16);
+    return issueCertificate({
+      issuer: ca,
+      rawSubject,
+      spki,
+      usages: order.usages,
+      notBefore,
+      notAfter,
+      serial,
+      role: "leaf",
+    }).pem;
+  }
+  const read = bench.informers.reader("certificate-controller", { resource: csrs });
+  await bench.start(
+    csrApproving({ client, csrs: read, parse: parseCsr }),
+    csrSigning({ client, csrs: read, parse: parseCsr, sign }),
+    csrCleaner({ client, csrs: read, clock }),
+  );
+  const view = (name: string): ReturnType<typeof csrView> => {
+    const object = bench.api.all(csrs).find((one) => one.metadata.name === name);
+    if (object === undefined) throw new TypeError(`${name} is gone`);
+    return csrView(object);
+  };
+  return { ...bench, allowed, orders, view };
+}
+
+describe("csrapproving and csrsigning", () => {
+  test("approve and sign a kubelet's request at once, with one write each", async () => {
+    const { client, api, orders, view, stop, log } = await scene();
+    await client.create(csrs, request("a", { expirationSeconds: 900 }));
+    await settled();
+    expect(view("a").conditions).toEqual([
+      {
+        type: "Approved",
+        status: "True",
+        reason: "AutoApproved",
+        message: "Auto approving kubelet client certificate after SubjectAccessReview.",
+      },
+    ]);
+    expect(view("a").certificate).toMatch(/^-----BEGIN CERTIFICATE-----/);
+    expect(orders).toMatchObject([
+      { signerName: kubelet, expirationSeconds: 900, usages: ["digital signature", "client auth"] },
+    ]);
+    const updates = api.writes.filter((write) => write.verb === "update").map((write) => write.subresource);
+    expect(updates).toEqual(["approval", "status"]);
+    expect(log).toEqual([]);
+    await stop();
+  });
+
+  test("ask again about a request that was not allowed, until a grant comes; never deny", async () => {
+    const { client, api, allowed, view, clock, stop } = await scene();
+    allowed.now = false;
+    await client.create(csrs, request("a"));
+    await settled();
+    await clock.advance(200 + 400);
+    expect(view("a").conditions).toEqual([]);
+    expect(api.writes.filter((write) => write.plural === "subjectaccessreviews")).toHaveLength(3);
+    allowed.now = true;
+    await clock.advance(800);
+    expect(view("a").certificate).not.toBe("");
+    await stop();
+  });
+
+  test("leave serving certificates, other signers and unreadable requests to people", async () => {
+    const { client, api, view, stop } = await scene();
+    await client.create(
+      csrs,
+      request("serving", { signerName: serving, usages: ["digital signature", "server auth"] }),
+    );
+    await client.create(csrs, request("own", { signerName: "example.com/own" }));
+    await client.create(csrs, request("junk", { request: Buffer.from("junk").toString("base64") }));
+    await settled();
+    for (const name of ["serving", "own", "junk"]) expect(view(name).conditions).toEqual([]);
+    expect(api.writes.filter((write) => write.verb !== "create")).toEqual([]);
+    await stop();
+  });
+
+  test("fail an approved request that has not the shape of its signer, for good and unsigned", async () => {
+    const { client, orders, view, stop } = await scene();
+    const approved = {
+      ...request("bad", { signerName: serving, usages: ["digital signature", "server auth"] }),
+      status: { conditions: [{ type: "Approved", status: "True" }] },
+    };
+    await client.create(csrs, approved);
+    await settled();
+    expect(view("bad").conditions.at(-1)).toMatchObject({
+      type: "Failed",
+      reason: "SignerValidationFailure",
+      message: "DNS or IP subjectAltName is required",
+    });
+    expect(orders).toEqual([]);
+    await stop();
+  });
+
+  test("get over a conflict", async () => {
+    const { client, api, view, clock, stop } = await scene();
+    api.failNext("update", csrs, conflict(csrs, "a", "stale"));
+    await client.create(csrs, request("a"));
+    await clock.advance(200);
+    expect(view("a").certificate).not.toBe("");
+    await stop();
+  });
+});
+
+describe("csrcleaner", () => {
+  test("deletes pending requests after a day, looking once an hour", async () => {
+    const { client, api, allowed, clock, stop } = await scene();
+    allowed.now = false;
+    await client.create(csrs, request("a", { signerName: "example.com/own" }));
+    await settled();
+    await clock.advance(24 * 3_600_000);
+    expect(api.all(csrs)).toHaveLength(1);
+    await clock.advance(3_600_000);
+    expect(api.all(csrs)).toHaveLength(0);
+    await stop();
+  });
+
+  test("deletes a request whose certificate has expired", async () => {
+    const { client, api, clock, stop } = await scene();
+    await client.create(csrs, request("a"));
+    await settled();
+    await clock.advance(3_600_000);
+    expect(api.all(csrs)).toHaveLength(0);
+    await stop();
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import type { ApiObject, ObjectKey } from "../core/object.ts";
+import { conflict } from "../core/status.ts";
+import { controllerBench } from "../../test/kits/controller-bench.ts";
+import { settled } from "../../test/kits/fake-clock.ts";
+import { done } from "./controller.ts";
+import type { Controller, Outcome } from "./controller.ts";
+import { configMaps, namespaces, secrets } from "./kinds.ts";
+
+const configMap = (name: string): ApiObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { namespace: "n", name },
+});
+
+function controller(reconcile: (key: ObjectKey) => Promise<Outcome>, extra: Partial<Controller> = {}): Controller {
+  return {
+    name: "test",
+    serviceAccount: "tester",
+    watches: [{ resource: configMaps }],
+    concurrency: 2,
+    reconcile,
+    ...extra,
+  };
+}
+
+describe("runControllers", () => {
+  test("reconciles what exists, and each change in the microtasks after its write", async () => {
+    const bench = controllerBench();
+    const seen: string[] = [];
+    await bench.client.create(configMaps, configMap("a"));
+    await bench.start(controller(async (key) => (seen.push(key.name), done)));
+    expect(seen).toEqual(["a"]);
+    await bench.client.create(configMaps, configMap("b"));
+    for (let microtask = 0; microtask < 20; microtask += 1) await Promise.resolve();
+    expect(seen).toEqual(["a", "b"]);
+    await bench.stop();
+  });
+
+  test("begins only when all informers of a controller are synced", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    bench.api.failNext("list", secrets, new TypeError("not yet"));
+    const seen: string[] = [];
+    const both = controller(async (key) => (seen.push(key.name), done), {
+      watches: [{ resource: configMaps }, { resource: secrets }],
+    });
+    const started = bench.start(both);
+    await settled();
+    expect(seen).toEqual([]);
+    await bench.clock.advance(1000);
+    await started;
+    expect(seen).toEqual(["a"]);
+    await bench.stop();
+  });
+
+  test("logs what is thrown with controller, key and attempt, and tries again with growing pauses", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    let calls = 0;
+    await bench.start(
+      controller(async () => {
+        calls += 1;
+        if (calls === 1) throw new TypeError("broken");
+        if (calls === 2) throw conflict({ group: "", plural: "configmaps" }, "a", "stale");
+        return calls === 3 ? { kind: "retry", why: "wait" } : done;
+      }),
+    );
+    await bench.clock.advance(5 + 10 + 20);
+    expect(calls).toBe(4);
+    expect(bench.log.map(({ level, controller: name, key, attempt }) => [level, name, key, attempt])).toEqual([
+      ["warn", "test", "n/a", 1],
+      ["debug", "test", "n/a", 2],
+      ["debug", "test", "n/a", 3],
+    ]);
+    await bench.stop();
+  });
+
+  test("requeues after the time a controller names", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    let calls = 0;
+    await bench.start(
+      controller(async () => ((calls += 1), calls === 1 ? { kind: "requeue", afterMs: 60_000, why: "later" } : done)),
+    );
+    await bench.clock.advance(59_999);
+    expect(calls).toBe(1);
+    await bench.clock.advance(1);
+    expect(calls).toBe(2);
+    await bench.stop();
+  });
+
+  test("wakes the keys that a watch names in place of the object's own", async () => {
+    const bench = controllerBench();
+    const seen: string[] = [];
+    const keys = (object: ApiObject): readonly ObjectKey[] => [{ name: `of-${object.metadata.name ?? ""}` }];
+    await bench.start(
+      controller(async (key) => (seen.push(key.name), done), { watches: [{ resource: namespaces, keys }] }),
+    );
+    await bench.client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: "x" } });
+    await settled();
+    expect(seen).toEqual(["of-x"]);
+    await bench.stop();
+  });
+
+  test("shares one informer among controllers of one identity, and not across identities", async () => {
+    const bench = controllerBench();
+    const one = bench.informers.get("a", { resource: configMaps });
+    expect(bench.informers.get("a", { resource: configMaps })).toBe(one);
+    expect(bench.informers.get("b", { resource: configMaps })).not.toBe(one);
+    expect(bench.informers.get("a", { resource: configMaps, namespace: "n" })).not.toBe(one);
+    expect(bench.informers.get("a", { resource: secrets })).not.toBe(one);
+    await bench.start();
+    await bench.stop();
+  });
+
+  test("follows kinds that are added at a refresh", async () => {
+    const bench = controllerBench();
+    const seen: string[] = [];
+    const kinds = [configMaps];
+    const running = await bench.start(
+      controller(async (key) => (seen.push(key.name), done), {
+        watches: () => kinds.map((resource) => ({ resource })),
+      }),
+    );
+    kinds.push(secrets);
+    await bench.client.create(secrets, { ...configMap("s"), kind: "Secret" });
+    await settled();
+    expect(seen).toEqual([]);
+    running.refresh();
+    running.refresh();
+    await settled();
+    expect(seen).toEqual(["s"]);
+    await bench.stop();
+  });
+
+  test("stops after what is under way, and does not log its abort", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    let release: () => void = () => undefined;
+    await bench.start(
+      controller(async () => {
+        await new Promise<void>((resolve) => (release = resolve));
+        throw new TypeError("aborted");
+      }),
+    );
+    let stopped = false;
+    const stopping = bench.stop().then(() => (stopped = true));
+    await settled();
+    expect(stopped).toBe(false);
+    release();
+    await stopping;
+    expect(bench.log).toEqual([]);
+    expect(bench.clock.sleeping()).toBe(0);
+  });
+});

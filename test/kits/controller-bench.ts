@@ -1,0 +1,54 @@
+import type { Client } from "../../src/client/client.ts";
+import type { Controller } from "../../src/controllers/controller.ts";
+import { runControllers } from "../../src/controllers/runner.ts";
+import type { ControllerLogEntry, RunningControllers } from "../../src/controllers/runner.ts";
+import { sharedInformers } from "../../src/controllers/shared-informers.ts";
+import type { SharedInformers } from "../../src/controllers/shared-informers.ts";
+import { fakeApi } from "./fake-api.ts";
+import type { FakeApi, FakeApiOptions } from "./fake-api.ts";
+import { fakeClock, settled } from "./fake-clock.ts";
+import type { FakeClock } from "./fake-clock.ts";
+
+/** Controllers on a fake API with a clock that stands still. */
+export interface ControllerBench {
+  readonly api: FakeApi;
+  readonly client: Client;
+  readonly clock: FakeClock;
+  readonly informers: SharedInformers;
+  readonly log: ControllerLogEntry[];
+  /** Runs them and resolves when all is quiet. */
+  readonly start: (...controllers: readonly Controller[]) => Promise<RunningControllers>;
+  /** Ends everything and waits for it. */
+  readonly stop: () => Promise<void>;
+}
+
+/** An empty API, and nothing running. */
+export function controllerBench(options: Omit<FakeApiOptions, "clock"> = {}): ControllerBench {
+  const clock = fakeClock();
+  const api = fakeApi({ clock, ...options });
+  const ending = new AbortController();
+  const { signal } = ending;
+  const log: ControllerLogEntry[] = [];
+  const informers = sharedInformers({
+    clientFor: () => api.client,
+    clock,
+    random: () => 0,
+    onError: () => undefined,
+    signal,
+  });
+  let running: RunningControllers | undefined;
+
+  async function start(...controllers: readonly Controller[]): Promise<RunningControllers> {
+    running = runControllers({ controllers, informers, clock, log: (entry) => log.push(entry), signal });
+    await running.ready;
+    await settled();
+    return running;
+  }
+
+  async function stop(): Promise<void> {
+    ending.abort();
+    await running?.stopped;
+  }
+
+  return { api, client: api.client, clock, informers, log, start, stop };
+}
