@@ -194,8 +194,19 @@ describe("controllers", () => {
     expect(may(controller("bootstrap-signer"), "update configmaps other", "kube-public")).toBe(false);
     expect(may(controller("token-cleaner"), "delete secrets x", "kube-system")).toBe(true);
     expect(may(controller("token-cleaner"), "update secrets x", "kube-system")).toBe(false);
-    expect(may(controller("cluster-info-publisher"), "update configmaps cluster-info", "kube-public")).toBe(true);
-    expect(may(controller("cluster-info-publisher"), "create configmaps", "kube-system")).toBe(false);
+  });
+
+  it("publishers write their own ConfigMaps and no other", () => {
+    const publisher = controller("root-ca-cert-publisher");
+    expect(may(publisher, "update configmaps cluster-info", "kube-public")).toBe(true);
+    expect(may(publisher, "update configmaps cluster-info", "kube-system")).toBe(false);
+    for (const verb of ["list", "watch"]) {
+      expect(may(publisher, `${verb} configmaps kube-root-ca.crt`)).toBe(true);
+      expect(may(publisher, `${verb} configmaps`)).toBe(false);
+    }
+    expect(may(publisher, "update configmaps other", "default")).toBe(false);
+    expect(may(controller("service-account-controller"), "list serviceaccounts default")).toBe(true);
+    expect(may(controller("service-account-controller"), "list serviceaccounts")).toBe(false);
   });
 
   it("are the ServiceAccounts of kube-system, not of another namespace", () => {

@@ -41,13 +41,16 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("update", "core", "namespaces/finalize namespaces/status"),
     rule("delete deletecollection get list", "*", "*"),
   ],
+  // A create has no name to be limited by.
   "root-ca-cert-publisher": () => [
-    rule("create get list update watch", "core", "configmaps"),
+    rule("create", "core", "configmaps"),
+    rule("get list update watch", "core", "configmaps", ["kube-root-ca.crt"]),
     rule("get list watch", "core", "namespaces"),
     eventsRule(),
   ],
   "service-account-controller": () => [
-    rule("create get list watch", "core", "serviceaccounts"),
+    rule("create", "core", "serviceaccounts"),
+    rule("get list watch", "core", "serviceaccounts", ["default"]),
     rule("get list watch", "core", "namespaces"),
     eventsRule(),
   ],
@@ -82,7 +85,6 @@ export function namespacedRoles(): readonly Role[] {
       rule("delete get list watch", "core", "secrets"),
       eventsRule(),
     ]),
-    // A create has no name to be limited by.
     role("kube-public", "system:controller:cluster-info-publisher", [
       rule("create", "core", "configmaps"),
       rule("get list update watch", "core", "configmaps", ["cluster-info"]),
@@ -92,8 +94,8 @@ export function namespacedRoles(): readonly Role[] {
 
 /** The bindings of `namespacedRoles`. */
 export function namespacedRoleBindings(): readonly RoleBinding[] {
-  const bound = (namespace: string, account: string): RoleBinding => {
-    const name = `system:controller:${account}`;
+  const bound = (namespace: string, controller: string, account = controller): RoleBinding => {
+    const name = `system:controller:${controller}`;
     return roleBinding({ namespace, name }, name, [systemServiceAccount(account)]);
   };
   return [
@@ -105,6 +107,6 @@ export function namespacedRoleBindings(): readonly RoleBinding[] {
     bound("kube-system", "bootstrap-signer"),
     bound("kube-public", "bootstrap-signer"),
     bound("kube-system", "token-cleaner"),
-    bound("kube-public", "cluster-info-publisher"),
+    bound("kube-public", "cluster-info-publisher", "root-ca-cert-publisher"),
   ];
 }
