@@ -1,5 +1,4 @@
 import { jsonEqual } from "../core/equal.ts";
-import type { ApiObject } from "../core/object.ts";
 import { badRequest, forbidden, notFound, type StatusError } from "../core/status.ts";
 import { mastersGroup, type UserInfo } from "../core/user.ts";
 import { rbacGroup } from "../resources/binding.ts";
@@ -16,11 +15,18 @@ export interface EscalationChecks {
   readonly rules: Pick<RbacIndex, "rulesFor" | "rulesOf">;
 }
 
-/** A create (`stored` undefined) or update of a validated role or binding by an authenticated, already authorized user. */
-export interface RbacWrite {
+/** A create (`stored` undefined) or update of a validated role by an authenticated, already authorized user. */
+export interface RoleWrite {
   readonly user: UserInfo;
-  readonly object: ApiObject;
-  readonly stored: ApiObject | undefined;
+  readonly object: AnyRole;
+  readonly stored: AnyRole | undefined;
+}
+
+/** A create (`stored` undefined) or update of a validated binding by an authenticated, already authorized user. */
+export interface BindingWrite {
+  readonly user: UserInfo;
+  readonly object: AnyBinding;
+  readonly stored: AnyBinding | undefined;
 }
 
 /** How many characters of missing rules a message holds at most. */
@@ -32,8 +38,8 @@ const maxMessage = 16_384;
  * rules come from elsewhere; so do labels count, because they can feed a role into an aggregated one.
  * Source: kubernetes pkg/registry/rbac/{role,clusterrole}/policybased.
  */
-export async function roleWriteRefusal(write: RbacWrite, checks: EscalationChecks): Promise<StatusError | undefined> {
-  const { user, object, stored }: { user: UserInfo; object: AnyRole; stored: AnyRole | undefined } = write;
+export async function roleWriteRefusal(write: RoleWrite, checks: EscalationChecks): Promise<StatusError | undefined> {
+  const { user, object, stored } = write;
   if (isMaster(user) || (stored !== undefined && grantsTheSame(object, stored))) return undefined;
   const plural = object.kind === "ClusterRole" ? "clusterroles" : "roles";
   const namespace = object.kind === "ClusterRole" ? "" : (object.metadata.namespace ?? "");
@@ -55,12 +61,10 @@ export async function roleWriteRefusal(write: RbacWrite, checks: EscalationCheck
  * Source: kubernetes pkg/registry/rbac/{rolebinding,clusterrolebinding}/policybased.
  */
 export async function bindingWriteRefusal(
-  write: RbacWrite,
+  write: BindingWrite,
   checks: EscalationChecks,
 ): Promise<StatusError | undefined> {
-  const { user } = write;
-  const object = write.object as AnyBinding;
-  const stored = write.stored as AnyBinding | undefined;
+  const { user, object, stored } = write;
   if (isMaster(user) || (stored !== undefined && bindsTheSame(object, stored))) return undefined;
   const { roleRef } = object;
   const namespace = object.kind === "ClusterRoleBinding" ? "" : (object.metadata.namespace ?? "");
