@@ -1,0 +1,81 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { findDuplicateFields, nestsDeeper } from "./json-duplicates.ts";
+
+describe("duplicate fields", () => {
+  test.each([
+    ['{"a":1}', []],
+    ['{"a":1,"a":2}', ["a"]],
+    ['{"a":1,"a":2,"a":3}', ["a"]],
+    ['{"spec":{"replicas":1,"x":{},"replicas":2}}', ["spec.replicas"]],
+    ['{"a":{"b":1},"c":{"b":1}}', []],
+    ['{"items":[{"a":1},{"a":1,"a":2}],"z":[[{"k":0,"k":0}]]}', ["items[1].a", "z[0][0].k"]],
+    ['{"a":"b","b":"a"}', []],
+    ['{"a":["a","a"],"b":["x:",":"]}', []],
+    [String.raw`{"a":1,"\u0061":2}`, ["a"]],
+    [String.raw`{"a\"":1,"b":"\\","a\"":2}`, ['a"']],
+    ['{ "a" : 1 ,\n "a" : 2 }', ["a"]],
+    ['{"":1,"":2}', [""]],
+    ['{"__proto__":1,"__proto__":2,"constructor":3}', ["__proto__"]],
+    ['{"a":{"x":1},"a":{"x":1,"x":2}}', ["a", "a.x"]],
+    [`{${Array.from({ length: 20 }, (_, index) => `"k${index}":1`).join()},"k3":1,"k19":2}`, ["k3", "k19"]],
+    ['[{"a":1,"a":1}]', ["[0].a"]],
+  ])("in %s are %j", (text, paths) => {
+    expect(findDuplicateFields(text)).toEqual(paths);
+  });
+
+  test("are reported a hundred times at most", () => {
+    const text = `[${Array.from({ length: 1_000 }, () => '{"a":1,"a":1}').join()}]`;
+    expect(findDuplicateFields(text)).toHaveLength(100);
+  });
+
+  test("are not found in what JSON.stringify writes", () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(findDuplicateFields(text)).toEqual([]);
+      }),
+    );
+  });
+
+  test("are found wherever one is put", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (object) => {
+        const first = Object.keys(object)[0] ?? "";
+        const text = JSON.stringify({ outer: [object] });
+        const doubled = text.replace(/\}\]\}$/, () => `,${JSON.stringify(first)}:0}]}`);
+        expect(findDuplicateFields(doubled)).toEqual([`outer[0].${first}`]);
+      }),
+    );
+  });
+
+  test("text that is no JSON never throws", () => {
+    const unit = fc.constantFrom("{", "}", "[", "]", '"', "\\", ",", ":", "a", "u", " ");
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 40 }), (text) => {
+        expect(Array.isArray(findDuplicateFields(text))).toBe(true);
+        expect(typeof nestsDeeper(text, 3)).toBe("boolean");
+      }),
+    );
+  });
+
+  test("brackets without end cost no more than their number", () => {
+    expect(findDuplicateFields("[".repeat(1_000_000))).toEqual([]);
+    expect(findDuplicateFields(`"${"\\".repeat(1_000_000)}`)).toEqual([]);
+  });
+});
+
+describe("nesting", () => {
+  test.each([
+    ["1", 0, false],
+    ["[]", 0, true],
+    ["[[]]", 2, false],
+    ["[[[]]]", 2, true],
+    ['{"a":[{"b":[]}]}', 4, false],
+    ['{"a":[{"b":[]}]}', 3, true],
+    ['"[[[[["', 1, false],
+    [String.raw`"\"[[[[["`, 0, false],
+    ["[],[],[]", 1, false],
+  ])("%s deeper than %d: %j", (text, maximum, result) => {
+    expect(nestsDeeper(text, maximum)).toBe(result);
+  });
+});
