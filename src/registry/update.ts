@@ -170,7 +170,7 @@ async function admitted(
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),
-    ...validateObjectMetaUpdate(object, stored),
+    ...validateObjectMetaUpdate(object, stored, resource),
     ...(subresource === "" ? (resource.validate?.(object) ?? []) : []),
     ...((subresource === "" ? resource.validateUpdate : resource.subresources[subresource]?.validateUpdate)?.(
       object,

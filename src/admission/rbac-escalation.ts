@@ -1,0 +1,35 @@
+import type { ApiObject } from "../core/object.ts";
+import type { StatusError } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { AdmissionPlugin } from "./admission.ts";
+
+/** One write of a role or a binding. */
+export interface RbacWrite {
+  readonly user: UserInfo;
+  readonly object: ApiObject;
+  readonly stored: ApiObject | undefined;
+}
+
+/** Says why somebody may not write this role or binding, or undefined where they may. */
+export type RbacRefusal = (write: RbacWrite) => Promise<StatusError | undefined>;
+
+const checkedKinds: Readonly<Record<string, "role" | "binding">> = {
+  roles: "role",
+  clusterroles: "role",
+  rolebindings: "binding",
+  clusterrolebindings: "binding",
+};
+
+/** Keeps everyone from granting what they do not hold themselves. Source: kubernetes pkg/registry/rbac policybased. */
+export function rbacEscalation(refusals: Readonly<Record<"role" | "binding", RbacRefusal>>): AdmissionPlugin {
+  return {
+    name: "RbacEscalation",
+    validate: async ({ operation, resource, object, oldObject, user }) => {
+      if (resource.group !== "rbac.authorization.k8s.io" || operation === "DELETE" || object === undefined) return;
+      const kind = checkedKinds[resource.plural];
+      if (kind === undefined) return;
+      const refusal = await refusals[kind]({ user, object, stored: oldObject });
+      if (refusal !== undefined) throw refusal;
+    },
+  };
+}

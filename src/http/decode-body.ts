@@ -1,0 +1,178 @@
+import { decodeObject } from "../core/decode.ts";
+import { DecodeError } from "../core/decode-error.ts";
+import { findDuplicateFields } from "../core/json-duplicates.ts";
+import { isJsonObject, type JsonObject } from "../core/json-value.ts";
+import { apiVersionOf, type ApiObject } from "../core/object.ts";
+import type { ObjectSchema } from "../core/schema.ts";
+import { StatusError, badRequest } from "../core/status.ts";
+import { ProtobufError } from "../resources/protobuf-error.ts";
+import { decodeProtobuf } from "../resources/protobuf.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { FieldValidation } from "./query-options.ts";
+
+/** A body before it is checked against a schema. */
+export interface RawBody {
+  readonly bytes: Buffer;
+  readonly contentType: string | undefined;
+}
+
+const jsonTypes = "application/json";
+const yamlTypes = "application/yaml";
+const protobufType = "application/vnd.kubernetes.protobuf";
+const accepted = [jsonTypes, yamlTypes, protobufType];
+
+/** What stands in a body: plain values, typed already where it was protobuf. */
+export interface ParsedBody {
+  readonly value: JsonObject;
+  readonly typed: boolean;
+  /** Paths of fields that occur twice. */
+  readonly duplicates: readonly string[];
+}
+
+/** The media type without its parameters, in lower case. */
+export function mediaType(contentType: string | undefined): string {
+  return (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+/** Parses a body by its Content-Type. @throws StatusError UnsupportedMediaType, BadRequest. */
+export async function parseBody(
+  raw: RawBody,
+  schemaOf: (apiVersion: string, kind: string) => ObjectSchema | undefined,
+): Promise<ParsedBody> {
+  const type = mediaType(raw.contentType);
+  switch (type) {
+    case "":
+    case jsonTypes:
+      return parseJson(raw.bytes.toString());
+    case yamlTypes:
+    case "application/x-yaml":
+    case "text/yaml":
+      return parseYaml(raw.bytes.toString());
+    case protobufType:
+      return parseProtobuf(raw.bytes, schemaOf);
+    default:
+      throw new StatusError(
+        "UnsupportedMediaType",
+        `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
+      );
+  }
+}
+
+/** JSON text as an object. @throws StatusError BadRequest. */
+export function parseJson(text: string): ParsedBody {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw badRequest(
+      `couldn't get version/kind; json parse error: ${error instanceof SyntaxError ? shortened(error.message) : "unreadable"}`,
+    );
+  }
+  if (!isJsonObject(value))
+    throw badRequest("couldn't get version/kind; json parse error: the body is not a JSON object");
+  return { value, typed: false, duplicates: findDuplicateFields(text) };
+}
+
+async function parseYaml(text: string): Promise<ParsedBody> {
+  const { parseDocument } = await import("yaml");
+  const doc = parseDocument(text, {
+    uniqueKeys: false,
+    maxAliasCount: 100,
+    schema: "core",
+    version: "1.2",
+  } as Parameters<typeof parseDocument>[1]);
+  const problem = doc.errors[0];
+  if (problem !== undefined) throw badRequest(`error converting YAML to JSON: ${shortened(problem.message)}`);
+  let value: unknown;
+  try {
+    value = doc.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw badRequest(
+      `error converting YAML to JSON: ${shortened(error instanceof Error ? error.message : "unreadable")}`,
+    );
+  }
+  if (!isJsonObject(value)) throw badRequest("error converting YAML to JSON: the body is not one YAML mapping");
+  return { value, typed: false, duplicates: [] };
+}
+
+function parseProtobuf(
+  bytes: Buffer,
+  schemaOf: (apiVersion: string, kind: string) => ObjectSchema | undefined,
+): ParsedBody {
+  try {
+    return { value: decodeProtobuf(bytes, schemaOf).object, typed: true, duplicates: [] };
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw badRequest(`the body is not a protobuf object of this kind: ${error.message}`);
+  }
+}
+
+/** What decoding needs to know besides the body. */
+export interface DecodeOptions {
+  readonly resource: Resource;
+  readonly fieldValidation: FieldValidation;
+  readonly warn: (text: string) => void;
+}
+
+/**
+ * The object of a create or update: of the expected kind, with known fields of the right types.
+ * @throws StatusError BadRequest for another kind or type, and for unknown or duplicate fields under Strict.
+ */
+export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObject {
+  const { resource, fieldValidation, warn } = options;
+  checkType(parsed.value, resource);
+  const { object, unknown } = decodeTyped(parsed.value, resource);
+  const complaints = [
+    ...unknown.map((path) => `unknown field "${path}"`),
+    ...parsed.duplicates.map((path) => `duplicate field "${path}"`),
+  ];
+  if (complaints.length > 0 && fieldValidation === "Strict") {
+    throw badRequest(
+      `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: strict decoding error: ${complaints.join(", ")}`,
+    );
+  }
+  if (fieldValidation === "Warn") complaints.forEach(warn);
+  return object;
+}
+
+/** Decodes a value along the schema of a resource; its apiVersion and kind become the resource's. @throws StatusError BadRequest. */
+export function decodeTyped(
+  value: JsonObject,
+  resource: Resource,
+): { readonly object: ApiObject; readonly unknown: readonly string[] } {
+  const { apiVersion: _version, kind: _kind, ...fields } = value;
+  try {
+    const { object, unknown } = decodeObject(resource.schema, fields);
+    const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
+    return {
+      object: { kind: resource.kind, apiVersion: apiVersionOf(resource.group, resource.version), ...object, metadata },
+      unknown,
+    };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw badRequest(
+      `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${error.message}`,
+    );
+  }
+}
+
+/** A body without apiVersion and kind means the kind of its path. */
+function checkType(value: JsonObject, resource: Resource): void {
+  const { apiVersion, kind } = value;
+  const expected = apiVersionOf(resource.group, resource.version);
+  if (apiVersion !== undefined && apiVersion !== "" && apiVersion !== expected) {
+    throw badRequest(
+      `the API version in the data (${shortened(String(apiVersion))}) does not match the expected API version (${expected})`,
+    );
+  }
+  if (kind !== undefined && kind !== "" && kind !== resource.kind) {
+    const named = shortened(String(kind));
+    throw badRequest(
+      `${named} in version "${resource.version}" cannot be handled as a ${resource.kind}: the object provided is unrecognized (must be of type ${resource.kind})`,
+    );
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

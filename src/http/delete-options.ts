@@ -1,0 +1,55 @@
+import { decodeObject } from "../core/decode.ts";
+import { DecodeError } from "../core/decode-error.ts";
+import { invalidObject, notSupported } from "../core/field-error.ts";
+import { badRequest } from "../core/status.ts";
+import { deleteOptionsSchema } from "../resources/schemas/meta.ts";
+import type { Deletion } from "../registry/delete.ts";
+import { parseBody, type RawBody } from "./decode-body.ts";
+import type { Query } from "./exchange.ts";
+import { countOf } from "./query-options.ts";
+
+/** How something is to be deleted: from the body if there is one, else from the query. @throws StatusError BadRequest, Invalid. */
+export async function deletionOf(
+  raw: RawBody,
+  query: Query,
+): Promise<{ readonly options: Deletion; readonly dryRun: boolean }> {
+  const { dryRun, ...options } = raw.bytes.length === 0 ? fromQuery(query) : await fromBody(raw);
+  const asked = [...(dryRun ?? []), ...query.getAll("dryRun")].filter((value) => value !== "");
+  const unknown = asked.filter((value) => value !== "All");
+  if (unknown.length > 0) {
+    throw invalidObject(
+      { group: "meta.k8s.io", kind: "DeleteOptions" },
+      "",
+      unknown.map((value) => notSupported("dryRun", value, ["All"])),
+    );
+  }
+  return { options, dryRun: asked.length > 0 };
+}
+
+type Options = Deletion & { readonly dryRun?: readonly string[] };
+
+async function fromBody(raw: RawBody): Promise<Options> {
+  const { value } = await parseBody(raw, () => deleteOptionsSchema);
+  const { apiVersion: _version, kind, ...fields } = value;
+  if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
+    throw badRequest(`the body of a delete is a DeleteOptions, not a ${String(kind).slice(0, 64)}`);
+  }
+  try {
+    return decodeObject(deleteOptionsSchema, fields).object as Options;
+  } catch (error) {
+    if (error instanceof DecodeError)
+      throw badRequest(`DeleteOptions in version "v1" cannot be handled as a DeleteOptions: ${error.message}`);
+    throw error;
+  }
+}
+
+function fromQuery(query: Query): Options {
+  const grace = countOf(query, "gracePeriodSeconds");
+  const policy = query.get("propagationPolicy");
+  const orphan = query.get("orphanDependents");
+  return {
+    ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
+    ...(policy === null || policy === "" ? {} : { propagationPolicy: policy }),
+    ...(orphan === null || orphan === "" ? {} : { orphanDependents: orphan !== "false" && orphan !== "0" }),
+  };
+}

@@ -1,0 +1,105 @@
+import { applyJsonPatch } from "../core/json-patch.ts";
+import { applyMergePatch } from "../core/merge-patch.ts";
+import { applyStrategicMergePatch } from "../core/strategic-merge-patch.ts";
+import { findDuplicateFields } from "../core/json-duplicates.ts";
+import { isJsonObject } from "../core/json-value.ts";
+import { invalid, invalidObject } from "../core/field-error.ts";
+import type { ApiObject } from "../core/object.ts";
+import { PatchError } from "../core/patch-error.ts";
+import { StatusError, badRequest } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import { decodeTyped, mediaType } from "./decode-body.ts";
+import type { Query } from "./exchange.ts";
+import type { FieldValidation } from "./query-options.ts";
+
+export interface PatchOptions {
+  readonly contentType: string | undefined;
+  readonly resource: Resource;
+  readonly query: Query;
+  readonly fieldValidation: FieldValidation;
+  readonly warn: (text: string) => void;
+}
+
+type Apply = (resource: Resource, stored: ApiObject, patch: unknown) => unknown;
+
+/** The patch types served, by media type. */
+const patchTypes: Readonly<Record<string, Apply>> = {
+  "application/json-patch+json": (_resource, stored, patch) => applyJsonPatch(stored, patch),
+  "application/merge-patch+json": (_resource, stored, patch) => applyMergePatch(stored, objectPatch(patch)),
+  "application/strategic-merge-patch+json": (resource, stored, patch) =>
+    applyStrategicMergePatch(resource.schema, stored, objectPatch(patch)),
+};
+
+/**
+ * From a patch's media type to a function that reads the patch and then makes the desired object from the stored one.
+ * @throws StatusError UnsupportedMediaType at once; the functions throw BadRequest, Invalid, RequestEntityTooLarge.
+ */
+export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(stored: ApiObject) => ApiObject> {
+  const { resource, query } = options;
+  const type = mediaType(options.contentType);
+  const apply = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined;
+  if (apply === undefined) {
+    const types = Object.keys(patchTypes).join(", ");
+    throw new StatusError(
+      "UnsupportedMediaType",
+      `the body of the request was in an unknown format - accepted media types include: ${types}`,
+    );
+  }
+  if (query.has("force")) {
+    const error = {
+      path: "force",
+      type: "FieldValueForbidden",
+      message: "Forbidden: may not be specified for non-apply patch",
+    } as const;
+    throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [error]);
+  }
+  return async (bytes) => {
+    const text = bytes.toString();
+    const patch = parsePatch(text);
+    const duplicates = options.fieldValidation === "Ignore" ? [] : findDuplicateFields(text);
+    return (stored) => {
+      const patched = attempt(() => apply(resource, stored, patch));
+      if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
+      const { object, unknown } = decodeTyped(patched, resource);
+      complain(options, [
+        ...unknown.map((path) => `unknown field "${path}"`),
+        ...duplicates.map((path) => `duplicate field "${path}"`),
+      ]);
+      return object;
+    };
+  };
+}
+
+function parsePatch(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw badRequest("error decoding patch: the body is not JSON");
+  }
+}
+
+function objectPatch(patch: unknown): object {
+  if (isJsonObject(patch)) return patch;
+  throw new PatchError("malformed", "the patch is not a JSON object");
+}
+
+function attempt(apply: () => unknown): unknown {
+  try {
+    return apply();
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error;
+    if (error.code === "tooLarge") throw new StatusError("RequestEntityTooLarge", error.message);
+    if (error.code === "malformed") throw badRequest(`error decoding patch: ${error.message}`);
+    const message = `the server rejected our request due to an error in our request: ${error.message}`;
+    throw new StatusError("Invalid", message, { details: {} });
+  }
+}
+
+function complain({ fieldValidation, resource, warn }: PatchOptions, complaints: readonly string[]): void {
+  if (complaints.length === 0) return;
+  if (fieldValidation === "Warn") complaints.forEach(warn);
+  if (fieldValidation !== "Strict") return;
+  throw invalidObject(resource, "", [
+    invalid("patch", complaints.join(", "), `strict decoding error: ${complaints.join(", ")}`),
+  ]);
+}

@@ -1,0 +1,283 @@
+import type { Attributes } from "../authz/authorizer.ts";
+import type { AuthorizerChain, ChainDecision } from "../authz/chain.ts";
+import { forbiddenRequest } from "../authz/forbidden-text.ts";
+import type { RequestFacts } from "../authn/authenticator.ts";
+import type { Clock } from "../core/clock.ts";
+import { selectedName, parseFieldSelector } from "../core/field-selector.ts";
+import { SelectorError } from "../core/selector-error.ts";
+import { StatusError, badRequest, unauthorized } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
+import { auditLine, type AuditRecord, type AuditSink } from "./audit.ts";
+import { statusOf, statusReply } from "./error-reply.ts";
+import { flag, header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
+import type { InflightLimit } from "./inflight.ts";
+import type { PeerCertificates } from "./peer.ts";
+import { requestInfo, type RequestInfo } from "./request-info.ts";
+import { respond, type CommonHeaders } from "./respond.ts";
+import { warningHeaders } from "./warnings.ts";
+
+/** A request that has been let in: who asks is known and may do it. */
+export interface Admitted {
+  readonly request: Incoming;
+  readonly response: Outgoing;
+  readonly info: RequestInfo;
+  readonly query: Query;
+  readonly user: UserInfo;
+  /** Milliseconds since the epoch, read once. */
+  readonly now: number;
+  readonly warn: (text: string) => void;
+  /** Headers to send along by whoever streams. */
+  readonly common: () => CommonHeaders;
+  /** Called by whoever streams, when the stream begins. */
+  readonly streaming: () => void;
+}
+
+/** A reply to send, or `streamed` once a stream has ended. */
+export type Handler = (admitted: Admitted) => Promise<Reply | "streamed">;
+
+export interface PipelineOptions {
+  /** Anonymous is already decided here: absent credentials come back as a user or as rejected. */
+  readonly authenticate: (
+    facts: RequestFacts,
+  ) => Promise<{ readonly kind: "authenticated"; readonly user: UserInfo } | { readonly kind: "rejected" }>;
+  /** The user to go on as, from the impersonation headers; undefined without any. @throws StatusError when it is not allowed. */
+  readonly impersonate: (request: Incoming, user: UserInfo) => Promise<UserInfo | undefined>;
+  readonly authorizer: AuthorizerChain;
+  readonly handle: Handler;
+  readonly peer: PeerCertificates;
+  readonly inflight: InflightLimit;
+  /** Paths that never wait behind the limit, such as health checks. */
+  readonly unlimited: (info: RequestInfo) => boolean;
+  readonly audit: AuditSink | undefined;
+  /** Called with every finished request. */
+  readonly observe: (seen: { readonly info: RequestInfo; readonly code: number; readonly ms: number }) => void;
+  /** A fault of ours: what was thrown, with the id that the client was given. */
+  readonly fault: (error: unknown, requestId: string) => void;
+  readonly clock: Clock;
+  readonly uuid: () => string;
+}
+
+const quotingCodes: ReadonlySet<number> = new Set([400, 422]);
+const auditIdForm = /^[\w.-]{1,64}$/;
+
+/** What is known of a request so far; filled in step by step, read at the end by audit and metrics. */
+interface Progress {
+  readonly auditId: string;
+  readonly receivedAt: number;
+  info: RequestInfo;
+  user: UserInfo | undefined;
+  impersonated: UserInfo | undefined;
+  decision: ChainDecision | undefined;
+  code: number;
+  failure: StatusError | undefined;
+  warnings: string[] | undefined;
+}
+
+const unread: RequestInfo = {
+  isResource: false,
+  verb: "",
+  path: "",
+  group: "",
+  version: "",
+  namespace: "",
+  resource: "",
+  subresource: "",
+  name: "",
+};
+
+/**
+ * The way of one request: request info, authenticate, impersonate, authorize, handle, answer, audit. Never rejects; whatever is thrown
+ * on the way becomes a Status, and what is not a StatusError only an InternalError with an id.
+ */
+export function pipeline(options: PipelineOptions): (request: Incoming, response: Outgoing) => void {
+  return function serve(request, response) {
+    const progress: Progress = {
+      auditId: auditId(request, options.uuid),
+      receivedAt: options.clock.now(),
+      info: unread,
+      user: undefined,
+      impersonated: undefined,
+      decision: undefined,
+      code: 0,
+      failure: undefined,
+      warnings: undefined,
+    };
+    void finish(options, { request, response, progress });
+  };
+}
+
+interface Passage {
+  readonly request: Incoming;
+  readonly response: Outgoing;
+  readonly progress: Progress;
+}
+
+async function finish(options: PipelineOptions, passage: Passage): Promise<void> {
+  const { request, response, progress } = passage;
+  let reply: Reply | "streamed";
+  try {
+    reply = await limited(options, passage);
+  } catch (error) {
+    reply = failed(options, progress, error);
+  }
+  if (reply !== "streamed") {
+    progress.code = reply.status;
+    try {
+      if (response.headersSent) response.end();
+      else
+        await respond(response, reply, {
+          common: commonHeaders(progress),
+          acceptEncoding: header(request, "accept-encoding"),
+          head: request.method === "HEAD",
+        });
+    } catch (error) {
+      options.fault(error, progress.auditId);
+      response.destroy?.();
+    }
+  }
+  const now = options.clock.now();
+  options.observe({ info: progress.info, code: progress.code, ms: now - progress.receivedAt });
+  options.audit?.(auditLine(auditRecord(request, progress), "ResponseComplete", now));
+}
+
+function failed(options: PipelineOptions, progress: Progress, error: unknown): Reply {
+  if (error instanceof StatusError) progress.failure = error;
+  else options.fault(error, progress.auditId);
+  return statusReply(statusOf(error, progress.auditId));
+}
+
+async function limited(options: PipelineOptions, passage: Passage): Promise<Reply | "streamed"> {
+  const { request, progress } = passage;
+  const { path, query } = splitTarget(request.url ?? "/");
+  progress.info = infoOf(request, path, query);
+  const counted = progress.info.verb !== "watch" && !options.unlimited(progress.info);
+  if (counted && !options.inflight.enter()) return tooMany;
+  try {
+    return await serveRequest(options, passage, query);
+  } finally {
+    if (counted) options.inflight.leave();
+  }
+}
+
+const tooMany: Reply = {
+  status: 429,
+  contentType: "text/plain; charset=utf-8",
+  body: "Too many requests, please try again later.",
+  headers: { "retry-after": "1" },
+};
+
+async function serveRequest(
+  options: PipelineOptions,
+  { request, response, progress }: Passage,
+  query: Query,
+): Promise<Reply | "streamed"> {
+  const facts: RequestFacts = {
+    authorization: header(request, "authorization"),
+    peerCertificates: options.peer(request),
+  };
+  const authentication = await options.authenticate(facts);
+  if (authentication.kind === "rejected") throw unauthorized();
+  progress.user = authentication.user;
+  progress.impersonated = await options.impersonate(request, authentication.user);
+  const user = progress.impersonated ?? authentication.user;
+  const attributes = attributesOf(progress.info, user);
+  progress.decision = await options.authorizer.decide(attributes);
+  if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision);
+  return options.handle({
+    request,
+    response,
+    info: progress.info,
+    query,
+    user,
+    now: progress.receivedAt,
+    warn: (text) => (progress.warnings ??= []).push(text),
+    common: () => commonHeaders(progress),
+    streaming: () => {
+      progress.code = 200;
+      options.audit?.(auditLine(auditRecord(request, progress), "ResponseStarted", options.clock.now()));
+    },
+  });
+}
+
+/** Attributes of a request for the authorizers. */
+export function attributesOf(info: RequestInfo, user: UserInfo): Attributes {
+  const { verb, group, version, resource, subresource, namespace, name } = info;
+  return {
+    user,
+    verb,
+    group,
+    version,
+    resource,
+    subresource,
+    namespace,
+    name,
+    path: info.isResource ? undefined : info.path,
+  };
+}
+
+function refusal(attributes: Attributes, decision: ChainDecision): StatusError {
+  if (decision.error !== undefined && decision.verdict !== "deny") {
+    return new StatusError(
+      "InternalError",
+      `Internal Server Error: ${JSON.stringify(attributes.path ?? attributes.resource)}: ${decision.error}`,
+    );
+  }
+  return forbiddenRequest(attributes, decision.reason);
+}
+
+function infoOf(request: Incoming, path: string, query: Query): RequestInfo {
+  const info = requestInfo(request.method ?? "GET", path, {
+    watch: flag(query, "watch"),
+    nameSelector: nameSelector(query),
+  });
+  if (info === undefined)
+    throw badRequest(`the path ${JSON.stringify(path.slice(0, 256))} is not valid percent-encoding`);
+  return info;
+}
+
+function nameSelector(query: Query): string | undefined {
+  const selector = query.get("fieldSelector");
+  if (selector === null || selector === "") return undefined;
+  try {
+    return selectedName(parseFieldSelector(selector));
+  } catch (error) {
+    // The handler refuses it in full; authorization then decides as if there were no selector.
+    if (error instanceof SelectorError) return undefined;
+    throw error;
+  }
+}
+
+function auditId(request: Incoming, uuid: () => string): string {
+  const given = header(request, "audit-id");
+  return given !== undefined && auditIdForm.test(given) ? given : uuid();
+}
+
+function commonHeaders(progress: Progress): CommonHeaders {
+  const common = { "audit-id": progress.auditId };
+  return progress.warnings === undefined ? common : { ...common, warning: warningHeaders(progress.warnings) };
+}
+
+function auditRecord(request: Incoming, progress: Progress): AuditRecord {
+  const { decision, failure } = progress;
+  return {
+    auditId: progress.auditId,
+    requestUri: request.url ?? "",
+    info: progress.info,
+    user: progress.user,
+    impersonatedUser: progress.impersonated,
+    sourceIp: request.socket?.remoteAddress ?? "",
+    userAgent: header(request, "user-agent"),
+    receivedAt: progress.receivedAt,
+    code: progress.code,
+    reason: failure === undefined || failure.reason === "" ? undefined : failure.reason,
+    // The messages of refused bodies quote values, and a Secret's values do not belong into a log.
+    message: failure === undefined || quotingCodes.has(failure.code) ? undefined : failure.message,
+    annotations:
+      decision === undefined
+        ? {}
+        : {
+            "authorization.k8s.io/decision": decision.verdict === "allow" ? "allow" : "forbid",
+            "authorization.k8s.io/reason": decision.reason,
+          },
+  };
+}

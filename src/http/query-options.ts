@@ -1,0 +1,53 @@
+import { badRequest } from "../core/status.ts";
+import { invalidObject, notSupported, tooLong, invalid } from "../core/field-error.ts";
+import { header, type Incoming, type Query } from "./exchange.ts";
+
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+/** What the query says about a write. */
+export interface WriteOptions {
+  readonly dryRun: boolean;
+  readonly fieldManager: string;
+  readonly fieldValidation: FieldValidation;
+}
+
+const validations: readonly string[] = ["Ignore", "Warn", "Strict"];
+const longestManager = 128;
+
+/** Reads dryRun, fieldManager and fieldValidation. @throws StatusError Invalid naming the kind of options, as Kubernetes does. */
+export function writeOptions(
+  request: Incoming,
+  query: Query,
+  kind: "CreateOptions" | "UpdateOptions" | "PatchOptions",
+): WriteOptions {
+  const manager = query.get("fieldManager") ?? "";
+  const validation = query.get("fieldValidation") ?? "";
+  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
+  const errors = [
+    ...dryRun.filter((value) => value !== "All").map((value) => notSupported("dryRun", value, ["All"])),
+    ...(manager.length > longestManager ? [tooLong("fieldManager", longestManager)] : []),
+    ...(/^[\x20-\x7e\u00a0-\uffff]*$/.test(manager)
+      ? []
+      : [invalid("fieldManager", manager, "should only contain printable characters")]),
+    ...(validation === "" || validations.includes(validation)
+      ? []
+      : [notSupported("fieldValidation", validation, validations)]),
+  ];
+  if (errors.length > 0) throw invalidObject({ group: "meta.k8s.io", kind }, "", errors);
+  return {
+    dryRun: dryRun.length > 0,
+    fieldManager: manager === "" ? ((header(request, "user-agent") ?? "").split("/", 1)[0] ?? "") : manager,
+    fieldValidation: validation === "" ? "Warn" : (validation as FieldValidation),
+  };
+}
+
+/** A count from the query; undefined when absent, empty or 0. @throws StatusError BadRequest for anything but digits. */
+export function countOf(query: Query, name: "limit" | "timeoutSeconds" | "gracePeriodSeconds"): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === "") return undefined;
+  if (!/^\d{1,10}$/.test(text))
+    throw badRequest(
+      `the query parameter ${name} is ${JSON.stringify(text.slice(0, 64))}; allowed is a whole number from 0`,
+    );
+  return Number(text);
+}

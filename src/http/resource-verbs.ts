@@ -1,0 +1,302 @@
+import type { Clock } from "../core/clock.ts";
+import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
+import { StatusError, badRequest, methodNotAllowed } from "../core/status.ts";
+import type { Verb } from "../resources/resource.ts";
+import type { RequestContext } from "../registry/context.ts";
+import { objectOf, type Entry } from "../registry/entry.ts";
+import type { Registry } from "../registry/registry.ts";
+import { selectionOf, type Selection } from "../registry/selection.ts";
+import { readBody } from "./body.ts";
+import { objectOfBody, parseBody, type ParsedBody } from "./decode-body.ts";
+import { deletionOf } from "./delete-options.ts";
+import { entryReply, includeObjectOf, listReply, structured, type View } from "./encode.ts";
+import { flag, header, type Reply } from "./exchange.ts";
+import { negotiate } from "./negotiate.ts";
+import { patcherOf } from "./patch-body.ts";
+import type { Admitted, Handler } from "./pipeline.ts";
+import { countOf, writeOptions } from "./query-options.ts";
+import type { Resource } from "../resources/resource.ts";
+import { unknownPath } from "./routes.ts";
+import { watchFrames } from "./watch-frames.ts";
+import { watchStream } from "./watch-stream.ts";
+import { writeHead } from "./respond.ts";
+
+export interface ResourceVerbsOptions {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  /** A number from 0 up to 1, for spreading the ends of watches. */
+  readonly chance: () => number;
+  /** Aborts when the hub shuts down: open watches end in the normal way. */
+  readonly shutdown: AbortSignal;
+}
+
+/** One request for a resource that exists. */
+interface Call extends Admitted {
+  readonly resource: Resource;
+  readonly options: ResourceVerbsOptions;
+}
+
+/** Milliseconds in which a body must have arrived. Source: apiserver's request timeout of 34 seconds for writes. */
+const bodyTimeoutMs = 34_000;
+/** A watch without timeoutSeconds lasts once to twice this long. Source: apiserver's MinRequestTimeout. */
+const watchSeconds = 1800;
+
+const verbs: Readonly<Record<string, (call: Call) => Promise<Reply | "streamed">>> = {
+  get,
+  list,
+  watch,
+  create,
+  update,
+  patch,
+  delete: remove,
+  deletecollection: removeCollection,
+};
+
+/** Serves everything under /api/<version> and /apis/<group>/<version>. */
+export function resourceVerbs(options: ResourceVerbsOptions): Handler {
+  return async function serveResource(admitted) {
+    const { info } = admitted;
+    const resource = options.registry.find(info.group, info.version, info.resource);
+    if (resource === undefined || !placeFits(resource, info)) throw unknownPath();
+    const verb = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
+    const offered: readonly Verb[] | undefined =
+      info.subresource === "" ? resource.verbs : resource.subresources[info.subresource]?.verbs;
+    if (offered === undefined) throw unknownPath();
+    if (verb === undefined || !offered.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+    return verb({ ...admitted, resource, options });
+  };
+}
+
+/** A namespaced kind is written and read by name in a namespace only; a cluster-scoped one has no namespace. */
+function placeFits(resource: Resource, info: Admitted["info"]): boolean {
+  const ofNamespace = resource.group === "" && resource.plural === "namespaces";
+  if (resource.scope === "Cluster") return info.namespace === "" || ofNamespace;
+  return info.namespace !== "" || info.verb === "list" || info.verb === "watch" || info.verb === "deletecollection";
+}
+
+/** The namespace of the objects spoken of; a namespace itself lies in none. */
+function namespaceOf({ info, resource }: Call): string {
+  return resource.scope === "Namespaced" ? info.namespace : "";
+}
+
+function viewOf(call: Call, meta = true): View {
+  const { resource, now, request, query } = call;
+  const accept = header(request, "accept");
+  const media = negotiate(accept, { meta, protobuf: true });
+  return {
+    resource,
+    now,
+    includeObject: includeObjectOf(query),
+    media: flag(query, "pretty") ? { ...media, pretty: true } : media,
+  };
+}
+
+function selectionIn(call: Call): Selection {
+  const { query, resource } = call;
+  return selectionOf(resource, {
+    labelSelector: query.get("labelSelector") ?? "",
+    fieldSelector: query.get("fieldSelector") ?? "",
+  });
+}
+
+function contextOf(call: Call, dryRun: boolean): RequestContext {
+  return { user: call.user, now: call.now, dryRun, warn: call.warn };
+}
+
+async function get(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const atLeast = readVersion(call.query.get("resourceVersion"));
+  const entry = await call.options.registry.get(call.resource, {
+    namespace: namespaceOf(call),
+    name: call.info.name,
+    atLeast,
+  });
+  return entryReply(view, entry, 200);
+}
+
+async function list(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { query } = call;
+  const limit = countOf(query, "limit");
+  const listed = await call.options.registry.list(call.resource, {
+    namespace: namespaceOf(call),
+    selection: selectionIn(call),
+    from: listFrom(query, limit),
+    limit: limit === 0 ? undefined : limit,
+  });
+  return listReply(view, listed);
+}
+
+async function watch(call: Call): Promise<"streamed"> {
+  const { query, response, options } = call;
+  const view = viewOf(call);
+  const selection = selectionIn(call);
+  const start = watchStart(query);
+  const seconds = countOf(query, "timeoutSeconds") ?? 0;
+  const timeoutMs = 1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance()));
+  const encoder = watchFrames(view);
+  let wake = (): void => undefined;
+  const handle = await startWatch(call, { selection, start, wake: () => wake() });
+  const headers = { "cache-control": "no-cache, private", ...call.common(), "content-type": encoder.contentType };
+  writeHead(response, 200, headers);
+  (response as { flushHeaders?: () => void }).flushHeaders?.();
+  call.streaming();
+  if (handle instanceof StatusError) {
+    response.end(encoder.error(handle));
+    return "streamed";
+  }
+  const stream = watchStream({
+    handle,
+    response,
+    encoder,
+    clock: options.clock,
+    timeoutMs,
+    bookmarks: flag(query, "allowWatchBookmarks"),
+    signal: options.shutdown,
+  });
+  wake = stream.wake;
+  stream.wake();
+  await stream.done;
+  return "streamed";
+}
+
+type WatchRequest = Omit<Parameters<Registry["watch"]>[1], "namespace">;
+
+/** History that is gone is told inside the stream, where reflectors look for it. */
+async function startWatch(
+  call: Call,
+  request: WatchRequest,
+): Promise<Awaited<ReturnType<Registry["watch"]>> | StatusError> {
+  try {
+    return await call.options.registry.watch(call.resource, { namespace: namespaceOf(call), ...request });
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "Expired") return error;
+    throw error;
+  }
+}
+
+async function bodyOf(call: Call): Promise<ParsedBody> {
+  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
+  return parseBody({ bytes, contentType: header(call.request, "content-type") }, () => call.resource.schema);
+}
+
+async function create(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource, query } = call;
+  if (info.name !== "") throw methodNotAllowed(resource, "create");
+  const write = writeOptions(call.request, query, "CreateOptions");
+  const object = objectOfBody(await bodyOf(call), {
+    resource,
+    fieldValidation: write.fieldValidation,
+    warn: call.warn,
+  });
+  checkNamespace(call, object.metadata.namespace);
+  const entry = await call.options.registry.create(resource, {
+    namespace: namespaceOf(call),
+    object,
+    context: contextOf(call, write.dryRun),
+  });
+  return entryReply(view, entry, 201);
+}
+
+async function update(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource, query } = call;
+  const write = writeOptions(call.request, query, "UpdateOptions");
+  const object = objectOfBody(await bodyOf(call), {
+    resource,
+    fieldValidation: write.fieldValidation,
+    warn: call.warn,
+  });
+  checkNamespace(call, object.metadata.namespace);
+  const { name } = object.metadata;
+  if (name !== undefined && name !== "" && name !== info.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`);
+  }
+  const named = { ...object, metadata: { ...object.metadata, name: info.name } };
+  const { entry, created } = await call.options.registry.update(resource, {
+    namespace: namespaceOf(call),
+    name: info.name,
+    subresource: info.subresource,
+    desired: () => named,
+    whenMissing: named,
+    context: contextOf(call, write.dryRun),
+  });
+  return entryReply(view, entry, created ? 201 : 200);
+}
+
+async function patch(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource, query } = call;
+  const write = writeOptions(call.request, query, "PatchOptions");
+  const contentType = header(call.request, "content-type");
+  const desired = patcherOf({ contentType, resource, query, fieldValidation: write.fieldValidation, warn: call.warn });
+  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
+  const { entry } = await call.options.registry.update(resource, {
+    namespace: namespaceOf(call),
+    name: info.name,
+    subresource: info.subresource,
+    desired: await desired(bytes),
+    context: contextOf(call, write.dryRun),
+  });
+  return entryReply(view, entry, 200);
+}
+
+async function remove(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource } = call;
+  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
+  const { options, dryRun } = await deletionOf(
+    { bytes, contentType: header(call.request, "content-type") },
+    call.query,
+  );
+  const deleted = await call.options.registry.remove(resource, {
+    namespace: namespaceOf(call),
+    name: info.name,
+    options,
+    context: contextOf(call, dryRun),
+  });
+  if (!deleted.removed || resource.deleteReturnsObject) {
+    return entryReply(view, deleted.entry, !deleted.removed && options.orphanDependents === false ? 202 : 200);
+  }
+  return structured(plainView(view), removedStatus(resource, deleted.entry), 200);
+}
+
+async function removeCollection(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
+  const { options, dryRun } = await deletionOf(
+    { bytes, contentType: header(call.request, "content-type") },
+    call.query,
+  );
+  const entries = await call.options.registry.removeCollection(call.resource, {
+    namespace: namespaceOf(call),
+    selection: selectionIn(call),
+    options,
+    context: contextOf(call, dryRun),
+  });
+  return listReply(view, { entries, revision: 0, continue: undefined, remaining: undefined });
+}
+
+/** A Status is neither a table nor in protobuf here; JSON is what every client takes second. */
+function plainView(view: View): View {
+  const format = view.media.format === "protobuf" ? "json" : view.media.format;
+  return { ...view, media: { ...view.media, as: undefined, format } };
+}
+
+function removedStatus(resource: Resource, entry: Entry): object {
+  const { name, uid } = objectOf(entry).metadata;
+  const group = resource.group === "" ? {} : { group: resource.group };
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: { name, ...group, kind: resource.plural, uid },
+  };
+}
+
+function checkNamespace(call: Call, given: string | undefined): void {
+  if (given === undefined || given === "" || call.resource.scope === "Cluster" || given === call.info.namespace) return;
+  throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}

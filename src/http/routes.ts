@@ -1,0 +1,171 @@
+import { StatusError } from "../core/status.ts";
+import { aggregatedList, discoveryOf } from "./discovery.ts";
+import { document, documentReply, hashedReply, type Document } from "./documents.ts";
+import { header, type Reply } from "./exchange.ts";
+import { health, type HealthChecks } from "./health.ts";
+import { negotiate } from "./negotiate.ts";
+import type { Admitted } from "./pipeline.ts";
+import type { Resource } from "../resources/resource.ts";
+
+/** OpenAPI in its two versions; made on demand, since only some clients ask. */
+export interface OpenApiDocuments {
+  /** The index of `/openapi/v3`, and one document per group version by its key, e.g. `apis/rbac.authorization.k8s.io/v1`. */
+  v3(): { readonly index: Document; readonly byKey: ReadonlyMap<string, Document> };
+  /** In the format that `accept` asks for; undefined when it cannot be had. */
+  v2(accept: string | undefined): Document | undefined;
+}
+
+export interface RouteOptions {
+  /** The resources served now; another array whenever they change. */
+  readonly resources: () => readonly Resource[];
+  readonly openApi: (resources: readonly Resource[]) => OpenApiDocuments;
+  readonly health: HealthChecks;
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
+  readonly version: object;
+  /** `host:port` as clients reach this hub. */
+  readonly serverAddress: () => string;
+}
+
+type Route = (admitted: Admitted, rest: string) => Promise<Reply | undefined>;
+
+/** Everything that is no resource: discovery, OpenAPI, health, version, metrics. Unknown paths are 404. */
+export function routes(options: RouteOptions): (admitted: Admitted) => Promise<Reply> {
+  const derived = derivedDocuments(options);
+  const healthRoute =
+    (endpoint: keyof HealthChecks): Route =>
+    async ({ query }, rest) =>
+      health(endpoint, { checks: options.health, query, only: rest === "" ? undefined : rest });
+  const exact: Readonly<Record<string, Route>> = {
+    api: async (admitted, rest) => derived().api(admitted, rest),
+    apis: async (admitted, rest) => derived().apis(admitted, rest),
+    openapi: async (admitted, rest) => derived().openApi(admitted, rest),
+    healthz: healthRoute("healthz"),
+    livez: healthRoute("livez"),
+    readyz: healthRoute("readyz"),
+    version: async (_admitted, rest) => (rest === "" ? json(options.version) : undefined),
+    metrics: async (_admitted, rest) => (rest === "" ? { status: 200, ...(await options.metrics()) } : undefined),
+    "": async (_admitted, rest) => (rest === "" ? json({ paths: derived().paths }) : undefined),
+  };
+  return async (admitted) => {
+    const { path } = admitted.info;
+    const trimmed = path.replace(/^\/+|\/+$/g, "");
+    const slash = trimmed.indexOf("/");
+    const first = slash < 0 ? trimmed : trimmed.slice(0, slash);
+    const route = Object.hasOwn(exact, first) ? exact[first] : undefined;
+    const reply = await route?.(admitted, slash < 0 ? "" : trimmed.slice(slash + 1));
+    if (reply === undefined) throw unknownPath();
+    if (admitted.request.method !== "GET" && admitted.request.method !== "HEAD") {
+      throw new StatusError("MethodNotAllowed", "the server does not allow this method on the requested resource", {
+        details: {},
+      });
+    }
+    return reply;
+  };
+}
+
+/** The 404 for a path behind which there is nothing. */
+export function unknownPath(): StatusError {
+  return new StatusError("NotFound", "the server could not find the requested resource", { details: {} });
+}
+
+interface Derived {
+  readonly paths: readonly string[];
+  readonly api: (admitted: Admitted, rest: string) => Reply | undefined;
+  readonly apis: (admitted: Admitted, rest: string) => Reply | undefined;
+  readonly openApi: (admitted: Admitted, rest: string) => Reply | undefined;
+}
+
+/** Documents made from the resources, kept until those change. */
+function derivedDocuments(options: RouteOptions): () => Derived {
+  let made: { readonly from: readonly Resource[]; readonly derived: Derived } | undefined;
+  return () => {
+    const resources = options.resources();
+    if (made?.from !== resources) made = { from: resources, derived: derive(resources, options) };
+    return made.derived;
+  };
+}
+
+function derive(resources: readonly Resource[], options: RouteOptions): Derived {
+  const discovery = discoveryOf(resources, options.serverAddress());
+  const fixed = new Map<string, Document>();
+  const kept = (key: string, make: () => object, contentType = "application/json"): Document => {
+    const doc = fixed.get(key) ?? document(JSON.stringify(make()), contentType);
+    fixed.set(key, doc);
+    return doc;
+  };
+  const root =
+    (name: string, legacy: object, items: readonly object[]) =>
+    (admitted: Admitted): Reply => {
+      const { discovery: version } = negotiate(header(admitted.request, "accept"), {
+        meta: false,
+        protobuf: false,
+        discovery: true,
+      });
+      const type = `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
+      const doc =
+        version === undefined
+          ? kept(name, () => legacy)
+          : kept(`${name} ${version}`, () => aggregatedList(items, version), type);
+      return documentReply(doc, header(admitted.request, "if-none-match"));
+    };
+  const plain = (key: string, value: object | undefined, admitted: Admitted): Reply | undefined =>
+    value === undefined
+      ? undefined
+      : documentReply(
+          kept(key, () => value),
+          header(admitted.request, "if-none-match"),
+        );
+  const api = root("/api", discovery.versions, discovery.aggregated.core);
+  const apis = root("/apis", discovery.groups, discovery.aggregated.named);
+  const openApi = lazily(() => options.openApi(resources));
+  return {
+    paths: [
+      "/api",
+      "/api/v1",
+      "/apis",
+      ...[...discovery.resources.keys()].filter((key) => key.includes("/")).map((key) => `/apis/${key}`),
+      "/healthz",
+      "/livez",
+      "/metrics",
+      "/openapi/v2",
+      "/openapi/v3",
+      "/readyz",
+      "/version",
+    ],
+    api: (admitted, rest) =>
+      rest === ""
+        ? api(admitted)
+        : plain(`/api/${rest}`, rest === "v1" ? discovery.resources.get("v1") : undefined, admitted),
+    apis: (admitted, rest) => {
+      if (rest === "") return apis(admitted);
+      return plain(
+        `/apis/${rest}`,
+        rest.includes("/") ? discovery.resources.get(rest) : discovery.group.get(rest),
+        admitted,
+      );
+    },
+    openApi: (admitted, rest) => openApiReply(openApi(), admitted, rest),
+  };
+}
+
+function openApiReply(documents: OpenApiDocuments, admitted: Admitted, rest: string): Reply | undefined {
+  const ifNoneMatch = header(admitted.request, "if-none-match");
+  if (rest === "v2") {
+    const doc = documents.v2(header(admitted.request, "accept"));
+    if (doc === undefined) throw new StatusError("NotAcceptable", "OpenAPI v2 is served as application/json");
+    return documentReply(doc, ifNoneMatch);
+  }
+  if (rest === "v3") return documentReply(documents.v3().index, ifNoneMatch);
+  const doc = rest.startsWith("v3/") ? documents.v3().byKey.get(rest.slice("v3/".length)) : undefined;
+  if (doc === undefined) return undefined;
+  return hashedReply(doc, { path: admitted.info.path, query: admitted.query, ifNoneMatch, now: admitted.now });
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+function json(value: object): Reply {
+  return { status: 200, contentType: "application/json", body: JSON.stringify(value, null, 2) };
+}

@@ -1,0 +1,23 @@
+/** How many characters all warnings of a reply may take, and each of them once that is exceeded. Source: apiserver pkg/endpoints/filters/warning. */
+const allCharacters = 4096;
+const eachCharacters = 256;
+
+/** The values of the Warning headers for some texts: each once, quoted, within the budget. Source: RFC 7234 section 5.5. */
+export function warningHeaders(texts: readonly string[]): readonly string[] {
+  const unique = [...new Set(texts)].map(oneLine);
+  const total = unique.reduce((sum, text) => sum + text.length, 0);
+  const cut = total > allCharacters ? unique.map((text) => text.slice(0, eachCharacters)) : unique;
+  const headers: string[] = [];
+  let left = allCharacters;
+  for (const text of cut) {
+    left -= text.length;
+    if (left < 0) break;
+    headers.push(`299 - "${text.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`);
+  }
+  return headers;
+}
+
+/** Header values hold printable Latin-1 only; everything else becomes a question mark. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, "?");
+}

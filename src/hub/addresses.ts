@@ -1,0 +1,37 @@
+import { hostname, networkInterfaces } from "node:os";
+import { isIP } from "node:net";
+import type { HubOptions } from "./hub-options.ts";
+
+/** Names under which a client may reach this hub. */
+export function servingNames({ bindAddress, tlsSans }: HubOptions): {
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+} {
+  const everywhere = bindAddress === "0.0.0.0" || bindAddress === "::";
+  const own = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .filter((one) => !one.address.startsWith("fe80:"));
+  const given = [bindAddress, ...tlsSans].filter((one) => one !== "0.0.0.0" && one !== "::");
+  const dns = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    hostname().toLowerCase(),
+    ...given.filter((one) => isIP(one) === 0),
+  ];
+  const ip = [
+    "127.0.0.1",
+    "::1",
+    ...given.filter((one) => isIP(one) !== 0),
+    ...(everywhere ? own.map((one) => one.address) : []),
+  ];
+  return { dnsNames: [...new Set(dns)], ipAddresses: [...new Set(ip)] };
+}
+
+/** The address to hand out: the first name given by the operator, else where the hub listens. */
+export function hostPort({ bindAddress, tlsSans }: HubOptions, port: number): string {
+  const everywhere = bindAddress === "0.0.0.0" || bindAddress === "::";
+  const host = everywhere ? (tlsSans[0] ?? hostname()) : bindAddress;
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}

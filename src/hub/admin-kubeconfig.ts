@@ -1,0 +1,43 @@
+import { mastersGroup } from "../core/user.ts";
+import type { RandomBytes } from "../core/clock.ts";
+import type { CertificateAuthority } from "../pki/ca.ts";
+import { issueOwn } from "./authority.ts";
+
+/** A kubeconfig with a new client certificate of group system:masters; whoever reads it may do everything. */
+export function adminKubeconfig(
+  authority: CertificateAuthority,
+  url: string,
+  at: { readonly now: number; readonly random: RandomBytes },
+): string {
+  const pair = issueOwn(
+    authority,
+    {
+      commonName: "kubernetes-admin",
+      organizations: [mastersGroup],
+      dnsNames: [],
+      ipAddresses: [],
+      usage: "client auth",
+    },
+    at,
+  );
+  const base64 = (pem: string): string => Buffer.from(pem).toString("base64");
+  return [
+    "apiVersion: v1",
+    "kind: Config",
+    "clusters:",
+    "- name: pratique",
+    "  cluster:",
+    `    server: ${url}`,
+    `    certificate-authority-data: ${base64(authority.pem)}`,
+    "users:",
+    "- name: kubernetes-admin",
+    "  user:",
+    `    client-certificate-data: ${base64(pair.certPem)}`,
+    `    client-key-data: ${base64(pair.keyPem)}`,
+    "contexts:",
+    "- name: kubernetes-admin@pratique",
+    "  context: {cluster: pratique, user: kubernetes-admin}",
+    "current-context: kubernetes-admin@pratique",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,88 @@
+import { readFile } from "node:fs/promises";
+import { authenticate, type Authenticated } from "../authn/anonymous.ts";
+import type { Authenticator, RequestFacts } from "../authn/authenticator.ts";
+import { bearer, type TokenAuthenticator } from "../authn/bearer.ts";
+import { bootstrapTokens } from "../authn/bootstrap-token.ts";
+import { withAuthenticatedGroup } from "../authn/groups.ts";
+import {
+  impersonatedUser,
+  impersonationChecks,
+  isImpersonationHeader,
+  parseImpersonation,
+} from "../authn/impersonation.ts";
+import { parseTokenFile, staticTokens, TokenFileError } from "../authn/static-token-file.ts";
+import { firstAuthenticated } from "../authn/union.ts";
+import { x509 } from "../authn/x509.ts";
+import type { AuthorizerChain } from "../authz/chain.ts";
+import { forbiddenRequest } from "../authz/forbidden-text.ts";
+import type { ApiObject } from "../core/object.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { Incoming } from "../http/exchange.ts";
+import type { TrustRoot } from "../pki/verify-chain.ts";
+import { objectOf } from "../registry/entry.ts";
+import { storagePrefix } from "../resources/resource.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import { HubError } from "./hub-error.ts";
+
+export interface AuthenticationOptions {
+  readonly roots: readonly TrustRoot[];
+  readonly cache: WatchCache;
+  readonly now: () => number;
+  readonly tokenAuthFile: string | undefined;
+  readonly anonymousAuth: boolean;
+  readonly warn: (message: string) => void;
+}
+
+export interface Authentication {
+  /** Without anonymous. */
+  readonly credentials: Authenticator;
+  /** With anonymous where that is allowed. */
+  readonly request: (facts: RequestFacts) => Promise<Authenticated>;
+}
+
+/** Client certificates, then bearer tokens; a bad credential is never anonymous. @throws HubError for a token file that cannot be read. */
+export async function authentication(options: AuthenticationOptions): Promise<Authentication> {
+  const { roots, cache, now } = options;
+  const secrets = `${storagePrefix({ group: "", plural: "secrets" })}kube-system/bootstrap-token-`;
+  const lookup = (id: string): ApiObject | undefined => {
+    const entry = cache.get(secrets + id);
+    return entry === undefined ? undefined : objectOf(entry);
+  };
+  const members: TokenAuthenticator[] = [];
+  if (options.tokenAuthFile !== undefined) members.push(await tokenFile(options.tokenAuthFile, options.warn));
+  members.push(bootstrapTokens(lookup, now));
+  const credentials = withAuthenticatedGroup(firstAuthenticated(x509({ roots: () => roots, now }), bearer(...members)));
+  return { credentials, request: authenticate(credentials, { allowAnonymous: options.anonymousAuth }) };
+}
+
+async function tokenFile(path: string, warn: (message: string) => void): Promise<TokenAuthenticator> {
+  try {
+    const file = parseTokenFile(await readFile(path, "utf8"));
+    file.warnings.forEach(warn);
+    return staticTokens(file);
+  } catch (error) {
+    if (error instanceof TokenFileError)
+      throw new HubError("options", `--token-auth-file ${path}: ${error.message}`, { cause: error });
+    throw new HubError(
+      "options",
+      `--token-auth-file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Whom the impersonation headers name, once the real user was found to be allowed each part of it. @throws StatusError Forbidden, BadRequest. */
+export function impersonation(
+  chain: AuthorizerChain,
+): (request: Pick<Incoming, "headers" | "rawHeaders">, user: UserInfo) => Promise<UserInfo | undefined> {
+  return async function impersonate(request, user) {
+    if (!Object.keys(request.headers).some(isImpersonationHeader)) return undefined;
+    const wanted = parseImpersonation(request.rawHeaders);
+    if (wanted === undefined) return undefined;
+    for (const check of impersonationChecks(user, wanted)) {
+      const decision = await chain.decide(check);
+      if (decision.verdict !== "allow") throw forbiddenRequest(check, decision.reason);
+    }
+    return impersonatedUser(wanted);
+  };
+}

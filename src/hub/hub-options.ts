@@ -1,0 +1,28 @@
+/** One line of the hub's log; details hold no secrets. */
+export interface LogEntry {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly [detail: string]: unknown;
+}
+
+/** How to run a hub; the command line fills it from flags of the same names. */
+export interface HubOptions {
+  readonly dataDir: string;
+  readonly bindAddress: string;
+  /** 0 picks a free port. */
+  readonly securePort: number;
+  /** More names and addresses for the serving certificate. */
+  readonly tlsSans: readonly string[];
+  readonly authorizationModes: readonly string[];
+  readonly anonymousAuth: boolean;
+  readonly tokenAuthFile?: string | undefined;
+  readonly clusterSigningCertFile?: string | undefined;
+  readonly clusterSigningKeyFile?: string | undefined;
+  readonly clusterSigningDurationSeconds: number;
+  /** Approve the client certificates of nodes that join with a token of `token create`. Counts at the first start only. */
+  readonly nodeAutoapprove: boolean;
+  readonly auditLogPath?: string | undefined;
+  readonly maxRequestsInflight: number;
+  readonly release: string;
+  readonly log: (entry: LogEntry) => void;
+}

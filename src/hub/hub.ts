@@ -1,0 +1,192 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { mastersGroup, type UserInfo } from "../core/user.ts";
+import { loadTrustRoots } from "../pki/verify-chain.ts";
+import type { Backend } from "../registry/backend.ts";
+import { registry } from "../registry/registry.ts";
+import { builtinResources } from "../resources/builtin.ts";
+import { storagePrefix } from "../resources/resource.ts";
+import { openLmdb } from "../storage/lmdb.ts";
+import { StorageError, type Store } from "../storage/store.ts";
+import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
+import { adminKubeconfig } from "./admin-kubeconfig.ts";
+import { hubAdmission } from "./admission.ts";
+import { authentication } from "./authentication.ts";
+import { authorization } from "./authorization.ts";
+import { openAuthority } from "./authority.ts";
+import { compactionLoop } from "./compaction-loop.ts";
+import { control } from "./control.ts";
+import { errorText } from "./error-text.ts";
+import { systemRandom } from "./hub-controllers.ts";
+import { HubError } from "./hub-error.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { inProcessClient } from "./in-process-client.ts";
+import { putInitialObjects } from "./initial-objects.ts";
+import { privateFolder, replaceFile } from "./private-files.ts";
+import { reviews } from "./reviews.ts";
+import { serve } from "./serving.ts";
+import { systemClock } from "./system-clock.ts";
+
+/** A running hub. */
+export interface Hub {
+  readonly url: string;
+  /** `sha256:<hex>` of the CA's public key. */
+  readonly caPin: string;
+  /** Path of a kubeconfig with every right, readable by its owner only. */
+  readonly adminKubeconfig: string;
+  /** Which store, and where it lies. */
+  readonly store: string;
+  /** Milliseconds from the call to being ready. */
+  readonly readyMs: number;
+  /** Resolves after `close`; rejects when the hub can go on no longer. */
+  readonly stopped: Promise<void>;
+  /** Lets requests finish, ends watches, closes the store. */
+  close(): Promise<void>;
+}
+
+/** What has been opened so far, to be closed in reverse order. */
+type Closer = () => Promise<void>;
+
+/** Opens the store, makes or loads the CA, serves, and runs the controllers. @throws HubError with one sentence for the operator. */
+export async function startHub(options: HubOptions): Promise<Hub> {
+  const closers: Closer[] = [];
+  const close = closeOnce(closers);
+  try {
+    return await start(options, closers, close);
+  } catch (error) {
+    await close();
+    throw startError(error, options);
+  }
+}
+
+async function start(options: HubOptions, closers: Closer[], close: Closer): Promise<Hub> {
+  const begun = performance.now();
+  const clock = systemClock;
+  const shutdown = new AbortController();
+  await privateFolder(options.dataDir);
+  const pkiDir = join(options.dataDir, "pki");
+  const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
+  // The store and the keys do not wait for each other.
+  const [store, authority] = await Promise.all([
+    openStore(join(options.dataDir, "store"), closers),
+    openAuthority({ ...at, certFile: options.clusterSigningCertFile, keyFile: options.clusterSigningKeyFile }),
+  ]);
+  const cache = await openWatchCache({ store, prefix: "/registry/" });
+  closers.push(() => cache.close());
+  const firstStart = cache.count(storagePrefix({ group: "", plural: "namespaces" })) === 0;
+
+  const access = authorization(options.authorizationModes, cache, () => performance.now());
+  const identity = await authentication({
+    roots: loadTrustRoots(authority.pem),
+    cache,
+    now: clock.now,
+    tokenAuthFile: options.tokenAuthFile,
+    anonymousAuth: options.anonymousAuth && !options.authorizationModes.includes("AlwaysAllow"),
+    warn: (message) => options.log({ level: "warn", message }),
+  });
+  const backend: Backend = {
+    store,
+    cache,
+    admission: hubAdmission(access, cache),
+    uuid: randomUUID,
+    random: systemRandom,
+  };
+  const verbs = registry({
+    backend,
+    resources: builtinResources,
+    reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
+  });
+  const clientOf = (user: UserInfo): ReturnType<typeof inProcessClient> =>
+    inProcessClient({ registry: verbs, authorizer: access.chain.authorize, clock, user });
+  const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
+  await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove, firstStart });
+
+  let ready = false;
+  const api = await serve(options, {
+    verbs,
+    access,
+    identity,
+    authority,
+    cache,
+    store,
+    clock,
+    shutdown: shutdown.signal,
+    isReady: () => ready,
+    at,
+  });
+  closers.push(api.close);
+  const running = control(options, {
+    verbs,
+    clientOf,
+    clock,
+    authority,
+    url: api.url,
+    metrics: api.metrics,
+    signal: shutdown.signal,
+  });
+  closers.push(() => running.stopped);
+  const compacting = compactionLoop({
+    store,
+    clock,
+    signal: shutdown.signal,
+    failed: (error) => options.log({ level: "error", message: "compaction failed", error: errorText(error) }),
+  });
+  closers.push(
+    () => compacting,
+    async () => shutdown.abort(),
+  );
+
+  const kubeconfig = join(options.dataDir, "admin.kubeconfig");
+  await replaceFile(kubeconfig, adminKubeconfig(authority, api.url, at));
+  await running.ready;
+  ready = true;
+  return {
+    url: api.url,
+    caPin: authority.pin,
+    adminKubeconfig: kubeconfig,
+    store: `lmdb, ${join(options.dataDir, "store")}`,
+    readyMs: performance.now() - begun,
+    stopped: stopped(cache, closers),
+    close,
+  };
+}
+
+async function openStore(dir: string, closers: Closer[]): Promise<Store> {
+  const store = await openLmdb({ dir });
+  closers.push(() => store.close());
+  return store;
+}
+
+async function stopped(cache: WatchCache, closers: readonly Closer[]): Promise<void> {
+  await cache.ended;
+  // Reached while the closers still wait, the feed ended without being asked to.
+  if (closers.length > 0) throw new HubError("data-dir", "the store ended its feed of changes; the hub cannot go on");
+}
+
+function closeOnce(closers: Closer[]): Closer {
+  let closing: Promise<void> | undefined;
+  return () => (closing ??= closeAll(closers));
+}
+
+async function closeAll(closers: Closer[]): Promise<void> {
+  for (let next = closers.pop(); next !== undefined; next = closers.pop()) await next();
+}
+
+/** The error to tell the operator; a locked or damaged data directory and a taken port each have their sentence. */
+function startError(error: unknown, options: HubOptions): unknown {
+  if (error instanceof StorageError) return new HubError("data-dir", error.message, { cause: error });
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE") {
+    return new HubError(
+      "port",
+      `${options.bindAddress}:${options.securePort} is in use; choose another --secure-port, or 0 for a free one`,
+      { cause: error },
+    );
+  }
+  if (code === "EACCES" || code === "EADDRNOTAVAIL") {
+    return new HubError("port", `${options.bindAddress}:${options.securePort} cannot be used: ${errorText(error)}`, {
+      cause: error,
+    });
+  }
+  return error;
+}

@@ -1,0 +1,204 @@
+import { forbiddenRequest } from "../authz/forbidden-text.ts";
+import type { Authorizer } from "../authz/authorizer.ts";
+import type { Client, DeleteOptions, ListOptions, ResourceRef, WatchEvent, WatchOptions } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import { applyJsonPatch } from "../core/json-patch.ts";
+import { applyMergePatch } from "../core/merge-patch.ts";
+import { parseFieldSelector, selectedName } from "../core/field-selector.ts";
+import { apiVersionOf, type ApiList, type ApiObject, type ObjectKey } from "../core/object.ts";
+import { StatusError, notFound } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { RequestContext } from "../registry/context.ts";
+import { objectOf } from "../registry/entry.ts";
+import type { Registry } from "../registry/registry.ts";
+import { selectionOf, type Selection } from "../registry/selection.ts";
+import type { WatchHandle } from "../registry/watch.ts";
+import type { Resource } from "../resources/resource.ts";
+
+export interface InProcessClientOptions {
+  readonly registry: Registry;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  /** Every call is authorized as this user, exactly as if it came over the network. */
+  readonly user: UserInfo;
+}
+
+interface Target {
+  readonly verb: string;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
+}
+
+const itemsPerTake = 512;
+
+/** The API without sockets: the same authorization, admission and verbs, and objects shared instead of copied. */
+export function inProcessClient(options: InProcessClientOptions): Client {
+  const { registry, clock, user } = options;
+  const contextOf = (dryRun = false): RequestContext => ({ user, now: clock.now(), dryRun, warn: () => undefined });
+  const allowed = (ref: ResourceRef, target: Target): Promise<Resource> => authorized(options, ref, target);
+
+  return {
+    get: async <T extends ApiObject>(ref: ResourceRef, key: ObjectKey) => {
+      const resource = await allowed(ref, { verb: "get", ...key });
+      return objectOf(await registry.get(resource, key)) as T;
+    },
+    list: async <T extends ApiObject>(ref: ResourceRef, list: ListOptions = {}) => {
+      const resource = await allowed(ref, {
+        verb: "list",
+        namespace: list.namespace,
+        name: nameIn(list.fieldSelector),
+      });
+      const listed = await registry.list(resource, {
+        namespace: list.namespace ?? "",
+        selection: selectionFor(resource, list),
+        from: { kind: "newest" },
+        limit: undefined,
+      });
+      return {
+        kind: `${resource.kind}List`,
+        apiVersion: apiVersionOf(resource.group, resource.version),
+        metadata: { resourceVersion: String(listed.revision) },
+        items: listed.entries.map(objectOf),
+      } as unknown as ApiList<T>;
+    },
+    watch: <T extends ApiObject>(ref: ResourceRef, watch: WatchOptions) =>
+      watchEvents(options, ref, watch) as AsyncIterable<WatchEvent<T>>,
+    create: async <T extends ApiObject>(
+      ref: ResourceRef,
+      object: ApiObject,
+      { dryRun = false, subresource = "" } = {},
+    ) => {
+      const { namespace = "" } = object.metadata;
+      const resource = await allowed(ref, { verb: "create", namespace, subresource });
+      if (subresource !== "") throw notFound(resource, `${object.metadata.name ?? ""}/${subresource}`);
+      return objectOf(await registry.create(resource, { namespace, object, context: contextOf(dryRun) })) as T;
+    },
+    update: async <T extends ApiObject>(
+      ref: ResourceRef,
+      object: ApiObject,
+      { dryRun = false, subresource = "" } = {},
+    ) => {
+      const { namespace = "", name = "" } = object.metadata;
+      const resource = await allowed(ref, { verb: "update", namespace, name, subresource });
+      const { entry } = await registry.update(resource, {
+        namespace,
+        name,
+        subresource,
+        desired: () => object,
+        whenMissing: object,
+        context: contextOf(dryRun),
+      });
+      return objectOf(entry) as T;
+    },
+    patch: async <T extends ApiObject>(
+      ref: ResourceRef,
+      key: ObjectKey,
+      patch: unknown,
+      { dryRun = false, subresource = "" } = {},
+    ) => {
+      const resource = await allowed(ref, { verb: "patch", ...key, subresource });
+      const apply = Array.isArray(patch) ? applyJsonPatch : applyMergePatch;
+      const { entry } = await registry.update(resource, {
+        namespace: key.namespace ?? "",
+        name: key.name,
+        subresource,
+        desired: (stored) => apply(stored, patch) as ApiObject,
+        context: contextOf(dryRun),
+      });
+      return objectOf(entry) as T;
+    },
+    delete: async (ref: ResourceRef, key: ObjectKey, deletion: DeleteOptions = {}) => {
+      const resource = await allowed(ref, { verb: "delete", ...key });
+      await registry.remove(resource, {
+        namespace: key.namespace ?? "",
+        name: key.name,
+        options: deletion,
+        context: contextOf(),
+      });
+    },
+    deleteCollection: async (ref: ResourceRef, list: ListOptions) => {
+      const resource = await allowed(ref, { verb: "deletecollection", namespace: list.namespace });
+      const selection = selectionFor(resource, list);
+      await registry.removeCollection(resource, {
+        namespace: list.namespace ?? "",
+        selection,
+        options: {},
+        context: contextOf(),
+      });
+    },
+  };
+}
+
+/** The resource, once the user may do this to it. @throws StatusError NotFound, Forbidden. */
+async function authorized(options: InProcessClientOptions, ref: ResourceRef, target: Target): Promise<Resource> {
+  const resource = options.registry.find(ref.group, ref.version, ref.plural);
+  if (resource === undefined)
+    throw new StatusError("NotFound", "the server could not find the requested resource", { details: {} });
+  const attributes = {
+    user: options.user,
+    verb: target.verb,
+    group: resource.group,
+    version: resource.version,
+    resource: resource.plural,
+    subresource: target.subresource ?? "",
+    namespace: target.namespace ?? "",
+    name: target.name ?? "",
+    path: undefined,
+  };
+  const decision = await options.authorizer(attributes);
+  if (decision.verdict !== "allow") throw forbiddenRequest(attributes, decision.reason);
+  return resource;
+}
+
+function nameIn(fieldSelector: string | undefined): string {
+  return fieldSelector === undefined ? "" : (selectedName(parseFieldSelector(fieldSelector)) ?? "");
+}
+
+function selectionFor(resource: Resource, { labelSelector = "", fieldSelector = "" }: ListOptions): Selection {
+  return selectionOf(resource, { labelSelector, fieldSelector });
+}
+
+async function* watchEvents(
+  options: InProcessClientOptions,
+  ref: ResourceRef,
+  watch: WatchOptions,
+): AsyncGenerator<WatchEvent> {
+  const { namespace = "", labelSelector = "", fieldSelector = "", resourceVersion, signal } = watch;
+  const resource = await authorized(options, ref, { verb: "watch", namespace, name: nameIn(fieldSelector) });
+  let wake = (): void => undefined;
+  const handle = await options.registry.watch(resource, {
+    namespace,
+    selection: selectionOf(resource, { labelSelector, fieldSelector }),
+    start:
+      resourceVersion === undefined
+        ? { revision: undefined, state: "send" }
+        : { revision: Number(resourceVersion), state: "skip" },
+    wake: () => wake(),
+  });
+  try {
+    while (!signal.aborted) {
+      const events = takeEvents(handle);
+      yield* events;
+      if (events.length > 0) continue;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        signal.addEventListener("abort", wake, { once: true });
+      });
+      signal.removeEventListener("abort", wake);
+    }
+  } finally {
+    handle.close();
+  }
+}
+
+function takeEvents(handle: WatchHandle): readonly WatchEvent[] {
+  const items = handle.take(itemsPerTake);
+  if (items === "expired")
+    throw new StatusError("Expired", "too old resource version: the watch was read too slowly; list again");
+  return items.map((item) =>
+    item.type === "BOOKMARK"
+      ? { type: "BOOKMARK", resourceVersion: String(item.revision) }
+      : { type: item.type, object: objectOf(item.entry) },
+  );
+}

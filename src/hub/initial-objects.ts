@@ -1,0 +1,86 @@
+import type { Client, ResourceRef } from "../client/client.ts";
+import { bootstrapPolicy } from "../authz/bootstrap-policy/bootstrap-policy.ts";
+import { kubeadmPolicy } from "../authz/bootstrap-policy/kubeadm-policy.ts";
+import { reconcilePolicy } from "../authz/reconcile-policy.ts";
+import type { ApiObject } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
+import { builtinResources } from "../resources/builtin.ts";
+import { systemNamespaces } from "../resources/namespace.ts";
+
+type PolicyObject = Parameters<typeof reconcilePolicy>[0];
+
+export interface InitialObjectsOptions {
+  readonly client: Client;
+  /** Whether a node that joins with a token of ours has its client certificate approved without a person. */
+  readonly nodeAutoapprove: boolean;
+  /** Whether this store was empty: only then is made what an operator may later take away. */
+  readonly firstStart: boolean;
+}
+
+/** Puts the namespaces, default roles and joining rules in place that a control plane is expected to have; what is there already is kept. */
+export async function putInitialObjects({ client, nodeAutoapprove, firstStart }: InitialObjectsOptions): Promise<void> {
+  await Promise.all(
+    systemNamespaces.map((name) =>
+      createIfMissing(client, "Namespace", { apiVersion: "v1", kind: "Namespace", metadata: { name } }),
+    ),
+  );
+  // All at once: the store joins them into a few commits. Roles before bindings, as a binding to a missing role is refused.
+  const policy = bootstrapPolicy();
+  await Promise.all(policy.filter(isRole).map((object) => reconcile(client, object)));
+  await Promise.all(policy.filter((object) => !isRole(object)).map((object) => reconcile(client, object)));
+  if (!firstStart) return;
+  // Like kubeadm init, once: who removes one of these bindings does not find it back after a restart.
+  const joining = kubeadmPolicy({ nodeAutoapprove });
+  await Promise.all(joining.filter(isRole).map((object) => createIfMissing(client, object.kind, object)));
+  await Promise.all(
+    joining.filter((object) => !isRole(object)).map((object) => createIfMissing(client, object.kind, object)),
+  );
+}
+
+function isRole(object: PolicyObject): boolean {
+  return object.kind === "Role" || object.kind === "ClusterRole";
+}
+
+async function reconcile(client: Client, wanted: PolicyObject): Promise<void> {
+  const ref = refOf(wanted.kind);
+  const { name = "", namespace } = wanted.metadata;
+  const key = namespace === undefined ? { name } : { namespace, name };
+  const existing = await missingAsUndefined(client.get<PolicyObject>(ref, key));
+  const result = reconcilePolicy(wanted, existing);
+  switch (result.kind) {
+    case "none":
+      return;
+    case "create":
+      await client.create(ref, result.object);
+      return;
+    case "update":
+      await client.update(ref, result.object);
+      return;
+    case "recreate":
+      await client.delete(ref, key);
+      await client.create(ref, result.object);
+  }
+}
+
+async function createIfMissing(client: Client, kind: string, object: ApiObject): Promise<void> {
+  try {
+    await client.create(refOf(kind), object);
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
+  }
+}
+
+async function missingAsUndefined<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
+    throw error;
+  }
+}
+
+function refOf(kind: string): ResourceRef {
+  const resource = builtinResources.find((one) => one.kind === kind);
+  if (resource === undefined) throw new TypeError(`no built-in kind ${kind}`);
+  return resource;
+}

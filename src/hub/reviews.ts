@@ -1,0 +1,124 @@
+import type { Attributes } from "../authz/authorizer.ts";
+import type { AuthorizerChain } from "../authz/chain.ts";
+import type { RulesLister } from "../authz/rules-review.ts";
+import type { RequestFacts } from "../authn/authenticator.ts";
+import { invalidObject } from "../core/field-error.ts";
+import type { ApiObject } from "../core/object.ts";
+import { badRequest, qualified } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { Review } from "../registry/registry.ts";
+import { reviewResources } from "../resources/builtin.ts";
+
+export interface ReviewOptions {
+  readonly chain: AuthorizerChain;
+  readonly rules: RulesLister;
+  /** The authenticator without anonymous. */
+  readonly authenticate: (
+    facts: RequestFacts,
+  ) => Promise<{ readonly kind: "authenticated"; readonly user: UserInfo } | { readonly kind: "absent" | "rejected" }>;
+}
+
+/** The spec of any access review; validation has run. */
+interface AccessSpec {
+  readonly user?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+  readonly resourceAttributes?: Readonly<
+    Partial<Record<"namespace" | "verb" | "group" | "version" | "resource" | "subresource" | "name", string>>
+  >;
+  readonly nonResourceAttributes?: Readonly<Partial<Record<"path" | "verb", string>>>;
+}
+
+/** What the virtual kinds answer, by `plural.group`. Source: kubernetes pkg/registry/{authorization,authentication}. */
+export function reviews(options: ReviewOptions): Readonly<Record<string, Review>> {
+  const access: Review = async (object) => {
+    const spec = specOf(object);
+    const user: UserInfo = {
+      username: spec.user ?? "",
+      groups: spec.groups ?? [],
+      ...(spec.uid === undefined ? {} : { uid: spec.uid }),
+      ...(spec.extra === undefined ? {} : { extra: spec.extra }),
+    };
+    return accessAnswer(options.chain, object, user);
+  };
+  const answers: Readonly<Record<string, Review>> = {
+    "subjectaccessreviews.authorization.k8s.io": access,
+    "localsubjectaccessreviews.authorization.k8s.io": async (object, request) => {
+      const { namespace = "" } = specOf(object).resourceAttributes ?? {};
+      if (namespace !== request.namespace) {
+        throw badRequest(
+          `spec.resourceAttributes.namespace is ${JSON.stringify(namespace)} and must be the namespace of the path, ${JSON.stringify(request.namespace)}`,
+        );
+      }
+      return access(object, request);
+    },
+    "selfsubjectaccessreviews.authorization.k8s.io": async (object, { context }) =>
+      accessAnswer(options.chain, object, context.user),
+    "selfsubjectrulesreviews.authorization.k8s.io": async (object, { context }) => {
+      const namespace = (object["spec"] as { readonly namespace?: string } | undefined)?.namespace ?? "";
+      if (namespace === "") throw badRequest("no namespace on request");
+      return { ...object, status: { ...options.rules(context.user, namespace) } };
+    },
+    "selfsubjectreviews.authentication.k8s.io": async (object, { context }) => ({
+      ...object,
+      status: { userInfo: userInfo(context.user) },
+    }),
+    "tokenreviews.authentication.k8s.io": async (object) => tokenAnswer(options, object),
+  };
+  return Object.fromEntries(Object.entries(answers).map(([name, answer]) => [name, validated(name, answer)]));
+}
+
+/** Runs the kind's own validation first. */
+function validated(name: string, answer: Review): Review {
+  const resource = reviewResources.find((one) => qualified(one) === name);
+  return async (object, request) => {
+    const errors = resource?.validate?.(object) ?? [];
+    if (resource !== undefined && errors.length > 0) throw invalidObject(resource, object.metadata.name ?? "", errors);
+    return answer(object, request);
+  };
+}
+
+function specOf(object: ApiObject): AccessSpec {
+  return (object["spec"] ?? {}) as AccessSpec;
+}
+
+async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: UserInfo): Promise<ApiObject> {
+  const decision = await chain.decide(attributesFor(specOf(object), user));
+  const status = {
+    allowed: decision.verdict === "allow",
+    ...(decision.verdict === "deny" ? { denied: true } : {}),
+    ...(decision.reason === "" ? {} : { reason: decision.reason }),
+    ...(decision.error === undefined ? {} : { evaluationError: decision.error }),
+  };
+  return { ...object, status };
+}
+
+function attributesFor(spec: AccessSpec, user: UserInfo): Attributes {
+  const { resourceAttributes: asked, nonResourceAttributes: path } = spec;
+  return {
+    user,
+    verb: asked?.verb ?? path?.verb ?? "",
+    group: asked?.group ?? "",
+    version: asked?.version ?? "*",
+    resource: asked?.resource ?? "",
+    subresource: asked?.subresource ?? "",
+    namespace: asked?.namespace ?? "",
+    name: asked?.name ?? "",
+    path: asked === undefined ? (path?.path ?? "") : undefined,
+  };
+}
+
+async function tokenAnswer(options: ReviewOptions, object: ApiObject): Promise<ApiObject> {
+  const spec = (object["spec"] ?? {}) as { readonly token?: string; readonly audiences?: readonly string[] };
+  if ((spec.token ?? "") === "") throw badRequest("token is required for TokenReview in authentication");
+  // The token goes no further than the authenticator: the answer repeats the question without it.
+  const asked = { ...object, spec: spec.audiences === undefined ? {} : { audiences: spec.audiences } };
+  const result = await options.authenticate({ authorization: `Bearer ${spec.token}`, peerCertificates: [] });
+  if (result.kind !== "authenticated") return { ...asked, status: { user: {}, error: "[invalid bearer token]" } };
+  return { ...asked, status: { authenticated: true, user: userInfo(result.user) } };
+}
+
+function userInfo({ username, uid, groups, extra }: UserInfo): object {
+  return { username, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
+}

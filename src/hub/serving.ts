@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../core/clock.ts";
+import type { HealthCheck } from "../http/health.ts";
+import { inflightLimit } from "../http/inflight.ts";
+import { peerCertificates } from "../http/peer.ts";
+import { pipeline } from "../http/pipeline.ts";
+import { resourceVerbs } from "../http/resource-verbs.ts";
+import { routes } from "../http/routes.ts";
+import { listen, type Server } from "../http/server.ts";
+import { versionInfo } from "../http/version.ts";
+import type { CertificateAuthority } from "../pki/ca.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { Store } from "../storage/store.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import { hostPort, servingNames } from "./addresses.ts";
+import { openAuditLog, type AuditLog } from "./audit-log.ts";
+import { impersonation, type Authentication } from "./authentication.ts";
+import type { Authorization } from "./authorization.ts";
+import { servingCertificate } from "./authority.ts";
+import { errorText } from "./error-text.ts";
+import type { systemRandom } from "./hub-controllers.ts";
+import { HubError } from "./hub-error.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { hubMetrics, type Metrics } from "./metrics.ts";
+import { openApiDocuments } from "./open-api.ts";
+
+/** What serving needs of the parts made before. */
+export interface ServeParts {
+  readonly verbs: Registry;
+  readonly access: Authorization;
+  readonly identity: Authentication;
+  readonly authority: CertificateAuthority;
+  readonly cache: WatchCache;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly shutdown: AbortSignal;
+  readonly isReady: () => boolean;
+  readonly at: { readonly dir: string; readonly now: number; readonly random: typeof systemRandom };
+}
+
+/** The API on its port. */
+export interface Serving {
+  readonly url: string;
+  readonly metrics: Metrics;
+  readonly close: () => Promise<void>;
+}
+
+/** How long a stop waits for requests under way, in milliseconds. */
+const drainMs = 5_000;
+
+/** Opens the port. Health says `controllers` until `isReady`. */
+export async function serve(options: HubOptions, parts: ServeParts): Promise<Serving> {
+  const { verbs, access, identity, authority, cache, store, clock } = parts;
+  const names = servingNames(options);
+  const pair = await servingCertificate(authority, names, parts.at);
+  const inflight = inflightLimit(options.maxRequestsInflight);
+  const auditLog = await maybeAuditLog(options);
+  let server: Server | undefined;
+  const metrics = hubMetrics({
+    revision: cache.revision,
+    connections: () => server?.connections() ?? 0,
+    inflight: inflight.current,
+  });
+  const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };
+  const started: HealthCheck = {
+    name: "controllers",
+    check: async () => {
+      if (!parts.isReady()) throw new HubError("options", "still starting");
+    },
+  };
+  const version = versionInfo(
+    options.release,
+    `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
+  );
+  const notResources = routes({
+    resources: verbs.resources,
+    openApi: (resources) => openApiDocuments(resources, `v${options.release}`),
+    health: { healthz: [stored, started], livez: [], readyz: [stored, started] },
+    metrics: metrics.text,
+    version,
+    serverAddress: () => hostPort(options, server?.port ?? options.securePort),
+  });
+  const resources = resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown: parts.shutdown });
+  server = await listen({
+    ...pair,
+    clientCaPem: authority.pem,
+    host: options.bindAddress,
+    port: options.securePort,
+    handle: pipeline({
+      authenticate: identity.request,
+      impersonate: impersonation(access.chain),
+      authorizer: access.chain,
+      handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
+      peer: peerCertificates(),
+      inflight,
+      unlimited: (info) => !info.isResource,
+      audit: auditLog?.write,
+      observe: metrics.observeRequest,
+      fault: (error, requestId) =>
+        options.log({ level: "error", message: "request failed", requestId, error: errorText(error) }),
+      clock,
+      uuid: randomUUID,
+    }),
+  });
+  const { close, port } = server;
+  return {
+    url: `https://${hostPort(options, port)}`,
+    metrics,
+    close: async () => {
+      await close(drainMs);
+      await auditLog?.close();
+    },
+  };
+}
+
+async function maybeAuditLog(options: HubOptions): Promise<AuditLog | undefined> {
+  const { auditLogPath } = options;
+  if (auditLogPath === undefined) return undefined;
+  try {
+    return await openAuditLog(auditLogPath, (error) =>
+      options.log({ level: "error", message: "the audit log cannot be written", error: errorText(error) }),
+    );
+  } catch (error) {
+    throw new HubError("options", `--audit-log-path ${auditLogPath} cannot be opened: ${errorText(error)}`, {
+      cause: error,
+    });
+  }
+}
