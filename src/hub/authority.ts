@@ -8,7 +8,7 @@ import { buildSubjectAltNames } from "../pki/subject-alt-name.ts";
 import { certificateValidity } from "../pki/validity.ts";
 import type { RandomBytes } from "../core/clock.ts";
 import { HubError } from "./hub-error.ts";
-import { privateFolder, replaceFile, textIfThere } from "./private-files.ts";
+import { privateFolder, replaceFile, textIfThere } from "../agent/private-files.ts";
 
 /** A certificate with the private key that belongs to it, both PEM. */
 export interface KeyPair {

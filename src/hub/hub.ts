@@ -22,7 +22,7 @@ import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { inProcessClient } from "./in-process-client.ts";
 import { putInitialObjects } from "./initial-objects.ts";
-import { privateFolder, replaceFile } from "./private-files.ts";
+import { privateFolder, replaceFile } from "../agent/private-files.ts";
 import { reviews } from "./reviews.ts";
 import { serve } from "./serving.ts";
 import { systemClock } from "./system-clock.ts";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** Makes a folder that only its owner may enter. */
+/** Makes a folder, and those above it that are missing, that only its owner may enter. */
 export async function privateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
 }
@@ -22,6 +22,7 @@ export async function replaceFile(path: string, content: string | Uint8Array, mo
       await file.close();
     }
     await rename(temporary, path);
+    await syncFolder(dirname(path));
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
@@ -35,5 +36,32 @@ export async function textIfThere(path: string): Promise<string | undefined> {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
+  }
+}
+
+/** Points a symbolic link somewhere else at one stroke. The new link is made at `via`, in the same folder, and takes the place of `path`. */
+export async function replaceLink(link: {
+  readonly path: string;
+  readonly target: string;
+  readonly via: string;
+}): Promise<void> {
+  await rm(link.via, { force: true });
+  await symlink(link.target, link.via);
+  await rename(link.via, link.path);
+  await syncFolder(dirname(link.path));
+}
+
+/** Removes a file; one that is not there is no failure. */
+export async function removeFile(path: string): Promise<void> {
+  await rm(path, { force: true });
+}
+
+// Without it a power cut may take the new name back, though not the content.
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
   }
 }
