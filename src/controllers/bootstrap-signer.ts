@@ -1,5 +1,3 @@
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../core/clock.ts";
 import { clusterInfoKey, signClusterInfo } from "../trust/cluster-info.ts";
 import { validForSigning } from "../trust/token-rules.ts";
@@ -9,13 +7,12 @@ import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { configMaps } from "./kinds.ts";
 import { tokenSecretSelection } from "./token-secrets.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "bootstrap-signer";
 
 export interface BootstrapSignerOptions {
-  readonly client: Client;
-  /** The ConfigMap of `clusterInfoSelection`. */
-  readonly clusterInfo: Reader;
-  /** The Secrets of `tokenSecretSelection`. */
-  readonly tokens: Reader;
+  readonly informers: SharedInformers;
   readonly clock: Clock;
 }
 
@@ -24,7 +21,10 @@ export interface BootstrapSignerOptions {
  * touches its kubeconfig. Source: Kubernetes pkg/controller/bootstrap.
  */
 export function bootstrapSigner(options: BootstrapSignerOptions): Controller {
-  const { client, clusterInfo, tokens, clock } = options;
+  const { clock } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const clusterInfo = reader(clusterInfoSelection);
+  const tokens = reader(tokenSecretSelection);
 
   async function reconcile(): Promise<Outcome> {
     const current = clusterInfo.get(clusterInfoKey);
@@ -49,7 +49,7 @@ export function bootstrapSigner(options: BootstrapSignerOptions): Controller {
   const keys = (): readonly [typeof clusterInfoKey] => [clusterInfoKey];
   return {
     name: "bootstrapsigner",
-    serviceAccount: "bootstrap-signer",
+    serviceAccount,
     watches: [
       { ...clusterInfoSelection, keys },
       { ...tokenSecretSelection, keys },

@@ -1,5 +1,3 @@
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import { clusterInfoKey } from "../trust/cluster-info.ts";
 import type { ClusterInfo } from "../trust/cluster-info.ts";
 import { hasReason, isTerminating } from "./api-errors.ts";
@@ -8,11 +6,12 @@ import { clusterInfoSelection } from "./cluster-info-selection.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { configMaps, namespaces } from "./kinds.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "root-ca-cert-publisher";
 
 export interface ClusterInfoPublisherOptions {
-  readonly client: Client;
-  /** The ConfigMap of `clusterInfoSelection`. */
-  readonly clusterInfo: Reader;
+  readonly informers: SharedInformers;
   /** What joining machines are to be told. */
   readonly info: ClusterInfo;
 }
@@ -22,7 +21,9 @@ export interface ClusterInfoPublisherOptions {
  * Signatures are the bootstrap signer's business. It acts as root-ca-cert-publisher, who may write ConfigMaps everywhere.
  */
 export function clusterInfoPublisher(options: ClusterInfoPublisherOptions): Controller {
-  const { client, clusterInfo, info } = options;
+  const { info } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const clusterInfo = reader(clusterInfoSelection);
 
   async function reconcile(): Promise<Outcome> {
     const current = clusterInfo.get(clusterInfoKey);
@@ -46,7 +47,7 @@ export function clusterInfoPublisher(options: ClusterInfoPublisherOptions): Cont
   const keys = (): readonly [typeof clusterInfoKey] => [clusterInfoKey];
   return {
     name: "cluster-info-publisher",
-    serviceAccount: "root-ca-cert-publisher",
+    serviceAccount,
     watches: [
       { ...clusterInfoSelection, keys },
       { resource: namespaces, fieldSelector: `metadata.name=${clusterInfoKey.namespace}`, keys },

@@ -49,10 +49,8 @@ describe("neededRules", () => {
 describe("cluster role aggregation", () => {
   test("follows roles that come, change and go", async () => {
     const { client, informers, start, stop, api } = controllerBench();
-    const selection = { resource: clusterRoles };
-    const roles = informers.reader("clusterrole-aggregation-controller", selection);
     await client.create(clusterRoles, aggregated("agg", [view]));
-    await start(clusterRoleAggregation({ client, roles }));
+    await start(clusterRoleAggregation({ informers }));
     const rules = async (): Promise<unknown> => (await client.get(clusterRoles, { name: "agg" }))["rules"];
     await client.create(clusterRoles, role("a", { view: "true" }, [getPods]));
     await settled();

@@ -1,6 +1,4 @@
 import type { Backoff } from "../client/backoff.ts";
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import type { ObjectKey } from "../core/object.ts";
 import { CsrError } from "../pki/csr.ts";
 import type { ParsedCsr } from "../pki/csr.ts";
@@ -10,11 +8,12 @@ import type { Controller, Outcome } from "./controller.ts";
 import { accessReviewOf, approvalOf, isAllowed, isUndecided, recognisersOf } from "./csr-approving-policy.ts";
 import { csrView, withCondition } from "./csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "./kinds.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "certificate-controller";
 
 export interface CsrApprovingOptions {
-  readonly client: Client;
-  /** All CertificateSigningRequests. */
-  readonly csrs: Reader;
+  readonly informers: SharedInformers;
   /** Reads and verifies the PEM of a request. @throws CsrError */
   readonly parse: (pem: string) => ParsedCsr;
 }
@@ -27,7 +26,8 @@ const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
  * allowed is asked about again, so that a later grant takes effect. Source: Kubernetes pkg/controller/certificates/approver.
  */
 export function csrApproving(options: CsrApprovingOptions): Controller {
-  const { client, csrs } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const csrs = reader({ resource: certificateSigningRequests });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
@@ -49,7 +49,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
 
   return {
     name: "csrapproving",
-    serviceAccount: "certificate-controller",
+    serviceAccount,
     watches: [{ resource: certificateSigningRequests }],
     concurrency: 64,
     backoff,

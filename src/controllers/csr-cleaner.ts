@@ -1,5 +1,3 @@
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 import { decodePem } from "../pki/pem.ts";
@@ -10,11 +8,12 @@ import type { Controller, Outcome } from "./controller.ts";
 import { staleReason } from "./csr-cleaner-policy.ts";
 import { csrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "./kinds.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "certificate-controller";
 
 export interface CsrCleanerOptions {
-  readonly client: Client;
-  /** All CertificateSigningRequests. */
-  readonly csrs: Reader;
+  readonly informers: SharedInformers;
   readonly clock: Clock;
 }
 
@@ -22,7 +21,9 @@ const pollMs = 3_600_000;
 
 /** Deletes requests that nobody needs any more, looking at each once an hour. Source: Kubernetes pkg/controller/certificates/cleaner. */
 export function csrCleaner(options: CsrCleanerOptions): Controller {
-  const { client, csrs, clock } = options;
+  const { clock } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const csrs = reader({ resource: certificateSigningRequests });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
@@ -41,7 +42,7 @@ export function csrCleaner(options: CsrCleanerOptions): Controller {
 
   return {
     name: "csrcleaner",
-    serviceAccount: "certificate-controller",
+    serviceAccount,
     watches: [{ resource: certificateSigningRequests }],
     concurrency: 4,
     reconcile,

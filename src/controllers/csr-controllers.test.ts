@@ -43,7 +43,7 @@ async function scene(): Promise<Scene> {
   const bench = controllerBench({
     reviews: { subjectaccessreviews: (object) => ({ ...object, status: { allowed: allowed.now } }) },
   });
-  const { client, clock } = bench;
+  const { informers, clock } = bench;
   const orders: SigningOrder[] = [];
   const ca = createCa({ commonName: "ca", key, now: clock.now(), years: 1, random: randomBytes });
   async function sign(order: SigningOrder): Promise<string> {
@@ -62,11 +62,10 @@ async function scene(): Promise<Scene> {
       role: "leaf",
     }).pem;
   }
-  const read = bench.informers.reader("certificate-controller", { resource: csrs });
   await bench.start(
-    csrApproving({ client, csrs: read, parse: parseCsr }),
-    csrSigning({ client, csrs: read, parse: parseCsr, sign }),
-    csrCleaner({ client, csrs: read, clock }),
+    csrApproving({ informers, parse: parseCsr }),
+    csrSigning({ informers, parse: parseCsr, sign }),
+    csrCleaner({ informers, clock }),
   );
   const view = (name: string): ReturnType<typeof csrView> => {
     const object = bench.api.all(csrs).find((one) => one.metadata.name === name);

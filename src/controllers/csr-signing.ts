@@ -1,5 +1,3 @@
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import type { ObjectKey } from "../core/object.ts";
 import type { ParsedCsr } from "../pki/csr.ts";
 import { signerChecks } from "../pki/signers.ts";
@@ -8,6 +6,9 @@ import type { Controller, Outcome } from "./controller.ts";
 import { awaitsSigning, refusalOf } from "./csr-signing-policy.ts";
 import { csrView, withCertificate, withCondition } from "./csr-view.ts";
 import { certificateSigningRequests } from "./kinds.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "certificate-controller";
 
 /** What to sign. The request is verified, approved, and has the shape of its signer. */
 export interface SigningOrder {
@@ -19,9 +20,7 @@ export interface SigningOrder {
 }
 
 export interface CsrSigningOptions {
-  readonly client: Client;
-  /** All CertificateSigningRequests. */
-  readonly csrs: Reader;
+  readonly informers: SharedInformers;
   /** Reads and verifies the PEM of a request. @throws CsrError */
   readonly parse: (pem: string) => ParsedCsr;
   /** Issues the certificate, as one PEM block. What it throws is retried. */
@@ -32,7 +31,9 @@ export interface CsrSigningOptions {
 
 /** Signs approved requests of the built-in signers; one that breaks its signer's rules fails for good. Source: Kubernetes pkg/controller/certificates/signer. */
 export function csrSigning(options: CsrSigningOptions): Controller {
-  const { client, csrs, parse, sign } = options;
+  const { parse, sign } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const csrs = reader({ resource: certificateSigningRequests });
   const signers = new Set(options.signers ?? signerChecks.keys());
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
@@ -53,7 +54,7 @@ export function csrSigning(options: CsrSigningOptions): Controller {
 
   return {
     name: "csrsigning",
-    serviceAccount: "certificate-controller",
+    serviceAccount,
     watches: [{ resource: certificateSigningRequests }],
     concurrency: 64,
     reconcile,

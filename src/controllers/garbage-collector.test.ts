@@ -17,9 +17,9 @@ interface Scene extends ControllerBench {
 
 async function scene(...more: readonly ResourceRef[]): Promise<Scene> {
   const bench = controllerBench();
-  const { client, api } = bench;
+  const { client, api, informers } = bench;
   await bench.start(
-    garbageCollector({ client, resources: () => [configMaps, ...more].map((one) => ({ ...one, verbs })) }),
+    garbageCollector({ informers, resources: () => [configMaps, ...more].map((one) => ({ ...one, verbs })) }),
   );
   return {
     ...bench,

@@ -10,9 +10,12 @@ import { isCollectable } from "./managed-resource.ts";
 import type { ManagedResource } from "./managed-resource.ts";
 import { ownerGraph } from "./owner-graph.ts";
 import type { OwnerGraph, OwnerNode } from "./owner-graph.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "generic-garbage-collector";
 
 export interface GarbageCollectorOptions {
-  readonly client: Client;
+  readonly informers: SharedInformers;
   /** Every kind that is served now; asked again at each refresh of the runner. */
   readonly resources: () => readonly ManagedResource[];
 }
@@ -23,7 +26,8 @@ export interface GarbageCollectorOptions {
  * that seems gone are read from the API first. Source: Kubernetes pkg/controller/garbagecollector.
  */
 export function garbageCollector(options: GarbageCollectorOptions): Controller {
-  const { client, resources } = options;
+  const { resources } = options;
+  const { client } = options.informers.as(serviceAccount);
   const graph = ownerGraph();
   const states = { client, resources, graph };
 
@@ -97,7 +101,7 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
 
   return {
     name: "garbage-collector",
-    serviceAccount: "generic-garbage-collector",
+    serviceAccount,
     watches,
     concurrency: 20,
     reconcile,

@@ -7,8 +7,8 @@ import { settled } from "../../test/kits/fake-clock.ts";
 import { configMaps, namespaces, secrets, serviceAccounts } from "./kinds.ts";
 import { namespaceController } from "./namespace.ts";
 import { withConditions } from "./namespace-policy.ts";
-import { rootCaPublisher, rootCaSelection } from "./root-ca-publisher.ts";
-import { defaultAccountSelection, serviceAccountDefault } from "./service-account-default.ts";
+import { rootCaPublisher } from "./root-ca-publisher.ts";
+import { serviceAccountDefault } from "./service-account-default.ts";
 
 const verbs = ["get", "list", "watch", "create", "delete", "deletecollection"];
 const namespaceObject = (name: string): ApiObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
@@ -20,13 +20,11 @@ const configMap = (name: string, finalizers: readonly string[] = []): ApiObject 
 
 async function scene(): Promise<ControllerBench> {
   const bench = controllerBench();
-  const { client, clock, informers } = bench;
-  const all = { resource: namespaces };
+  const { clock, informers } = bench;
   await bench.start(
     namespaceController({
-      client,
+      informers,
       clock,
-      namespaces: informers.reader("namespace-controller", all),
       resources: () => [
         { ...namespaces, verbs },
         { ...configMaps, verbs },
@@ -34,17 +32,8 @@ async function scene(): Promise<ControllerBench> {
         { ...serviceAccounts, verbs },
       ],
     }),
-    rootCaPublisher({
-      client,
-      caPem: "CA",
-      published: informers.reader("root-ca-cert-publisher", rootCaSelection),
-      namespaces: informers.reader("root-ca-cert-publisher", all),
-    }),
-    serviceAccountDefault({
-      client,
-      accounts: informers.reader("service-account-controller", defaultAccountSelection),
-      namespaces: informers.reader("service-account-controller", all),
-    }),
+    rootCaPublisher({ informers, caPem: "CA" }),
+    serviceAccountDefault({ informers }),
   );
   return bench;
 }

@@ -1,6 +1,5 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import { keyOf } from "../client/object-key.ts";
 import { rfc3339 } from "../core/clock.ts";
 import type { Clock } from "../core/clock.ts";
@@ -13,11 +12,12 @@ import { namespaces } from "./kinds.ts";
 import type { ManagedResource } from "./managed-resource.ts";
 import { awaitsFinalization, finalized, isEmptied, withConditions } from "./namespace-policy.ts";
 import type { Emptying, Remainder } from "./namespace-policy.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "namespace-controller";
 
 export interface NamespaceOptions {
-  readonly client: Client;
-  /** All namespaces. */
-  readonly namespaces: Reader;
+  readonly informers: SharedInformers;
   /** Every kind that is served now. */
   readonly resources: () => readonly ManagedResource[];
   readonly clock: Clock;
@@ -28,10 +28,12 @@ const backoff: Backoff = { initialMs: 100, maximumMs: 60_000 };
 
 /** Empties namespaces that are being deleted, tells what holds them up, and lets them go when nothing is left. Source: Kubernetes pkg/controller/namespace. */
 export function namespaceController(options: NamespaceOptions): Controller {
-  const { client, clock } = options;
+  const { clock } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const homes = reader({ resource: namespaces });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
-    const namespace = options.namespaces.get(key);
+    const namespace = homes.get(key);
     if (namespace === undefined || !awaitsFinalization(namespace)) return done;
     const emptying = await empty(client, key.name, options.resources());
     try {
@@ -50,7 +52,7 @@ export function namespaceController(options: NamespaceOptions): Controller {
 
   return {
     name: "namespace",
-    serviceAccount: "namespace-controller",
+    serviceAccount,
     watches: [{ resource: namespaces }],
     concurrency: 10,
     backoff,

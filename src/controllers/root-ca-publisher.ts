@@ -1,33 +1,32 @@
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 import { hasReason, isTerminating } from "./api-errors.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { configMaps, namespaces } from "./kinds.ts";
-import type { Selection } from "./shared-informers.ts";
+import type { Selection, SharedInformers } from "./shared-informers.ts";
 
 const name = "kube-root-ca.crt";
 
 /** The ConfigMaps `kube-root-ca.crt` of all namespaces. */
-export const rootCaSelection: Selection = { resource: configMaps, fieldSelector: `metadata.name=${name}` };
+const rootCaSelection: Selection = { resource: configMaps, fieldSelector: `metadata.name=${name}` };
+
+const serviceAccount = "root-ca-cert-publisher";
 
 export interface RootCaPublisherOptions {
-  readonly client: Client;
-  /** The ConfigMaps of `rootCaSelection`. */
-  readonly published: Reader;
-  /** All namespaces. */
-  readonly namespaces: Reader;
+  readonly informers: SharedInformers;
   /** The CA that clients in a namespace must trust. */
   readonly caPem: string;
 }
 
 /** Keeps the hub's CA in a ConfigMap of each namespace, and restores it when it is changed or removed. Source: Kubernetes pkg/controller/certificates/rootcacertpublisher. */
 export function rootCaPublisher(options: RootCaPublisherOptions): Controller {
-  const { client, published, caPem } = options;
+  const { caPem } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const published = reader(rootCaSelection);
+  const homes = reader({ resource: namespaces });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
-    const home = options.namespaces.get({ name: key.namespace ?? "" });
+    const home = homes.get({ name: key.namespace ?? "" });
     if (home === undefined || home.metadata.deletionTimestamp !== undefined) return done;
     const current = published.get(key);
     try {
@@ -41,7 +40,7 @@ export function rootCaPublisher(options: RootCaPublisherOptions): Controller {
 
   return {
     name: "root-ca-certificate-publisher",
-    serviceAccount: "root-ca-cert-publisher",
+    serviceAccount,
     watches: [
       rootCaSelection,
       { resource: namespaces, keys: (object) => [{ namespace: object.metadata.name ?? "", name }] },

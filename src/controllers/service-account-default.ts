@@ -1,31 +1,29 @@
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import type { ObjectKey } from "../core/object.ts";
 import { hasReason, isTerminating } from "./api-errors.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { namespaces, serviceAccounts } from "./kinds.ts";
-import type { Selection } from "./shared-informers.ts";
+import type { Selection, SharedInformers } from "./shared-informers.ts";
 
 const name = "default";
 
 /** The ServiceAccounts `default` of all namespaces. */
-export const defaultAccountSelection: Selection = { resource: serviceAccounts, fieldSelector: `metadata.name=${name}` };
+const defaultAccountSelection: Selection = { resource: serviceAccounts, fieldSelector: `metadata.name=${name}` };
+
+const serviceAccount = "service-account-controller";
 
 export interface ServiceAccountDefaultOptions {
-  readonly client: Client;
-  /** The ServiceAccounts of `defaultAccountSelection`. */
-  readonly accounts: Reader;
-  /** All namespaces. */
-  readonly namespaces: Reader;
+  readonly informers: SharedInformers;
 }
 
 /** Keeps a ServiceAccount `default` in each namespace. Source: Kubernetes pkg/controller/serviceaccount. */
 export function serviceAccountDefault(options: ServiceAccountDefaultOptions): Controller {
-  const { client, accounts } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const accounts = reader(defaultAccountSelection);
+  const homes = reader({ resource: namespaces });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
-    const home = options.namespaces.get({ name: key.namespace ?? "" });
+    const home = homes.get({ name: key.namespace ?? "" });
     if (home === undefined || home.metadata.deletionTimestamp !== undefined) return done;
     if (accounts.get(key) !== undefined) return done;
     try {
@@ -38,7 +36,7 @@ export function serviceAccountDefault(options: ServiceAccountDefaultOptions): Co
 
   return {
     name: "service-account",
-    serviceAccount: "service-account-controller",
+    serviceAccount,
     watches: [
       defaultAccountSelection,
       { resource: namespaces, keys: (object) => [{ namespace: object.metadata.name ?? "", name }] },

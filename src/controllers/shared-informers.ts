@@ -20,12 +20,19 @@ export interface SharedInformersOptions {
   readonly signal: AbortSignal;
 }
 
+/** What a controller has of the API under its own identity. */
+export interface Identity {
+  readonly client: Client;
+  /** A view of the objects that a watch of the same selection follows; complete whenever `reconcile` is called. */
+  readonly reader: (selection: Selection) => Reader;
+}
+
 /** One informer for all who follow the same selection under the same identity. */
 export interface SharedInformers {
+  /** The client of a ServiceAccount of kube-system, and views of what is followed under its name. */
+  as(serviceAccount: string): Identity;
   /** The informer of a selection; it runs from the first call on. */
   get(serviceAccount: string, selection: Selection): Informer;
-  /** A view of that informer's objects, empty until it is synced. The informer starts with the first look or with the first watch of it. */
-  reader(serviceAccount: string, selection: Selection): Reader;
   /** Resolves when every informer has stopped, after `signal`. */
   stopped(): Promise<void>;
 }
@@ -36,6 +43,11 @@ const watchBackoff: Backoff = { initialMs: 200, maximumMs: 30_000 };
 export function sharedInformers(options: SharedInformersOptions): SharedInformers {
   const known = new Map<string, Informer>();
   const runs: Promise<void>[] = [];
+  // One listener on the common signal, however many informers there are.
+  const lives = new Set<AbortController>();
+  options.signal.addEventListener("abort", () => {
+    for (const life of lives) life.abort();
+  });
 
   function get(serviceAccount: string, selection: Selection): Informer {
     const { resource, namespace, fieldSelector } = selection;
@@ -53,14 +65,20 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
       onError: (error) => options.onError(serviceAccount, resource, error),
     });
     known.set(id, made);
-    runs.push(made.run(options.signal));
+    const life = new AbortController();
+    lives.add(life);
+    if (options.signal.aborted) life.abort();
+    runs.push(made.run(life.signal));
     return made;
   }
 
-  function reader(serviceAccount: string, selection: Selection): Reader {
+  function as(serviceAccount: string): Identity {
     return {
-      get: (key) => get(serviceAccount, selection).get(key),
-      list: () => get(serviceAccount, selection).list(),
+      client: options.clientFor(serviceAccount),
+      reader: (selection) => ({
+        get: (key) => get(serviceAccount, selection).get(key),
+        list: () => get(serviceAccount, selection).list(),
+      }),
     };
   }
 
@@ -68,5 +86,5 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
     await Promise.all(runs);
   }
 
-  return { get, reader, stopped };
+  return { as, get, stopped };
 }

@@ -1,5 +1,3 @@
-import type { Client } from "../client/client.ts";
-import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ObjectKey } from "../core/object.ts";
 import { tokenLifetime } from "../trust/token-rules.ts";
@@ -8,17 +6,20 @@ import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { secrets } from "./kinds.ts";
 import { tokenSecretSelection } from "./token-secrets.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const serviceAccount = "token-cleaner";
 
 export interface TokenCleanerOptions {
-  readonly client: Client;
-  /** The Secrets of `tokenSecretSelection`. */
-  readonly tokens: Reader;
+  readonly informers: SharedInformers;
   readonly clock: Clock;
 }
 
 /** Deletes bootstrap tokens when they expire; one whose expiration cannot be read counts as expired. Source: Kubernetes pkg/controller/bootstrap. */
 export function tokenCleaner(options: TokenCleanerOptions): Controller {
-  const { client, tokens, clock } = options;
+  const { clock } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const tokens = reader(tokenSecretSelection);
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const secret = tokens.get(key);
@@ -37,7 +38,7 @@ export function tokenCleaner(options: TokenCleanerOptions): Controller {
 
   return {
     name: "tokencleaner",
-    serviceAccount: "token-cleaner",
+    serviceAccount,
     watches: [tokenSecretSelection],
     concurrency: 4,
     reconcile,

@@ -10,10 +10,8 @@ import { settled } from "../../test/kits/fake-clock.ts";
 import { bootstrapSigner } from "./bootstrap-signer.ts";
 import { neededKubeconfig } from "./cluster-info-publisher-policy.ts";
 import { clusterInfoPublisher } from "./cluster-info-publisher.ts";
-import { clusterInfoSelection } from "./cluster-info-selection.ts";
 import { configMaps, namespaces, secrets } from "./kinds.ts";
 import { tokenCleaner } from "./token-cleaner.ts";
-import { tokenSecretSelection } from "./token-secrets.ts";
 
 const token = { id: "abcdef", secret: "0123456789abcdef" };
 const server = "https://10.0.0.1:6443";
@@ -32,18 +30,9 @@ async function scene(): Promise<ControllerBench & { readonly data: () => Readonl
   const { client, clock, informers } = bench;
   await client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: "kube-public" } });
   await bench.start(
-    clusterInfoPublisher({
-      client,
-      clusterInfo: informers.reader("root-ca-cert-publisher", clusterInfoSelection),
-      info: { server, caPem },
-    }),
-    bootstrapSigner({
-      client,
-      clock,
-      clusterInfo: informers.reader("bootstrap-signer", clusterInfoSelection),
-      tokens: informers.reader("bootstrap-signer", tokenSecretSelection),
-    }),
-    tokenCleaner({ client, clock, tokens: informers.reader("token-cleaner", tokenSecretSelection) }),
+    clusterInfoPublisher({ informers, info: { server, caPem } }),
+    bootstrapSigner({ informers, clock }),
+    tokenCleaner({ informers, clock }),
   );
   const data = (): Readonly<Record<string, string>> => {
     const found = bench.api.all(configMaps).find((one) => one.metadata.name === "cluster-info");
