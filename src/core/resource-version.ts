@@ -1,0 +1,124 @@
+import { decodeContinueToken, type ContinueToken } from "./continue-token.ts";
+import { forbiddenField, invalidObject, notSupported, type FieldError } from "./field-error.ts";
+import { badRequest } from "./status.ts";
+
+/** The parameters of a request, as URLSearchParams gives them: null when absent. */
+export interface Parameters {
+  get(name: string): string | null;
+}
+
+/** Of which moment a list is: the newest, any at hand, at least or exactly a revision, or the next page of an earlier one. */
+export type ListMoment =
+  | { readonly kind: "newest" }
+  | { readonly kind: "any" }
+  | { readonly kind: "atLeast" | "exactly"; readonly revision: number }
+  | { readonly kind: "continue"; readonly token: ContinueToken };
+
+/** Where a watch begins. */
+export interface WatchMoment {
+  /**
+   * With `skip`: events after it, or from now on when undefined. Else the present state is not older than it; 0 takes any state at
+   * hand, undefined the newest.
+   */
+  readonly revision: number | undefined;
+  /** Whether what exists is sent as ADDED first, and whether an annotated bookmark then ends that part. */
+  readonly state: "send" | "send-and-mark" | "skip";
+}
+
+/** The revision that a read must not be older than: 0 takes any, undefined means the newest. @throws StatusError BadRequest. */
+export function readVersion(text: string | null): number | undefined {
+  if (text === null || text === "") return undefined;
+  if (!/^(?:0|[1-9][0-9]{0,19})$/.test(text)) {
+    throw badRequest(
+      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text.slice(0, 64))}: must be a decimal number without leading zeros`,
+    );
+  }
+  // What is beyond exact numbers is ahead of every store, and stays so.
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+}
+
+/**
+ * The moment that resourceVersion, resourceVersionMatch and continue ask a list to be of; `limit` is 0 or undefined for none.
+ * @throws StatusError Invalid for combinations that Kubernetes forbids, BadRequest for a bad number or token.
+ */
+export function listFrom(parameters: Parameters, limit: number | undefined): ListMoment {
+  const match = parameters.get("resourceVersionMatch") ?? "";
+  const version = parameters.get("resourceVersion") ?? "";
+  const token = parameters.get("continue") ?? "";
+  refuse(listProblems({ match, version, token, initial: parameters.get("sendInitialEvents") }));
+  if (token !== "") {
+    const decoded = decodeContinueToken(token);
+    if (version !== "" && version !== "0") {
+      throw badRequest("specifying resource version is not allowed when using continue");
+    }
+    return { kind: "continue", token: decoded };
+  }
+  const revision = readVersion(version);
+  if (revision === undefined) return { kind: "newest" };
+  if (revision === 0) return { kind: "any" };
+  const exact = match === "Exact" || (match === "" && (limit ?? 0) > 0);
+  return { kind: exact ? "exactly" : "atLeast", revision };
+}
+
+/**
+ * Where resourceVersion, resourceVersionMatch, sendInitialEvents and allowWatchBookmarks ask a watch to begin.
+ * @throws StatusError Invalid for combinations that Kubernetes forbids, BadRequest for a bad number.
+ */
+export function watchStart(parameters: Parameters): WatchMoment {
+  const match = parameters.get("resourceVersionMatch") ?? "";
+  const token = parameters.get("continue") ?? "";
+  const initial = parameters.get("sendInitialEvents");
+  refuse(watchProblems({ match, token, initial }));
+  const revision = readVersion(parameters.get("resourceVersion"));
+  if (initial === null) return { revision, state: (revision ?? 0) === 0 ? "send" : "skip" };
+  if (!isTrue(initial)) return { revision: revision === 0 ? undefined : revision, state: "skip" };
+  return { revision, state: isTrue(parameters.get("allowWatchBookmarks")) ? "send-and-mark" : "send" };
+}
+
+interface Asked {
+  readonly match: string;
+  readonly token: string;
+  readonly initial: string | null;
+}
+
+const forbiddenWithContinue = "resourceVersionMatch is forbidden when continue is provided";
+
+function listProblems({ match, version, token, initial }: Asked & { readonly version: string }): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const forbid = (why: string): unknown => errors.push(forbiddenField("resourceVersionMatch", why));
+  if (match !== "") {
+    if (version === "") forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
+    if (token !== "") forbid(forbiddenWithContinue);
+    if (match !== "Exact" && match !== "NotOlderThan") {
+      errors.push(notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
+    }
+    if (match === "Exact" && version === "0") {
+      forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+    }
+  }
+  if (initial !== null) errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  return errors;
+}
+
+function watchProblems({ match, token, initial }: Asked): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const forbid = (why: string): unknown => errors.push(forbiddenField("resourceVersionMatch", why));
+  if (initial !== null && match !== "NotOlderThan") {
+    forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  }
+  if (match !== "") {
+    if (initial === null) forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    if (match !== "NotOlderThan") errors.push(notSupported("resourceVersionMatch", match, ["NotOlderThan"]));
+    if (token !== "") forbid(forbiddenWithContinue);
+  }
+  return errors;
+}
+
+function refuse(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidObject({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
+}
+
+/** A flag as Kubernetes reads it from a query: anything that is present but `false` and `0`. */
+function isTrue(text: string | null): boolean {
+  return text !== null && text !== "0" && text.toLowerCase() !== "false";
+}
