@@ -1,5 +1,8 @@
+import { join } from "node:path";
+import { inspectDataFile } from "./lmdb-file.ts";
 import { decodeHeader, decodeRecord, encodeHeader, encodeRecord, readU64, recordFormat, writeU64 } from "./record.ts";
 import { emptyHeader, type LogChange, type LogHeader, type RevisionLog } from "./revision-log.ts";
+import { dataFile } from "./store-directory.ts";
 import { StorageError, type StoreEvent } from "./store.ts";
 
 /** What is used of LMDB; its own declarations leave out the options of an asynchronous put. */
@@ -24,6 +27,8 @@ export async function openLmdbLog(options: {
   readonly isNew: boolean;
 }): Promise<RevisionLog> {
   const { dir, isNew } = options;
+  const damage = isNew ? undefined : inspectDataFile(join(dir, dataFile));
+  if (damage !== undefined) throw new StorageError("corrupt", damaged(dir, `${dataFile}: ${damage}`));
   const db = await openDatabase(options);
   try {
     if (isNew) await db.put(headerKey, encodeHeader(emptyHeader));
