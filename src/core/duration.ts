@@ -66,7 +66,7 @@ export function humanDuration(ms: number): string {
   const seconds = Math.trunc(ms / 1_000);
   if (seconds < -1) return "<invalid>";
   if (seconds < 0) return "0s";
-  if (seconds < 120) return `${seconds + 0}s`;
+  if (seconds < 120) return `${seconds}s`;
   const minutes = Math.trunc(seconds / 60);
   if (minutes < 10) return joined({ of: minutes, unit: "m" }, { of: seconds % 60, unit: "s" });
   if (minutes < 180) return `${minutes}m`;
