@@ -13,7 +13,7 @@ export type Outcome =
 
 export const done: Outcome = { kind: "done" };
 
-/** Objects of `resource` wake the keys that `keys` names (default: the object's own key). */
+/** Objects of `resource` wake the keys that `keys` names (default: the object's own key). A controller watches a selection only once. */
 export interface Watch {
   readonly resource: ResourceRef;
   readonly namespace?: string;
