@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Store, StoreEvent } from "../../src/storage/store.ts";
 
-/** One random step. `stale` chooses a wrong revision; `group` steps are proposed together with the one before. */
-interface Step {
+/** One random step. `stale` chooses a wrong revision; `together` means proposed together with the one before. */
+export interface Step {
   readonly kind: "create" | "update" | "delete" | "compact";
   readonly key: string;
   readonly stale: boolean;
@@ -14,7 +14,8 @@ interface Step {
 const keys = ["/m/a", "/m/aa", "/m/b", "/m/b/c", "/n", "/n/z"];
 const prefixes = ["", "/m/", "/m/b", "/n", "/none"];
 
-const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+/** Random histories of up to forty steps over six keys. */
+export const histories: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.record({
     kind: fc.oneof(
       { weight: 3, arbitrary: fc.constant("create" as const) },
@@ -33,7 +34,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 type Snapshot = ReadonlyMap<string, { readonly value: string; readonly revision: number }>;
 
 /** What happened, as a plain list of events with a snapshot after each: slow, and plainly right. */
-interface Model {
+export interface Model {
   readonly base: number;
   readonly events: StoreEvent[];
   readonly snapshots: Snapshot[];
@@ -45,12 +46,12 @@ export function describeStoreModel(name: string, open: () => Promise<Store>, num
     it("agrees at every revision after any history, however its writes were batched", async () => {
       let revisions = 0;
       await fc.assert(
-        fc.asyncProperty(steps, async (history) => {
+        fc.asyncProperty(histories, async (history) => {
           const store = await open();
           try {
-            const model = await run(store, history);
+            const model = await runHistory(store, history);
             revisions += model.events.length;
-            await compare(store, model);
+            await compareWithModel(store, model);
           } finally {
             await store.close();
           }
@@ -63,7 +64,7 @@ export function describeStoreModel(name: string, open: () => Promise<Store>, num
 }
 
 /** Applies a history, judges each answer, and builds the model from the writes that were acknowledged. */
-export async function run(store: Store, history: readonly Step[]): Promise<Model> {
+export async function runHistory(store: Store, history: readonly Step[]): Promise<Model> {
   const model: Model = { base: await store.currentRevision(), events: [], snapshots: [new Map()] };
   for (let at = 0; at < history.length;) {
     let end = at + 1;
@@ -134,7 +135,7 @@ function record(model: Model, event: StoreEvent): void {
 }
 
 /** Compares every read at every revision that is left, and a watch from each of them. */
-export async function compare(store: Store, model: Model): Promise<void> {
+export async function compareWithModel(store: Store, model: Model): Promise<void> {
   const compacted = Math.max(await store.compactedRevision(), model.base);
   const below = Array.from({ length: compacted - model.base }, (_, index) => model.base + index);
   const refused = await Promise.allSettled(
