@@ -1,0 +1,256 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { compareWithModel, histories, runHistory } from "../../test/kits/store-model.ts";
+import { createMemoryLog } from "./memory-log.ts";
+import { openMvcc } from "./mvcc.ts";
+import type { LogChange, RevisionLog } from "./revision-log.ts";
+import type { Store, WatchBatch } from "./store.ts";
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** A log whose commits wait until they are let through, one by one. */
+function gated(log: RevisionLog): {
+  readonly log: RevisionLog;
+  readonly sizes: number[];
+  readonly pass: () => Promise<void>;
+} {
+  const gates: (() => void)[] = [];
+  const sizes: number[] = [];
+  const commit = async (change: LogChange): Promise<void> => {
+    sizes.push(change.append.length);
+    await new Promise<void>((resolve) => gates.push(resolve));
+    await log.commit(change);
+  };
+  return {
+    log: over(log, commit),
+    sizes,
+    async pass() {
+      await settle();
+      gates.shift()?.();
+      await settle();
+    },
+  };
+}
+
+/** A log that commits so often, and then fails. */
+function failing(log: RevisionLog, commits: number): RevisionLog {
+  let left = commits;
+  return over(log, async (change) => {
+    left -= 1;
+    if (left < 0) throw new TypeError("no space left on device");
+    await log.commit(change);
+  });
+}
+
+function over(log: RevisionLog, commit: RevisionLog["commit"]): RevisionLog {
+  return {
+    header: log.header,
+    place: log.place,
+    commit,
+    read: (revision) => log.read(revision),
+    scan: () => log.scan(),
+    close: () => log.close(),
+  };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function state(promise: Promise<unknown>): Promise<string> {
+  return Promise.race([
+    promise.then(
+      () => "settled",
+      () => "failed",
+    ),
+    settle().then(() => "waiting"),
+  ]);
+}
+
+async function create(store: Store, key: string): Promise<number> {
+  const result = await store.create(key, bytes(key));
+  return result.kind === "created" ? result.revision : 0;
+}
+
+describe("group commit", () => {
+  it("puts all that is proposed while a commit is under way into the next one", async () => {
+    const { log, sizes, pass } = gated(createMemoryLog());
+    const store = openMvcc(log);
+    const first = create(store, "/a");
+    await settle();
+    const rest = Promise.all(Array.from({ length: 50 }, (_, index) => create(store, `/b/${index}`)));
+    await pass();
+    expect(await first).toBe(1);
+    expect(await state(rest)).toBe("waiting");
+    await pass();
+    expect(await rest).toEqual(Array.from({ length: 50 }, (_, index) => index + 2));
+    expect(sizes).toEqual([1, 50]);
+  });
+
+  it("shows nothing of a write before it is durable", async () => {
+    const { log, pass } = gated(createMemoryLog());
+    const store = openMvcc(log);
+    const writing = create(store, "/a");
+    await settle();
+    expect(await store.get("/a")).toEqual({ value: undefined, revision: 0 });
+    expect((await store.list("")).values).toEqual([]);
+    expect(await store.currentRevision()).toBe(0);
+    await pass();
+    expect(await writing).toBe(1);
+    expect((await store.get("/a")).value?.revision).toBe(1);
+  });
+
+  it("tells who loses to a pending write only when that write is durable", async () => {
+    const { log, pass } = gated(createMemoryLog());
+    const store = openMvcc(log);
+    const winner = store.create("/a", bytes("winner"));
+    const exists = store.create("/a", bytes("loser"));
+    const conflict = store.update("/a", bytes("loser"), { ifRevision: 7 });
+    const refused = store.delete("/a", { ifRevision: 7 });
+    expect(await Promise.all([exists, conflict, refused].map(state))).toEqual(["waiting", "waiting", "waiting"]);
+    await pass();
+    expect(await winner).toEqual({ kind: "created", revision: 1 });
+    expect(await exists).toMatchObject({ kind: "exists", current: { revision: 1 } });
+    expect(await conflict).toMatchObject({ kind: "conflict", current: { revision: 1 } });
+    expect(await refused).toMatchObject({ kind: "conflict", current: { revision: 1 } });
+  });
+
+  it("splits a flood of large values into several commits", async () => {
+    const { log, sizes, pass } = gated(createMemoryLog());
+    const store = openMvcc(log);
+    const value = new Uint8Array(1024 * 1024);
+    const writes = Promise.all(Array.from({ length: 40 }, (_, index) => store.create(`/${index}`, value)));
+    await pass();
+    await pass();
+    await writes;
+    expect(sizes.length).toBe(2);
+    expect(sizes[0]).toBeLessThan(40);
+  });
+});
+
+describe("a commit that fails", () => {
+  it("ends all writing with one error, and leaves what was committed readable", async () => {
+    const log = createMemoryLog();
+    const store = openMvcc(failing(log, 1));
+    await create(store, "/a");
+    const outcomes = await Promise.allSettled([
+      create(store, "/b"),
+      create(store, "/c"),
+      store.create("/b", bytes("x")),
+    ]);
+    const failure = { name: "StorageError", code: "unreachable", message: expect.stringContaining("no space left") };
+    expect(outcomes).toEqual(outcomes.map(() => ({ status: "rejected", reason: expect.objectContaining(failure) })));
+    await expect(create(store, "/d")).rejects.toMatchObject(failure);
+    await expect(store.compact(1)).rejects.toMatchObject(failure);
+    await expect(store.delete("/a", { ifRevision: 1 })).rejects.toMatchObject(failure);
+    expect(await store.currentRevision()).toBe(1);
+    expect((await store.list("")).values.map(({ key }) => key)).toEqual(["/a"]);
+    await store.close();
+    expect((await openMvcc(log).list("")).values.map(({ key }) => key)).toEqual(["/a"]);
+  });
+
+  it("fails those who wait for a revision behind it, and never gives that revision to another write", async () => {
+    const { log, pass } = gated(failing(createMemoryLog(), 1));
+    const store = openMvcc(log);
+    const first = create(store, "/a");
+    await settle();
+    const doomed = [create(store, "/b"), create(store, "/b"), create(store, "/c")];
+    const settled = Promise.allSettled(doomed);
+    await pass();
+    await first;
+    const late = Promise.allSettled([create(store, "/late")]);
+    await pass();
+    expect((await settled).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    expect((await late)[0].status).toBe("rejected");
+    expect(await store.currentRevision()).toBe(1);
+  });
+
+  it("ends the watches, after they have seen all that was committed", async () => {
+    const store = openMvcc(failing(createMemoryLog(), 1));
+    const { signal } = new AbortController();
+    const waiting = store.watch("/", { fromRevision: 0, signal })[Symbol.asyncIterator]();
+    const late = store.watch("/", { fromRevision: 0, signal })[Symbol.asyncIterator]();
+    const first = waiting.next();
+    await create(store, "/a");
+    const seen: IteratorResult<WatchBatch> = await first;
+    expect(seen.value).toMatchObject({ revision: 1 });
+    const [second] = await Promise.allSettled([waiting.next(), create(store, "/b")]);
+    expect(second).toMatchObject({ status: "rejected", reason: { code: "unreachable" } });
+    expect((await late.next()).value).toMatchObject({ revision: 1 });
+    await expect(late.next()).rejects.toMatchObject({ code: "unreachable" });
+  });
+});
+
+describe("a compaction that is interrupted", () => {
+  it("is refused to readers at once, loses nothing, and is finished by the next one", async () => {
+    const log = createMemoryLog();
+    const first = openMvcc(log);
+    let revision = await create(first, "/a");
+    for (let index = 0; index < 2500; index += 1) {
+      const result = await first.update("/a", bytes(String(index)), { ifRevision: revision });
+      if (result.kind === "updated") ({ revision } = result);
+    }
+    await create(first, "/b");
+    const records = (): number => [...log.scan()].length;
+    const whole = records();
+    // The compacted revision and the first of three slices are durable, then the process is gone.
+    await expect(openMvcc(failing(log, 2)).compact(revision)).rejects.toMatchObject({ code: "unreachable" });
+    const left = records();
+    expect(left).toBeLessThan(whole);
+    expect(log.header.trimmed).toBeLessThan(log.header.compacted);
+
+    const second = openMvcc(log);
+    expect(await second.compactedRevision()).toBe(revision);
+    await expect(second.get("/a", { revision: revision - 1 })).rejects.toMatchObject({ code: "compacted" });
+    expect((await second.get("/a")).value?.revision).toBe(revision);
+    await second.compact(revision);
+    expect(records()).toBe(2);
+    expect((await openMvcc(log).list("")).values.map(({ key }) => key)).toEqual(["/a", "/b"]);
+  });
+});
+
+describe("an index rebuilt from its log", () => {
+  it("answers as the one that was there before", async () => {
+    await fc.assert(
+      fc.asyncProperty(histories, async (history) => {
+        const log = createMemoryLog();
+        const model = await runHistory(openMvcc(log), history);
+        const reopened = openMvcc(log);
+        expect(await reopened.currentRevision()).toBe(model.events.length);
+        await compareWithModel(reopened, model);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("a watch", () => {
+  it("refuses a second demand before the first is met", async () => {
+    const store = openMvcc(createMemoryLog());
+    const stop = new AbortController();
+    const watch = store.watch("/", { fromRevision: 0, signal: stop.signal })[Symbol.asyncIterator]();
+    const first = watch.next();
+    await expect(watch.next()).rejects.toBeInstanceOf(TypeError);
+    stop.abort();
+    expect(await first).toEqual({ done: true, value: undefined });
+  });
+
+  it("lets others have their turn while it replays a long history", async () => {
+    const store = openMvcc(createMemoryLog());
+    await Promise.all(Array.from({ length: 3000 }, (_, index) => create(store, `/w/${index}`)));
+    let turns = 0;
+    let going = true;
+    const tick = (): void => {
+      turns += 1;
+      if (going) setImmediate(tick);
+    };
+    setImmediate(tick);
+    const stop = new AbortController();
+    let batches = 0;
+    for await (const batch of store.watch("/", { fromRevision: 0, signal: stop.signal })) {
+      batches += 1;
+      if (batch.revision === 3000) stop.abort();
+    }
+    going = false;
+    expect(batches).toBeGreaterThan(4);
+    expect(turns).toBeGreaterThanOrEqual(batches - 1);
+  });
+});
