@@ -41,7 +41,6 @@ export function control(options: HubOptions, parts: ControlParts): ReturnType<ty
     signal,
   });
   const controllers = hubControllers({
-    clientFor,
     informers,
     clock,
     random: systemRandom,

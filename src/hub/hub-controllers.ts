@@ -1,21 +1,17 @@
 import { randomBytes } from "node:crypto";
-import type { Client } from "../client/client.ts";
 import { bootstrapSigner } from "../controllers/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/cluster-info-publisher.ts";
-import { clusterInfoSelection } from "../controllers/cluster-info-selection.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
 import { csrApproving } from "../controllers/csr-approving.ts";
 import { csrCleaner } from "../controllers/csr-cleaner.ts";
 import { csrSigning, type SigningOrder } from "../controllers/csr-signing.ts";
 import { garbageCollector } from "../controllers/garbage-collector.ts";
-import { certificateSigningRequests, clusterRoles, namespaces } from "../controllers/kinds.ts";
 import { namespaceController } from "../controllers/namespace.ts";
-import { rootCaPublisher, rootCaSelection } from "../controllers/root-ca-publisher.ts";
-import { defaultAccountSelection, serviceAccountDefault } from "../controllers/service-account-default.ts";
+import { rootCaPublisher } from "../controllers/root-ca-publisher.ts";
+import { serviceAccountDefault } from "../controllers/service-account-default.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { tokenCleaner } from "../controllers/token-cleaner.ts";
-import { tokenSecretSelection } from "../controllers/token-secrets.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
@@ -24,7 +20,6 @@ import { certificateValidity } from "../pki/validity.ts";
 import type { Resource } from "../resources/resource.ts";
 
 export interface HubControllersOptions {
-  readonly clientFor: (serviceAccount: string) => Client;
   readonly informers: SharedInformers;
   readonly clock: Clock;
   readonly random: RandomBytes;
@@ -38,55 +33,20 @@ export interface HubControllersOptions {
 
 /** The controllers that run inside the hub. Each has the rights of its own ServiceAccount and no others. */
 export function hubControllers(options: HubControllersOptions): readonly Controller[] {
-  const { clientFor, informers, clock, authority, server, resources } = options;
+  const { informers, clock, authority, server, resources } = options;
   const parse = rememberingParser();
-  const [certificates, signer] = ["certificate-controller", "bootstrap-signer"];
-  const csrs = informers.reader(certificates, { resource: certificateSigningRequests });
-  const certificateClient = clientFor(certificates);
-  const namespacesFor = (account: string): ReturnType<SharedInformers["reader"]> =>
-    informers.reader(account, { resource: namespaces });
   return [
-    csrApproving({ client: certificateClient, csrs, parse }),
-    csrSigning({ client: certificateClient, csrs, parse, sign: async (order) => sign(order, options) }),
-    csrCleaner({ client: certificateClient, csrs, clock }),
-    clusterInfoPublisher({
-      client: clientFor(signer),
-      clusterInfo: informers.reader(signer, clusterInfoSelection),
-      info: { server, caPem: authority.pem },
-    }),
-    bootstrapSigner({
-      client: clientFor(signer),
-      clusterInfo: informers.reader(signer, clusterInfoSelection),
-      tokens: informers.reader(signer, tokenSecretSelection),
-      clock,
-    }),
-    tokenCleaner({
-      client: clientFor("token-cleaner"),
-      tokens: informers.reader("token-cleaner", tokenSecretSelection),
-      clock,
-    }),
-    rootCaPublisher({
-      client: clientFor("root-ca-cert-publisher"),
-      published: informers.reader("root-ca-cert-publisher", rootCaSelection),
-      namespaces: namespacesFor("root-ca-cert-publisher"),
-      caPem: authority.pem,
-    }),
-    serviceAccountDefault({
-      client: clientFor("service-account-controller"),
-      accounts: informers.reader("service-account-controller", defaultAccountSelection),
-      namespaces: namespacesFor("service-account-controller"),
-    }),
-    namespaceController({
-      client: clientFor("namespace-controller"),
-      namespaces: namespacesFor("namespace-controller"),
-      resources,
-      clock,
-    }),
-    garbageCollector({ client: clientFor("generic-garbage-collector"), resources }),
-    clusterRoleAggregation({
-      client: clientFor("clusterrole-aggregation-controller"),
-      roles: informers.reader("clusterrole-aggregation-controller", { resource: clusterRoles }),
-    }),
+    csrApproving({ informers, parse }),
+    csrSigning({ informers, parse, sign: async (order) => sign(order, options) }),
+    csrCleaner({ informers, clock }),
+    clusterInfoPublisher({ informers, info: { server, caPem: authority.pem } }),
+    bootstrapSigner({ informers, clock }),
+    tokenCleaner({ informers, clock }),
+    rootCaPublisher({ informers, caPem: authority.pem }),
+    serviceAccountDefault({ informers }),
+    namespaceController({ informers, resources, clock }),
+    garbageCollector({ informers, resources }),
+    clusterRoleAggregation({ informers }),
   ];
 }
 

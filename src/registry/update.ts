@@ -1,5 +1,5 @@
 import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
-import { deepEqual } from "../core/equal.ts";
+import { jsonEqual } from "../core/equal.ts";
 import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
 import { conflict, notFound, staleObject } from "../core/status.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../resources/object-validation.ts";
@@ -70,7 +70,7 @@ async function updateOnce(backend: Backend, step: Step): Promise<Entry | undefin
   const desired = request.desired(stored);
   checkPreconditions(step, desired);
   const next = await admitted(backend, step, withServerFields(step, { stored, desired }));
-  if (deepEqual(next, stored)) return current;
+  if (jsonEqual(next, stored)) return current;
   if (request.context.dryRun) return unstoredEntry(current.key, next);
   if (isReleased(resource, next)) {
     return removeEntry(backend, current, next);
@@ -144,7 +144,7 @@ function keptMeta(desired: ObjectMeta, stored: ObjectMeta): ObjectMeta {
 function withGeneration(next: ApiObject, stored: ApiObject): ApiObject {
   const { metadata: _a, status: _b, ...nextRest } = next;
   const { metadata: _c, status: _d, ...storedRest } = stored;
-  if (deepEqual(nextRest, storedRest)) return next;
+  if (jsonEqual(nextRest, storedRest)) return next;
   return { ...next, metadata: { ...next.metadata, generation: (stored.metadata.generation ?? 0) + 1 } };
 }
 
@@ -170,7 +170,7 @@ async function admitted(
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),
-    ...validateObjectMetaUpdate(object, stored, resource),
+    ...validateObjectMetaUpdate(object, stored),
     ...(subresource === "" ? (resource.validate?.(object) ?? []) : []),
     ...((subresource === "" ? resource.validateUpdate : resource.subresources[subresource]?.validateUpdate)?.(
       object,

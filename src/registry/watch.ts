@@ -41,7 +41,7 @@ export async function watch(backend: Backend, resource: Resource, request: Watch
   else if (start.state !== "skip") await waitForVersion(backend, start.revision ?? 0);
   const { cache } = backend;
   const prefix = storageNamespacePrefix(resource, namespace);
-  const from = start.state === "skip" ? (start.revision ?? 0) : cache.revision();
+  const from = start.state === "skip" ? (start.revision ?? cache.revision()) : cache.revision();
   const single = selection.name !== undefined && (resource.scope === "Cluster" || namespace !== "");
   const key = single ? storageKey(resource, { namespace, name: selection.name ?? "" }) : undefined;
   const subscription = cache.subscribe(prefix, { fromRevision: from, wake, ...(key === undefined ? {} : { key }) });
