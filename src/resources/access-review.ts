@@ -1,5 +1,6 @@
 import { type FieldError, invalid, required } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, stringAt, stringsAt, valueAt } from "./json-fields.ts";
 
 /** Something that may be done to a resource; `*` means all, in `group` the empty string means the core group. Source: api/authorization/v1. */
@@ -105,7 +106,7 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
   if (raw === "" && count === 0) {
     return [required(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)];
   }
-  return fieldListAt(resource, field, "requirements").flatMap((requirement, index) =>
+  return collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) =>
     stringAt(requirement, "key") === "" ? [required(`${path}.requirements[${index}].key`, "must be specified")] : [],
   );
 }

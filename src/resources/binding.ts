@@ -1,6 +1,7 @@
 import { type FieldError, invalid, notSupported, required } from "../core/field-error.ts";
 import { dnsSubdomainProblems, pathSegmentProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { ageColumn } from "./age-column.ts";
 import { fieldListAt, fieldsAt, type Fields, isSameJson, stringAt, withField } from "./json-fields.ts";
 import type { Column } from "./resource.ts";
@@ -45,13 +46,13 @@ export function validateBinding(object: ApiObject, scope: "Namespaced" | "Cluste
   const group = stringAt(object, "roleRef", "apiGroup");
   const kind = stringAt(object, "roleRef", "kind");
   const name = stringAt(object, "roleRef", "name");
-  const kinds = scope === "Namespaced" ? ["ClusterRole", "Role"] : ["ClusterRole"];
+  const kinds = scope === "Namespaced" ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return [
     ...(group === rbacGroup ? [] : [notSupported("roleRef.apiGroup", group, [rbacGroup])]),
     ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", kind, kinds)]),
     ...(name === "" ? [required("roleRef.name")] : []),
     ...pathSegmentProblems(name).map((why) => invalid("roleRef.name", name, why)),
-    ...fieldListAt(object, "subjects").flatMap((subject, index) =>
+    ...collectErrors(fieldListAt(object, "subjects"), (subject, index) =>
       validateSubject(subject, `subjects[${index}]`, scope),
     ),
   ];
@@ -81,7 +82,7 @@ function validateSubject(subject: Fields, path: string, scope: "Namespaced" | "C
     case "Group":
       return [...nameless, ...(group === rbacGroup ? [] : [notSupported(`${path}.apiGroup`, group, [rbacGroup])])];
     default:
-      return [...nameless, notSupported(`${path}.kind`, kind, [...subjectKinds].sort())];
+      return [...nameless, notSupported(`${path}.kind`, kind, subjectKinds)];
   }
 }
 

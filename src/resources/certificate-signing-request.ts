@@ -6,6 +6,7 @@ import type { ApiObject, Condition } from "../core/object.ts";
 import { CsrError, parseCsr } from "../pki/csr.ts";
 import { decodePem, type PemBlock, PemError } from "../pki/pem.ts";
 import { usageMeanings } from "../pki/usages.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { ageColumn } from "./age-column.ts";
 import {
   csrConditionCell,
@@ -183,10 +184,16 @@ function requestProblem(base64: string): string | undefined {
 function validateUsages(usages: readonly string[]): readonly FieldError[] {
   if (usages.length === 0) return [required("spec.usages", "usages must be provided")];
   const known = [...usageMeanings.keys()].sort();
-  return usages.flatMap((usage, index) => [
-    ...(usageMeanings.has(usage) ? [] : [notSupported(`spec.usages[${index}]`, usage, known)]),
-    ...(usages.indexOf(usage) < index ? [duplicate(`spec.usages[${index}]`, usage)] : []),
-  ]);
+  const seen = new Set<string>();
+  return collectErrors(usages, (usage, index) => {
+    const path = `spec.usages[${index}]`;
+    const repeated = seen.has(usage);
+    seen.add(usage);
+    return [
+      ...(usageMeanings.has(usage) ? [] : [notSupported(path, usage, known)]),
+      ...(repeated ? [duplicate(path, usage)] : []),
+    ];
+  });
 }
 
 function validateCertificateUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {

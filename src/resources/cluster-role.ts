@@ -1,6 +1,7 @@
 import { type FieldError, required } from "../core/field-error.ts";
 import type { LabelSelectorObject } from "../core/label-selector.ts";
 import type { ApiObject } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { createdAtColumn } from "./age-column.ts";
 import { fieldListAt, isFields, valueAt } from "./json-fields.ts";
 import { validateLabelSelector } from "./label-selector-validation.ts";
@@ -49,5 +50,5 @@ function validateAggregation(object: ApiObject): readonly FieldError[] {
   if (selectors.length === 0) {
     return [required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
   }
-  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${path}[${index}]`));
+  return collectErrors(selectors, (selector, index) => validateLabelSelector(selector, `${path}[${index}]`));
 }

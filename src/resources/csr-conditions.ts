@@ -1,6 +1,7 @@
 import { rfc3339 } from "../core/clock.ts";
 import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { fieldListAt, type Fields, stringAt } from "./json-fields.ts";
 
 const path = "status.conditions";
@@ -12,7 +13,7 @@ const statuses: readonly string[] = ["False", "True", "Unknown"];
 /** What is wrong with the conditions of a CertificateSigningRequest, in themselves. Source: pkg/apis/certificates/validation validateConditions. */
 export function validateCsrConditions(request: ApiObject): readonly FieldError[] {
   const seen = new Set<string>();
-  return fieldListAt(request, "status", "conditions").flatMap((condition, index) => {
+  return collectErrors(fieldListAt(request, "status", "conditions"), (condition, index) => {
     const at = `${path}[${index}]`;
     const type = stringAt(condition, "type");
     const errors: FieldError[] = [];
@@ -43,24 +44,29 @@ export function validateCsrApprovalsUntouched(next: ApiObject, stored: ApiObject
 
 /** The conditions of `incoming` with every Approved and Denied as it is stored; one that was added or removed is left for validation to refuse. */
 export function withStoredApprovals(incoming: ApiObject, stored: ApiObject): readonly Fields[] {
-  const kept = approvals.filter((type) => ofType(incoming, type).length === ofType(stored, type).length);
-  return fieldListAt(incoming, "status", "conditions").map((condition) => {
-    const type = stringAt(condition, "type");
-    return kept.includes(type) ? (ofType(stored, type)[0] ?? condition) : condition;
-  });
+  const kept = new Map<string, readonly Fields[]>();
+  for (const type of approvals) {
+    const before = ofType(stored, type);
+    if (ofType(incoming, type).length === before.length) kept.set(type, before);
+  }
+  return fieldListAt(incoming, "status", "conditions").map(
+    (condition) => kept.get(stringAt(condition, "type"))?.[0] ?? condition,
+  );
 }
 
 /** Conditions with the times that a client left out: updated now, and in transition since the stored condition of that type and status, else now. `now` in milliseconds. */
 export function withConditionTimes(conditions: readonly Fields[], stored: ApiObject, now: number): readonly Fields[] {
   const time = rfc3339(now);
-  const before = fieldListAt(stored, "status", "conditions");
-  return conditions.map((condition) => {
-    const lastUpdateTime = stringAt(condition, "lastUpdateTime") || time;
-    const own = stringAt(condition, "lastTransitionTime");
-    if (own !== "") return { ...condition, lastUpdateTime };
-    const same = before.find((one) => one["type"] === condition["type"] && one["status"] === condition["status"]);
-    return { ...condition, lastUpdateTime, lastTransitionTime: stringAt(same, "lastTransitionTime") || time };
-  });
+  const since = new Map<string, string>();
+  for (const condition of fieldListAt(stored, "status", "conditions")) {
+    const transition = stringAt(condition, "lastTransitionTime");
+    if (transition !== "" && !since.has(typeAndStatus(condition))) since.set(typeAndStatus(condition), transition);
+  }
+  return conditions.map((condition) => ({
+    ...condition,
+    lastUpdateTime: stringAt(condition, "lastUpdateTime") || time,
+    lastTransitionTime: stringAt(condition, "lastTransitionTime") || (since.get(typeAndStatus(condition)) ?? time),
+  }));
 }
 
 /** The cell of `kubectl get csr`: `Approved,Issued`, `Denied`, `Pending`, `Approved,Failed` and so on. */
@@ -80,4 +86,8 @@ function validateStatus(at: string, type: string, status: string): readonly Fiel
 
 function ofType(request: ApiObject, type: string): readonly Fields[] {
   return fieldListAt(request, "status", "conditions").filter((condition) => stringAt(condition, "type") === type);
+}
+
+function typeAndStatus(condition: Fields): string {
+  return JSON.stringify([stringAt(condition, "type"), stringAt(condition, "status")]);
 }

@@ -1,6 +1,7 @@
 import { type FieldError, forbiddenField, invalid } from "../core/field-error.ts";
 import { configMapKeyProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { isSameJson, isTrueAt } from "./json-fields.ts";
 
 /** How many bytes the values of one Secret or ConfigMap may hold together: 1 MiB. */
@@ -8,7 +9,7 @@ export const maxDataBytes: number = 1024 * 1024;
 
 /** Field errors for the keys of one map, e.g. `data[a b]: Invalid value: "a b": …`. */
 export function validateDataKeys(path: string, data: Readonly<Record<string, unknown>>): readonly FieldError[] {
-  return Object.keys(data).flatMap((key) =>
+  return collectErrors(Object.keys(data), (key) =>
     configMapKeyProblems(key).map((why) => invalid(`${path}[${key}]`, key, why)),
   );
 }

@@ -70,7 +70,8 @@ export function withMetadata(object: ApiObject, fields: Partial<ApiObject["metad
 }
 
 /**
- * Equality of JSON values in which absent, null, empty array and empty object are the same, as two decoded Go values compare.
+ * Equality of JSON values in which absent, null, an empty array and an object of nothing but these are the same, as two decoded
+ * Go values compare.
  * Source: apimachinery pkg/api/equality Semantic.DeepEqual.
  */
 export function isSameJson(left: unknown, right: unknown): boolean {
@@ -92,5 +93,5 @@ export function isSameJson(left: unknown, right: unknown): boolean {
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null) return true;
   if (Array.isArray(value)) return value.length === 0;
-  return isFields(value) && Object.keys(value).length === 0;
+  return isFields(value) && Object.values(value).every(isEmpty);
 }

@@ -1,16 +1,17 @@
 import { type FieldError, forbiddenField, invalid, required } from "../core/field-error.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../core/names.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, fieldsAt, stringAt } from "./json-fields.ts";
 
 /** What is wrong with a label selector in an object. Source: apimachinery meta/v1/validation ValidateLabelSelector. */
 export function validateLabelSelector(selector: unknown, path: string): readonly FieldError[] {
   const labels = `${path}.matchLabels`;
   return [
-    ...Object.entries(fieldsAt(selector, "matchLabels")).flatMap(([key, value]) => [
+    ...collectErrors(Object.entries(fieldsAt(selector, "matchLabels")), ([key, value]) => [
       ...qualifiedNameProblems(key).map((why) => invalid(labels, key, why)),
       ...labelValueProblems(String(value)).map((why) => invalid(labels, value, why)),
     ]),
-    ...fieldListAt(selector, "matchExpressions").flatMap((requirement, index) =>
+    ...collectErrors(fieldListAt(selector, "matchExpressions"), (requirement, index) =>
       validateRequirement(requirement, `${path}.matchExpressions[${index}]`),
     ),
   ];

@@ -1,6 +1,7 @@
 import { type FieldError, invalid } from "../core/field-error.ts";
 import { qualifiedNameProblems } from "../core/names.ts";
 import type { ApiObject, Condition } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { ageColumn } from "./age-column.ts";
 import { fieldsAt, stringAt, stringsAt, withField, withMetadata } from "./json-fields.ts";
 import { isStandardFinalizer } from "./object-validation.ts";
@@ -88,7 +89,7 @@ function labelled(object: ApiObject): ApiObject {
 
 function validateFinalizers(object: ApiObject): readonly FieldError[] {
   const path = "spec.finalizers";
-  return stringsAt(object, "spec", "finalizers").flatMap((finalizer) => [
+  return collectErrors(stringsAt(object, "spec", "finalizers"), (finalizer) => [
     ...qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
     ...(finalizer.includes("/") || isStandardFinalizer(finalizer)
       ? []

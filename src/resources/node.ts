@@ -1,6 +1,7 @@
 import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "../core/field-error.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../core/names.ts";
 import type { ApiObject, Condition } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { ageColumn } from "./age-column.ts";
 import {
   fieldListAt,
@@ -110,7 +111,7 @@ function withAllocatable(object: ApiObject): ApiObject {
 
 function validateTaints(object: ApiObject): readonly FieldError[] {
   const seen = new Set<string>();
-  return fieldListAt(object, "spec", "taints").flatMap((taint, index) => {
+  return collectErrors(fieldListAt(object, "spec", "taints"), (taint, index) => {
     const path = `metadata.taints[${index}]`;
     const key = stringAt(taint, "key");
     const effect = stringAt(taint, "effect");
@@ -139,7 +140,7 @@ function validateTaintEffect(path: string, effect: string): readonly FieldError[
 
 function validateAddresses(next: ApiObject): readonly FieldError[] {
   const seen = new Set<string>();
-  return fieldListAt(next, "status", "addresses").flatMap((one, index) => {
+  return collectErrors(fieldListAt(next, "status", "addresses"), (one, index) => {
     const identity = `${stringAt(one, "type")} ${stringAt(one, "address")}`;
     const repeated = seen.has(identity);
     seen.add(identity);

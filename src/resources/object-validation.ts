@@ -8,6 +8,7 @@ import {
 } from "../core/names.ts";
 import type { ApiObject, ObjectMeta } from "../core/object.ts";
 import { utf8Length } from "../core/utf8.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { fieldListAt, isSameJson, stringAt, stringsAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
@@ -114,7 +115,7 @@ function validateNamespace(metadata: ObjectMeta, resource: Pick<Resource, "scope
 }
 
 function validateLabels(metadata: ObjectMeta): readonly FieldError[] {
-  return Object.entries(metadata.labels ?? {}).flatMap(([key, value]) => [
+  return collectErrors(Object.entries(metadata.labels ?? {}), ([key, value]) => [
     ...qualifiedNameProblems(key).map((why) => invalid("metadata.labels", key, why)),
     ...labelValueProblems(value).map((why) => invalid("metadata.labels", value, why)),
   ]);
@@ -124,7 +125,7 @@ function validateAnnotations(metadata: ObjectMeta): readonly FieldError[] {
   const entries = Object.entries(metadata.annotations ?? {});
   const size = entries.reduce((sum, [key, value]) => sum + utf8Length(key) + utf8Length(value), 0);
   return [
-    ...entries.flatMap(([key]) =>
+    ...collectErrors(entries, ([key]) =>
       qualifiedNameProblems(key.toLowerCase()).map((why) => invalid("metadata.annotations", key, why)),
     ),
     ...(size > maxAnnotationBytes ? [tooLong("metadata.annotations", maxAnnotationBytes)] : []),
@@ -136,7 +137,7 @@ function validateOwnerReferences(metadata: ObjectMeta): readonly FieldError[] {
   const owners = fieldListAt(metadata, "ownerReferences");
   const [first, ...others] = owners.filter((owner) => owner["controller"] === true);
   return [
-    ...owners.flatMap((owner) => [
+    ...collectErrors(owners, (owner) => [
       ...mustNotBeEmpty(owner, { path, field: "apiVersion", word: "version" }),
       ...mustNotBeEmpty(owner, { path, field: "kind", word: "kind" }),
       ...mustNotBeEmpty(owner, { path, field: "name", word: "name" }),
@@ -145,13 +146,16 @@ function validateOwnerReferences(metadata: ObjectMeta): readonly FieldError[] {
         ? [invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")]
         : []),
     ]),
-    ...others.map((other) =>
-      invalid(
-        path,
-        owners,
-        `Only one reference can have Controller set to true. Found "true" in references for ${stringAt(first, "name")} and ${stringAt(other, "name")}`,
+    // Once is enough: each of these errors shows all owners.
+    ...others
+      .slice(0, 1)
+      .map((other) =>
+        invalid(
+          path,
+          owners,
+          `Only one reference can have Controller set to true. Found "true" in references for ${stringAt(first, "name")} and ${stringAt(other, "name")}`,
+        ),
       ),
-    ),
   ];
 }
 
@@ -169,7 +173,7 @@ function validateFinalizers(metadata: ObjectMeta, resource: Pick<Resource, "grou
   const finalizers = stringsAt(metadata, "finalizers");
   const mustHaveDomain = isKubernetesGroup(resource.group);
   return [
-    ...finalizers.flatMap((finalizer) => [
+    ...collectErrors(finalizers, (finalizer) => [
       ...qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
       ...(mustHaveDomain && !finalizer.includes("/") && !isStandardFinalizer(finalizer)
         ? [invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")]
@@ -201,7 +205,7 @@ function validateNoNewFinalizers(next: ObjectMeta, stored: ObjectMeta): readonly
 }
 
 function validateManagedFields(metadata: ObjectMeta): readonly FieldError[] {
-  return fieldListAt(metadata, "managedFields").flatMap((entry, index) => {
+  return collectErrors(fieldListAt(metadata, "managedFields"), (entry, index) => {
     const path = `metadata.managedFields[${index}]`;
     const operation = stringAt(entry, "operation");
     const type = stringAt(entry, "fieldsType");

@@ -104,13 +104,12 @@ function restarts(pod: ApiObject, now: number): string {
 function readinessGates(pod: ApiObject): string {
   const gates = fieldListAt(pod, "spec", "readinessGates");
   if (gates.length === 0) return "";
-  const conditions = fieldListAt(pod, "status", "conditions");
-  const open = gates.filter((gate) =>
-    conditions.some(
-      (condition) =>
-        stringAt(condition, "type") === stringAt(gate, "conditionType") && stringAt(condition, "status") === "True",
-    ),
+  const met = new Set(
+    fieldListAt(pod, "status", "conditions")
+      .filter((condition) => stringAt(condition, "status") === "True")
+      .map((condition) => stringAt(condition, "type")),
   );
+  const open = gates.filter((gate) => met.has(stringAt(gate, "conditionType")));
   return `${open.length}/${gates.length}`;
 }
 

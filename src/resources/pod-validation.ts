@@ -1,11 +1,12 @@
 import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "../core/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { fieldListAt, fieldsAt, type Fields, isSameJson, numberAt, stringAt, valueAt } from "./json-fields.ts";
 
 const maxInt32 = 2_147_483_647;
-const restartPolicies: readonly string[] = ["Always", "Never", "OnFailure"];
-const dnsPolicies: readonly string[] = ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
+const restartPolicies: readonly string[] = ["Always", "OnFailure", "Never"];
+const dnsPolicies: readonly string[] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
 /** What is wrong with a pod as far as everything that stores and lists it needs to know; whether it can run is the kubelet's business. Source: pkg/apis/core/validation ValidatePodSpec. */
 export function validatePod(pod: ApiObject): readonly FieldError[] {
@@ -50,7 +51,7 @@ const onlyThese =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 function validateContainers(containers: readonly Fields[], path: string, names: Set<string>): readonly FieldError[] {
-  return containers.flatMap((container, index) => {
+  return collectErrors(containers, (container, index) => {
     const at = `${path}[${index}]`;
     const name = stringAt(container, "name");
     const errors: FieldError[] = [];
@@ -64,7 +65,7 @@ function validateContainers(containers: readonly Fields[], path: string, names: 
 }
 
 function validatePorts(container: Fields, path: string): readonly FieldError[] {
-  return fieldListAt(container, "ports").flatMap((port, index) => {
+  return collectErrors(fieldListAt(container, "ports"), (port, index) => {
     const number = numberAt(port, "containerPort") ?? 0;
     const at = `${path}[${index}].containerPort`;
     if (number === 0) return [required(at)];
@@ -78,7 +79,7 @@ function oneOf(path: string, value: string, allowed: readonly string[]): readonl
 }
 
 function validateImages(next: ApiObject, list: string): readonly FieldError[] {
-  return fieldListAt(next, "spec", list).flatMap((container, index) => {
+  return collectErrors(fieldListAt(next, "spec", list), (container, index) => {
     const image = stringAt(container, "image");
     return image === image.trim()
       ? []
@@ -97,18 +98,15 @@ function validateDeadline(next: ApiObject, stored: ApiObject): readonly FieldErr
 }
 
 function validateTolerations(next: ApiObject, stored: ApiObject): readonly FieldError[] {
-  const after = fieldListAt(next, "spec", "tolerations").map(withoutSeconds);
-  const lost = fieldListAt(stored, "spec", "tolerations").some(
-    (toleration) => !after.some((other) => isSameJson(withoutSeconds(toleration), other)),
-  );
-  return lost
-    ? [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
-    : [];
+  const after = new Set(fieldListAt(next, "spec", "tolerations").map(tolerated));
+  return fieldListAt(stored, "spec", "tolerations").every((toleration) => after.has(tolerated(toleration)))
+    ? []
+    : [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
 }
 
-function withoutSeconds(toleration: Fields): Fields {
-  const { tolerationSeconds: _seconds, ...rest } = toleration;
-  return rest;
+/** Everything about a toleration but for how long. */
+function tolerated(toleration: Fields): string {
+  return JSON.stringify(["key", "operator", "value", "effect"].map((field) => stringAt(toleration, field)));
 }
 
 /** The spec without what an update may change. */

@@ -1,5 +1,6 @@
 import { type FieldError, invalid, required } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
+import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, valueAt } from "./json-fields.ts";
 
 /** What may be done to what. Source: api/rbac/v1 PolicyRule. */
@@ -13,7 +14,7 @@ export interface PolicyRule {
 
 /** What is wrong with the `rules` of a Role or ClusterRole. Source: pkg/apis/rbac/validation ValidatePolicyRule. */
 export function validatePolicyRules(role: ApiObject, scope: "Namespaced" | "Cluster"): readonly FieldError[] {
-  return fieldListAt(role, "rules").flatMap((rule, index) => {
+  return collectErrors(fieldListAt(role, "rules"), (rule, index) => {
     const path = `rules[${index}]`;
     const has = (field: string): boolean => arrayAt(rule, field).length > 0;
     const urls = `${path}.nonResourceURLs`;
