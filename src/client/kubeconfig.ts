@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join } from "node:path";
-import { loadYaml, YamlError, type YamlObject, type YamlValue } from "./bounded-yaml.ts";
+import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../formats/bounded-yaml.ts";
 
 /** Why a kubeconfig cannot be used. */
 export type KubeconfigErrorCode =
@@ -113,7 +113,7 @@ export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
 
 function readRoot(text: string, file: string): YamlObject {
   try {
-    const root = loadYaml(text, maximumCharacters);
+    const root = loadYaml(text, { maximumCharacters: maximumCharacters });
     if (isObject(root)) {
       return root;
     }

@@ -8,6 +8,7 @@ import { StatusError, badRequest } from "../core/status.ts";
 import { ProtobufError } from "../resources/protobuf-error.ts";
 import { decodeProtobuf } from "../resources/protobuf.ts";
 import type { Resource } from "../resources/resource.ts";
+import { maxBodyBytes } from "./body.ts";
 import type { FieldValidation } from "./query-options.ts";
 
 /** A body before it is checked against a schema. */
@@ -74,25 +75,15 @@ export function parseJson(text: string): ParsedBody {
 }
 
 async function parseYaml(text: string): Promise<ParsedBody> {
-  const { parseDocument } = await import("yaml");
-  const doc = parseDocument(text, {
-    uniqueKeys: false,
-    maxAliasCount: 100,
-    schema: "core",
-    version: "1.2",
-  } as Parameters<typeof parseDocument>[1]);
-  const problem = doc.errors[0];
-  if (problem !== undefined) throw badRequest(`error converting YAML to JSON: ${shortened(problem.message)}`);
-  let value: unknown;
+  const { loadYaml, YamlError } = await import("../formats/bounded-yaml.ts");
   try {
-    value = doc.toJS({ maxAliasCount: 100 });
+    const value = loadYaml(text, { maximumCharacters: maxBodyBytes, numbers: "number" });
+    if (isJsonObject(value)) return { value, typed: false, duplicates: [] };
   } catch (error) {
-    throw badRequest(
-      `error converting YAML to JSON: ${shortened(error instanceof Error ? error.message : "unreadable")}`,
-    );
+    if (!(error instanceof YamlError)) throw error;
+    throw badRequest(`error converting YAML to JSON: ${error.message}`);
   }
-  if (!isJsonObject(value)) throw badRequest("error converting YAML to JSON: the body is not one YAML mapping");
-  return { value, typed: false, duplicates: [] };
+  throw badRequest("error converting YAML to JSON: the body is not one YAML mapping");
 }
 
 function parseProtobuf(

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { mastersGroup, type UserInfo } from "../core/user.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
@@ -63,6 +64,8 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const begun = performance.now();
   const clock = systemClock;
   const shutdown = new AbortController();
+  // Every open watch listens to it, and there may be thousands.
+  setMaxListeners(0, shutdown.signal);
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };

@@ -8,6 +8,8 @@ import { badRequest, qualified } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Review } from "../registry/registry.ts";
 import { reviewResources } from "../resources/builtin.ts";
+import { rulesReviewProblem, type SelfSubjectRulesReview } from "../resources/self-subject-rules-review.ts";
+import { tokenReviewProblem, type TokenReview } from "../resources/token-review.ts";
 
 export interface ReviewOptions {
   readonly chain: AuthorizerChain;
@@ -56,8 +58,10 @@ export function reviews(options: ReviewOptions): Readonly<Record<string, Review>
     "selfsubjectaccessreviews.authorization.k8s.io": async (object, { context }) =>
       accessAnswer(options.chain, object, context.user),
     "selfsubjectrulesreviews.authorization.k8s.io": async (object, { context }) => {
-      const namespace = (object["spec"] as { readonly namespace?: string } | undefined)?.namespace ?? "";
-      if (namespace === "") throw badRequest("no namespace on request");
+      const review = object as SelfSubjectRulesReview;
+      const problem = rulesReviewProblem(review);
+      if (problem !== undefined) throw problem;
+      const namespace = review.spec?.namespace ?? "";
       return { ...object, status: { ...options.rules(context.user, namespace) } };
     },
     "selfsubjectreviews.authentication.k8s.io": async (object, { context }) => ({
@@ -110,8 +114,9 @@ function attributesFor(spec: AccessSpec, user: UserInfo): Attributes {
 }
 
 async function tokenAnswer(options: ReviewOptions, object: ApiObject): Promise<ApiObject> {
+  const problem = tokenReviewProblem(object as TokenReview);
+  if (problem !== undefined) throw problem;
   const spec = (object["spec"] ?? {}) as { readonly token?: string; readonly audiences?: readonly string[] };
-  if ((spec.token ?? "") === "") throw badRequest("token is required for TokenReview in authentication");
   // The token goes no further than the authenticator: the answer repeats the question without it.
   const asked = { ...object, spec: spec.audiences === undefined ? {} : { audiences: spec.audiences } };
   const result = await options.authenticate({ authorization: `Bearer ${spec.token}`, peerCertificates: [] });

@@ -1,5 +1,5 @@
 import { encodeContinueToken, type ContinueToken } from "../core/continue-token.ts";
-import { StatusError } from "../core/status.ts";
+import { StatusError, badRequest } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
 import { StorageError } from "../storage/store.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
@@ -34,6 +34,9 @@ export interface Listed {
 export async function list(backend: Backend, resource: Resource, request: ListRequest): Promise<Listed> {
   const prefix = storageNamespacePrefix(resource, request.namespace);
   const { revision, after } = await moment(backend, request.from);
+  // A token can be forged: it may lead on within this list and nowhere else.
+  if (after !== undefined && !after.startsWith(prefix))
+    throw badRequest("continue key is not valid: it belongs to another list");
   const { cache } = backend;
   const page: Page = { prefix, after, limit: request.limit, selection: request.selection };
   // Nothing under this resource changed since then: the cache still shows that moment.

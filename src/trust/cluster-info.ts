@@ -1,4 +1,4 @@
-import { loadYaml, YamlError, type YamlObject, type YamlValue } from "./bounded-yaml.ts";
+import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../formats/bounded-yaml.ts";
 import { detachedJws, verifyDetachedJws } from "./jws.ts";
 import { type CaPin, certificatesOfBundle, type PinnableCertificate, pinnedCertificates, PinError } from "./pins.ts";
 import { type BootstrapToken, secretsEqual } from "./token.ts";
@@ -198,7 +198,7 @@ function isHubUrl(text: string): boolean {
 
 function readRoot(kubeconfig: string): YamlObject | undefined {
   try {
-    const root = loadYaml(kubeconfig, maximumCharacters);
+    const root = loadYaml(kubeconfig, { maximumCharacters: maximumCharacters });
     return isObject(root) ? root : undefined;
   } catch (error) {
     if (error instanceof YamlError) {

@@ -8,27 +8,35 @@ export class YamlError extends Error {
   }
 }
 
-/** A document in plain values: numbers stay text, so that `123456.7890` as a token is kept to the letter. */
-export type YamlValue = string | boolean | null | readonly YamlValue[] | YamlObject;
+/** A document in plain values. */
+export type YamlValue = string | number | boolean | null | readonly YamlValue[] | YamlObject;
 
 /** A mapping; every key is its own property, `__proto__` too. */
 export interface YamlObject {
   readonly [key: string]: YamlValue;
 }
 
+export interface YamlOptions {
+  readonly maximumCharacters: number;
+  /** `text` keeps numbers to the letter, so that `123456.7890` can be a token; `number` reads them as JSON would. Default `text`. */
+  readonly numbers?: "text" | "number";
+}
+
+type ComposerOptions = NonNullable<ConstructorParameters<typeof Composer>[0]>;
+
 const maximumDepth = 64;
 
 /**
- * Reads one YAML or JSON document of at most `maximumCharacters`, nested at most 64 deep. Aliases, duplicate keys and keys
+ * Reads one YAML or JSON document of at most so many characters, nested at most 64 deep. Aliases, duplicate keys and keys
  * that are not text are refused. @throws YamlError
  */
-export function loadYaml(text: string, maximumCharacters: number): YamlValue {
-  if (text.length > maximumCharacters) {
-    throw new YamlError(`larger than ${maximumCharacters} characters`);
+export function loadYaml(text: string, options: YamlOptions): YamlValue {
+  if (text.length > options.maximumCharacters) {
+    throw new YamlError(`larger than ${options.maximumCharacters} characters`);
   }
   const lines = new LineCounter();
   lines.addNewLine(0);
-  const [document, another] = compose(text, lines);
+  const [document, another] = compose(text, lines, options.numbers ?? "text");
   if (document === undefined || another !== undefined) {
     throw new YamlError("not exactly one YAML document");
   }
@@ -39,7 +47,7 @@ export function loadYaml(text: string, maximumCharacters: number): YamlValue {
   return plain(document.contents);
 }
 
-function compose(text: string, lines: LineCounter): readonly Document.Parsed[] {
+function compose(text: string, lines: LineCounter, numbers: "text" | "number"): readonly Document.Parsed[] {
   const parser = new Parser(lines.addNewLine);
   const tokens = [];
   for (const lexeme of new Lexer().lex(text)) {
@@ -51,7 +59,11 @@ function compose(text: string, lines: LineCounter): readonly Document.Parsed[] {
   }
   tokens.push(...parser.end());
   // The library's own search for duplicate keys is quadratic; `plain` does it.
-  return [...new Composer({ schema: "failsafe", customTags: ["null", "bool"], uniqueKeys: false }).compose(tokens)];
+  const scalars =
+    numbers === "number"
+      ? ({ schema: "core" } as const)
+      : ({ schema: "failsafe", customTags: ["null", "bool"] } as const);
+  return [...new Composer({ ...scalars, uniqueKeys: false } as ComposerOptions).compose(tokens)];
 }
 
 function plain(node: unknown): YamlValue {
@@ -59,7 +71,8 @@ function plain(node: unknown): YamlValue {
     return null;
   }
   if (isScalar(node)) {
-    return typeof node.value === "string" || typeof node.value === "boolean" ? node.value : null;
+    const { value } = node;
+    return typeof value === "string" || typeof value === "boolean" || typeof value === "number" ? value : null;
   }
   if (isSeq(node)) {
     return node.items.map(plain);

@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const source = resolve(import.meta.dirname, "../src");
+
+/** Who may import whom, as docs/architecture.md has it. Test files and the entry file are free. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  formats: [],
+  pki: ["core"],
+  trust: ["core", "formats", "pki"],
+  storage: ["core"],
+  resources: ["core", "pki"],
+  policy: ["core"],
+  authn: ["core", "resources", "pki", "trust", "policy"],
+  authz: ["core", "resources", "pki", "trust", "policy"],
+  admission: ["core", "resources", "pki", "trust", "policy"],
+  registry: ["core", "resources", "storage", "admission"],
+  client: ["core", "formats", "resources"],
+  controllers: ["core", "resources", "pki", "trust", "policy", "client"],
+  agent: ["core", "formats", "resources", "pki", "trust", "client"],
+  http: ["core", "formats", "resources", "authn", "authz", "registry"],
+  hub: [
+    "core",
+    "formats",
+    "pki",
+    "trust",
+    "storage",
+    "resources",
+    "policy",
+    "authn",
+    "authz",
+    "admission",
+    "registry",
+    "client",
+    "controllers",
+    "agent",
+    "http",
+  ],
+  cli: [
+    "core",
+    "formats",
+    "pki",
+    "trust",
+    "resources",
+    "policy",
+    "authn",
+    "authz",
+    "admission",
+    "client",
+    "controllers",
+    "agent",
+    "http",
+    "hub",
+  ],
+};
+
+/** Rooms that may read the environment, files and the wall clock. */
+const outward: readonly string[] = ["hub", "agent", "cli"];
+/** Rooms that know no runtime at all. */
+const withoutNode: readonly string[] = ["core"];
+
+interface Import {
+  readonly file: string;
+  readonly room: string;
+  readonly target: string;
+  readonly line: string;
+}
+
+const files = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .map((file) => ({ file, text: readFileSync(join(source, file), "utf8") }));
+
+const imports: readonly Import[] = files.flatMap(({ file, text }) =>
+  [...text.matchAll(/(?:^(?:import|export|\}) (?:[^"\n]*from )?|\bimport\()"([^"]+)"/gm)].map((match) => ({
+    file,
+    room: file.includes("/") ? file.slice(0, file.indexOf("/")) : "",
+    target: match[1] ?? "",
+    line: match[0],
+  })),
+);
+
+function roomOf({ file, target }: Import): string {
+  const path = relative(source, resolve(source, dirname(file), target));
+  return path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
+}
+
+describe("the rooms of src", () => {
+  test("were all found and read", () => {
+    expect(files.length).toBeGreaterThan(150);
+    expect(imports.length).toBeGreaterThan(500);
+    expect(new Set(files.map(({ file }) => file.split("/")[0])).size).toBeGreaterThanOrEqual(14);
+  });
+
+  test("import only the rooms that they may", () => {
+    const wrong = imports
+      .filter((one) => one.room !== "" && one.target.startsWith("."))
+      .filter((one) => roomOf(one) !== one.room && allowed[one.room]?.includes(roomOf(one)) !== true)
+      .map(({ file, target }) => `${file} imports ${target}`);
+    expect(wrong).toEqual([]);
+  });
+
+  test("with core know nothing of any runtime or package", () => {
+    const wrong = imports
+      .filter((one) => withoutNode.includes(one.room) && !one.target.startsWith("."))
+      .map(({ file, target }) => `${file} imports ${target}`);
+    expect(wrong).toEqual([]);
+  });
+
+  test("other than hub, agent and cli read no environment, files or wall clock", () => {
+    const banned =
+      /\bprocess\.(env|argv|cwd)\b|\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|from "node:(fs|fs\/promises|os|child_process)"/;
+    const wrong = files
+      .filter(
+        ({ file }) =>
+          file.includes("/") && !outward.includes(file.slice(0, file.indexOf("/"))) && !file.startsWith("storage/"),
+      )
+      .flatMap(({ file, text }) =>
+        text
+          .split("\n")
+          .flatMap((line) =>
+            banned.test(line) && !line.trimStart().startsWith("*") ? [`${file}: ${line.trim()}`] : [],
+          ),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test("throw typed errors only", () => {
+    const wrong = files.flatMap(({ file, text }) => (/throw new Error\(/.test(text) ? [file] : []));
+    expect(wrong).toEqual([]);
+  });
+
+  test("have no default exports, no star exports and no folders for leftovers", () => {
+    const wrong = files.flatMap(({ file, text }) =>
+      /^export default|^export \*/m.test(text) || /(^|\/)(utils?|helpers?|common|lib)(\/|\.ts$)/.test(file)
+        ? [file]
+        : [],
+    );
+    expect(wrong).toEqual([]);
+  });
+});
