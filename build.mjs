@@ -1,4 +1,4 @@
-// Builds dist/: the library with its types by tsc, the command line by esbuild.
+// Builds dist/: the command line by esbuild, then the library with its types by tsc.
 // The bundle is split at dynamic imports, so that the agent never loads what only the hub needs.
 import { execFileSync } from "node:child_process";
 import { chmodSync, readFileSync, rmSync } from "node:fs";
@@ -8,9 +8,6 @@ const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.
 const here = new URL(".", import.meta.url).pathname;
 
 rmSync(`${here}dist`, { recursive: true, force: true });
-execFileSync(process.execPath, [`${here}node_modules/typescript/bin/tsc`, "-p", `${here}tsconfig.build.json`], {
-  stdio: "inherit",
-});
 await build({
   absWorkingDir: here,
   entryPoints: { pratique: "src/cli/main.ts" },
@@ -32,3 +29,6 @@ await build({
   logLevel: "warning",
 });
 chmodSync(`${here}dist/bin/pratique.js`, 0o755);
+execFileSync(process.execPath, [`${here}node_modules/typescript/bin/tsc`, "-p", `${here}tsconfig.build.json`], {
+  stdio: "inherit",
+});

@@ -1,0 +1,86 @@
+import type { ExitName } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+
+/** What the value of an option is; a list may be given several times and with commas, a boolean stands alone or as `--name=false`. */
+export type OptionKind = "text" | "list" | "boolean" | "integer" | "duration";
+
+/** One row of a command's options table; parsing, help, completion and docs derive from it. */
+export interface Option {
+  /** Without its two dashes. */
+  readonly name: string;
+  /** A single letter, without its dash. */
+  readonly short?: string;
+  readonly kind: OptionKind;
+  /** What help shows for the value: `DIR`. */
+  readonly value?: string;
+  /** As it would be typed; lists separate by commas. */
+  readonly default?: string;
+  /** The only values that are accepted. */
+  readonly choices?: readonly string[];
+  /** What a shell offers for the value. */
+  readonly completes?: "file" | "directory";
+  readonly description: string;
+}
+
+/** A word of the command line that is no option. */
+export interface Operand {
+  /** As help shows it: `TOKEN`. */
+  readonly name: string;
+  readonly required: boolean;
+  /** Whether it takes all the words that are left. */
+  readonly many: boolean;
+  /** The only values that are accepted. */
+  readonly choices?: readonly string[];
+  readonly description: string;
+}
+
+/** The words of a command line, checked against the table. Asking for an option that is not in the table is a TypeError. */
+export interface Args {
+  readonly operands: readonly string[];
+  /** The text given, else the default, else undefined. */
+  text(option: string): string | undefined;
+  /** All values given, else those of the default. */
+  list(option: string): readonly string[];
+  on(option: string): boolean;
+  /** An integer, or a duration in milliseconds; undefined when neither given nor defaulted. */
+  number(option: string): number | undefined;
+}
+
+/** An example that help and docs show; `note` says what it is for. */
+export interface Example {
+  readonly line: string;
+  readonly note: string;
+}
+
+/** One command: its table and what it does. `run` never ends the process; what it throws, `runProgram` turns into a message and a code. */
+export interface Command {
+  /** All words: `token create`. */
+  readonly name: string;
+  readonly summary: string;
+  /** Paragraphs below the summary. */
+  readonly details: readonly string[];
+  readonly operands: readonly Operand[];
+  readonly options: readonly Option[];
+  readonly examples: readonly Example[];
+  run(args: Args, io: Io): Promise<ExitName>;
+}
+
+/** Commands that share their first word. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly summary: string;
+  readonly commands: readonly Command[];
+}
+
+/** An entry of the first level. */
+export type CommandEntry = Command | CommandGroup;
+
+/** Whether the entry is a group. */
+export function isGroup(entry: CommandEntry): entry is CommandGroup {
+  return "commands" in entry;
+}
+
+/** All commands, those in groups too, in the order of the table. */
+export function allCommands(entries: readonly CommandEntry[]): readonly Command[] {
+  return entries.flatMap((entry) => (isGroup(entry) ? entry.commands : [entry]));
+}

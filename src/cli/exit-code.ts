@@ -1,0 +1,30 @@
+/** How a command ends, by name; scripts see the number. */
+export type ExitName =
+  | "ok"
+  | "failed"
+  | "usage"
+  | "unreachable"
+  | "refused"
+  | "timedOut"
+  | "notFound"
+  | "conflict"
+  | "interrupted";
+
+/** One row of the table of exit codes, as help and docs show it. */
+export interface ExitMeaning {
+  readonly code: number;
+  readonly meaning: string;
+}
+
+/** Every exit code that a command gives. */
+export const exitCodes: Readonly<Record<ExitName, ExitMeaning>> = {
+  ok: { code: 0, meaning: "done" },
+  failed: { code: 1, meaning: "failed for a reason that has no code of its own; the message says which" },
+  usage: { code: 2, meaning: "the command line, a file it names or the kubeconfig is wrong; nothing was done" },
+  unreachable: { code: 3, meaning: "the server could not be reached, or is not the one that is trusted" },
+  refused: { code: 4, meaning: "the credentials were refused, the right is missing, or the request was denied" },
+  timedOut: { code: 5, meaning: "the time allowed ran out; the same command may be given again" },
+  notFound: { code: 6, meaning: "an object that was named does not exist" },
+  conflict: { code: 7, meaning: "the state at the server does not allow it, for example it was decided otherwise" },
+  interrupted: { code: 130, meaning: "stopped by a signal before it was done" },
+};

@@ -1,0 +1,91 @@
+import { ConnectionError } from "../client/client.ts";
+import { StatusError } from "../core/status.ts";
+import { CliError } from "./cli-error.ts";
+import type { ExitName } from "./exit-code.ts";
+
+/** What to tell a person about a thrown thing, and how the process ends. */
+export interface Failure {
+  readonly exit: ExitName;
+  readonly message: string;
+  readonly hints: readonly string[];
+}
+
+/** Sorts whatever a command threw. Nothing is escaped yet. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof CliError) return { exit: error.code, message: error.message, hints: error.hints };
+  if (error instanceof StatusError) return ofStatus(error);
+  if (error instanceof ConnectionError) return ofConnection(error);
+  const name = error instanceof Error ? error.name : "";
+  const message = error instanceof Error ? error.message : String(error);
+  // By name: loading the room that throws it only to compare would make every command pay for it.
+  const exit = wrongInput.includes(name) ? "usage" : "failed";
+  return { exit, message, hints: [] };
+}
+
+const wrongInput: readonly string[] = ["KubeconfigError", "TokenError", "PinError"];
+
+function ofStatus(error: StatusError): Failure {
+  switch (error.code) {
+    case 401:
+      return {
+        exit: "refused",
+        message: "the server does not accept the credentials (401 Unauthorized)",
+        hints: ["They may have expired, or belong to another server: see --kubeconfig."],
+      };
+    case 403:
+      return { exit: "refused", message: error.message, hints: [] };
+    case 404:
+      return { exit: "notFound", message: error.message, hints: [] };
+    case 409:
+      return { exit: "conflict", message: error.message, hints: [] };
+    case 504:
+      return { exit: "timedOut", message: error.message, hints: [] };
+    default:
+      return { exit: "failed", message: error.message, hints: [] };
+  }
+}
+
+const untrusted: readonly string[] = [
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "CERT_SIGNATURE_FAILURE",
+];
+
+function ofConnection(error: ConnectionError): Failure {
+  const { code } = error;
+  if (code === "TIMEOUT") {
+    return {
+      exit: "timedOut",
+      message: "the server did not answer in time",
+      hints: ["Is it overloaded, or a firewall between?"],
+    };
+  }
+  if (code === "ECONNREFUSED") {
+    return {
+      exit: "unreachable",
+      message: `nothing listens at the server's address: ${error.message}`,
+      hints: ["Is the hub running? Start it with: pratique hub"],
+    };
+  }
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    return { exit: "unreachable", message: `the server's name does not resolve: ${error.message}`, hints: [] };
+  }
+  if (untrusted.includes(code)) {
+    return {
+      exit: "unreachable",
+      message: `the server's certificate is not signed by the CA of the kubeconfig (${code})`,
+      hints: ["The kubeconfig belongs to another server, or somebody stands between. Nothing was sent."],
+    };
+  }
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
+    return {
+      exit: "unreachable",
+      message: `the server's certificate is not valid now (${code})`,
+      hints: ["Compare the clocks of both machines."],
+    };
+  }
+  return { exit: "unreachable", message: `the server cannot be reached: ${error.message} (${code})`, hints: [] };
+}

@@ -1,0 +1,127 @@
+import { type Command, type CommandEntry, type CommandGroup, isGroup, type Option } from "./command.ts";
+import { exitCodes } from "./exit-code.ts";
+
+const width = 100;
+
+/** The text of `pratique --help`. */
+export function programHelp(entries: readonly CommandEntry[], program: string): string {
+  const rows = entries.flatMap((entry): readonly Row[] =>
+    isGroup(entry)
+      ? entry.commands.map((command) => ({ left: command.name, right: command.summary }))
+      : [{ left: entry.name, right: entry.summary }],
+  );
+  const codes = Object.values(exitCodes).map(({ code, meaning }) => ({ left: String(code), right: meaning }));
+  return text([
+    "Pratique lets machines in: a hub with a Kubernetes API and a CA of its own, and the agent that joins it.",
+    "",
+    "Usage:",
+    `  ${program} COMMAND [FLAGS]`,
+    "",
+    "Commands:",
+    ...columns(rows),
+    "",
+    "Exit codes:",
+    ...columns(codes),
+    "",
+    `'${program} COMMAND --help' says more about a command.`,
+  ]);
+}
+
+/** The text of `pratique token --help`. */
+export function groupHelp(group: CommandGroup, program: string): string {
+  return text([
+    group.summary,
+    "",
+    "Usage:",
+    `  ${program} ${group.name} COMMAND [FLAGS]`,
+    "",
+    "Commands:",
+    ...columns(
+      group.commands.map((command) => ({ left: command.name.slice(group.name.length + 1), right: command.summary })),
+    ),
+    "",
+    `'${program} ${group.name} COMMAND --help' says more about a command.`,
+  ]);
+}
+
+/** The text of `pratique COMMAND --help`. */
+export function commandHelp(command: Command, program: string): string {
+  const operands = command.operands.map((operand) => ({ left: operand.name, right: operand.description }));
+  return text([
+    command.summary,
+    ...command.details.flatMap((paragraph) => ["", ...wrapped(paragraph, width)]),
+    "",
+    "Usage:",
+    `  ${usageLine(command, program)}`,
+    ...section("Examples", exampleLines(command, program)),
+    ...section("Arguments", columns(operands)),
+    ...section(
+      "Flags",
+      columns([
+        ...command.options.map((option) => ({ left: optionForm(option), right: optionText(option) })),
+        { left: "-h, --help", right: "show this text" },
+      ]),
+    ),
+  ]);
+}
+
+/** `pratique token create [TOKEN] [FLAGS]`. */
+export function usageLine(command: Command, program: string): string {
+  const operands = command.operands.map(({ name, required, many }) => {
+    const shown = many ? `${name}...` : name;
+    return required ? shown : `[${shown}]`;
+  });
+  return [program, command.name, ...operands, "[FLAGS]"].join(" ");
+}
+
+/** `-o, --output FORMAT`. */
+export function optionForm(option: Option): string {
+  const short = option.short === undefined ? "    " : `-${option.short}, `;
+  return `${short}--${option.name}${option.kind === "boolean" ? "" : ` ${option.value ?? "VALUE"}`}`;
+}
+
+/** The description with choices and default. */
+export function optionText(option: Option): string {
+  const choices = option.choices === undefined ? "" : `: ${option.choices.join(", ")}`;
+  const silent = option.default === undefined || (option.kind === "boolean" && option.default === "false");
+  return `${option.description}${choices}${silent ? "" : ` (default ${option.default})`}`;
+}
+
+interface Row {
+  readonly left: string;
+  readonly right: string;
+}
+
+function exampleLines(command: Command, program: string): readonly string[] {
+  return command.examples.flatMap(({ note, line }) => [`  # ${note}`, `  ${program} ${line}`]);
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ["", `${title}:`, ...lines];
+}
+
+function columns(rows: readonly Row[]): readonly string[] {
+  // A long flag gets a line of its own rather than pushing all descriptions aside.
+  const widest = Math.min(34, Math.max(0, ...rows.map((row) => row.left.length)));
+  return rows.flatMap(({ left, right }) => {
+    const [first = "", ...others] = wrapped(right, width - widest - 4);
+    const indent = " ".repeat(widest + 4);
+    const head =
+      left.length > widest ? [`  ${left}`, `${indent}${first}`] : [`  ${left.padEnd(widest)}  ${first}`.trimEnd()];
+    return [...head, ...others.map((line) => `${indent}${line}`)];
+  });
+}
+
+function wrapped(paragraph: string, room: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of paragraph.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+function text(lines: readonly string[]): string {
+  return `${lines.join("\n")}\n`;
+}

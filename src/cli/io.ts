@@ -1,0 +1,34 @@
+import type { RemoteClient } from "../client/remote.ts";
+import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
+import type { Clock, RandomBytes } from "../core/clock.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { HubOptions } from "../hub/hub-options.ts";
+
+/** Where text goes. */
+export interface Output {
+  readonly write: (text: string) => void;
+  /** Whether a person is looking: a terminal, where colour and a spinner may go if `NO_COLOR` is not set. */
+  readonly isTty: boolean;
+}
+
+/** The world of a command. All of it is given, so that a test runs a command without a process, a disk or a network. */
+export interface Io {
+  /** How the program was called, for usage lines: `pratique` or `kubectl pratique`. */
+  readonly program: string;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** All of standard input as text, at most 1 MiB. */
+  readonly stdin: () => Promise<string>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly home: string;
+  readonly hostname: string;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  /** Aborts at the first SIGINT or SIGTERM. From the first call on, that signal no longer ends the process; a second one does. */
+  readonly interrupted: () => AbortSignal;
+  /** A file by its path, relative to `cwd`. Rejects as node:fs does. */
+  readonly readFile: (path: string) => Promise<Uint8Array>;
+  readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
+  readonly startHub: (options: HubOptions) => Promise<Hub>;
+}

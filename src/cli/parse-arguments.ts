@@ -1,0 +1,172 @@
+import { parseArgs } from "node:util";
+import { DurationError, parseDuration } from "../core/duration.ts";
+import { CliError } from "./cli-error.ts";
+import type { Args, Command, Option } from "./command.ts";
+import { nearest } from "./nearest.ts";
+import { printable } from "./printable.ts";
+
+/** What stands on a command line: words, or the wish for help. */
+export type ParsedLine = { readonly kind: "help" } | { readonly kind: "args"; readonly args: Args };
+
+type Value = string | boolean | number | readonly string[];
+
+const helpOption: Option = { name: "help", short: "h", kind: "boolean", description: "show this text" };
+
+/**
+ * Reads the words after a command's name by its table. Every value is checked here, so a command sees only what it declared.
+ * @throws CliError usage
+ */
+export function parseArguments(command: Command, words: readonly string[]): ParsedLine {
+  const options = [...command.options, helpOption];
+  const { tokens } = parseArgs({
+    args: [...words],
+    options: Object.fromEntries(options.map((option) => [option.name, declared(option)])),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const given = new Map<string, Value>();
+  const operands: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") operands.push(token.value);
+    if (token.kind !== "option") continue;
+    const option = options.find((one) => one.name === token.name);
+    if (option === undefined) throw unknownOption(token.rawName, options);
+    // A following word that looks like a flag is far more likely a forgotten value.
+    const forgotten = !token.inlineValue && token.value !== undefined && /^-./.test(token.value);
+    if (option.kind !== "boolean" && (token.value === undefined || forgotten)) {
+      throw usage(
+        `${token.rawName} needs a value${forgotten ? `; one that begins with a dash is written --${option.name}=…` : ""}`,
+      );
+    }
+    given.set(option.name, merged(option, given.get(option.name), valueOf(option, token.value)));
+  }
+  if (given.get("help") === true) return { kind: "help" };
+  checkOperands(command, operands);
+  return { kind: "args", args: argsOf(command, operands, given) };
+}
+
+function declared(option: Option): { type: "string" | "boolean"; short?: string } {
+  return {
+    type: option.kind === "boolean" ? "boolean" : "string",
+    ...(option.short === undefined ? {} : { short: option.short }),
+  };
+}
+
+function valueOf(option: Option, text: string | undefined): Value {
+  switch (option.kind) {
+    case "boolean":
+      return booleanOf(option, text);
+    case "integer":
+      return integerOf(option, text ?? "");
+    case "duration":
+      return durationOf(option, text ?? "");
+    case "list":
+      return (text ?? "")
+        .split(",")
+        .filter((part) => part !== "")
+        .map((part) => choice(option, part));
+    case "text":
+      return choice(option, text ?? "");
+  }
+}
+
+function merged(option: Option, before: Value | undefined, value: Value): Value {
+  return option.kind === "list" && Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
+}
+
+function booleanOf(option: Option, text: string | undefined): boolean {
+  if (text === undefined || /^(1|t|true)$/i.test(text)) return true;
+  if (/^(0|f|false)$/i.test(text)) return false;
+  throw usage(`--${option.name}=${printable(text)}: must be true or false`);
+}
+
+function integerOf(option: Option, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw usage(`--${option.name} ${printable(text)}: must be a whole number`);
+  return Number(text);
+}
+
+function durationOf(option: Option, text: string): number {
+  try {
+    const ms = parseDuration(text);
+    if (ms >= 0) return ms;
+  } catch (error) {
+    if (error instanceof DurationError) throw usage(`--${option.name}: ${printable(error.message)}`);
+    throw error;
+  }
+  throw usage(`--${option.name} ${printable(text)}: must not be negative`);
+}
+
+function choice(option: Option, text: string): string {
+  if (option.choices === undefined || option.choices.includes(text)) return text;
+  throw usage(`--${option.name} ${printable(text)}: must be one of ${option.choices.join(", ")}`);
+}
+
+function unknownOption(raw: string, options: readonly Option[]): CliError {
+  const near = raw.startsWith("--")
+    ? nearest(
+        raw.slice(2),
+        options.map((option) => option.name),
+      )
+    : undefined;
+  return usage(`unknown flag: ${printable(raw)}`, near === undefined ? [] : [`Did you mean --${near}?`]);
+}
+
+function checkOperands(command: Command, operands: readonly string[]): void {
+  const { operands: slots } = command;
+  const missing = slots.find((slot, at) => slot.required && operands[at] === undefined);
+  if (missing !== undefined) throw usage(`${missing.name} is missing: ${missing.description}`);
+  const takesAll = slots.at(-1)?.many === true;
+  const extra = takesAll ? undefined : operands[slots.length];
+  if (extra !== undefined) {
+    throw usage(
+      slots.length === 0
+        ? `${command.name} takes no arguments, but there is ${JSON.stringify(printable(extra))}`
+        : `one argument too many: ${JSON.stringify(printable(extra))}`,
+    );
+  }
+  for (const [at, slot] of slots.entries()) {
+    const word = operands[at];
+    if (word !== undefined && slot.choices !== undefined && !slot.choices.includes(word)) {
+      const near = nearest(word, slot.choices);
+      throw usage(
+        `${slot.name} ${JSON.stringify(printable(word))}: must be one of ${slot.choices.join(", ")}`,
+        near === undefined ? [] : [`Did you mean ${near}?`],
+      );
+    }
+  }
+}
+
+function argsOf(command: Command, operands: readonly string[], given: ReadonlyMap<string, Value>): Args {
+  const values = new Map<string, Value>(given);
+  for (const option of command.options) {
+    if (!values.has(option.name) && option.default !== undefined)
+      values.set(option.name, valueOf(option, option.default));
+  }
+  const find = (name: string): Value | undefined => {
+    if (!command.options.some((option) => option.name === name)) {
+      throw new TypeError(`${command.name} declares no option ${name}`);
+    }
+    return values.get(name);
+  };
+  return {
+    operands,
+    text: (name) => {
+      const value = find(name);
+      return typeof value === "string" ? value : undefined;
+    },
+    list: (name) => {
+      const value = find(name);
+      return Array.isArray(value) ? (value as readonly string[]) : [];
+    },
+    on: (name) => find(name) === true,
+    number: (name) => {
+      const value = find(name);
+      return typeof value === "number" ? value : undefined;
+    },
+  };
+}
+
+function usage(message: string, hints: readonly string[] = []): CliError {
+  return new CliError("usage", message, hints);
+}

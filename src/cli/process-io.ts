@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { homedir, hostname } from "node:os";
+import { basename, resolve } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { CliError } from "./cli-error.ts";
+import type { Io, Output } from "./io.ts";
+import { release } from "./release.ts";
+
+/** The world of a command as this process has it. What only some commands need is loaded when it is asked for. */
+export function processIo(): Io {
+  let interruption: AbortSignal | undefined;
+  return {
+    program: basename(process.argv[1] ?? "").startsWith("kubectl-") ? "kubectl pratique" : "pratique",
+    stdout: outputTo(process.stdout),
+    stderr: outputTo(process.stderr),
+    stdin: readStdin,
+    env: process.env,
+    cwd: process.cwd(),
+    home: process.env["HOME"] ?? homedir(),
+    hostname: hostname(),
+    clock: wallClock,
+    random: (size) => randomBytes(size),
+    interrupted: () => (interruption ??= onFirstSignal()),
+    readFile: (path) => readFile(resolve(process.cwd(), path)),
+    connect: async (config) => {
+      const { remoteClient } = await import("../client/remote.ts");
+      const { context: _context, namespace: _namespace, ...access } = config;
+      return remoteClient({
+        ...access,
+        userAgent: `pratique/${release} (${process.platform}/${process.arch})`,
+        timeoutMs: 30_000,
+        clock: wallClock,
+        random: Math.random,
+      });
+    },
+    startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
+  };
+}
+
+/** Unlike the hub's clock, a pending sleep keeps the process alive: a command that waits is not done. */
+const wallClock: Clock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) =>
+    new Promise((done) => {
+      if (signal?.aborted === true) {
+        done();
+        return;
+      }
+      const finish = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", finish);
+        done();
+      };
+      const timer = setTimeout(finish, Math.min(ms, 2 ** 31 - 1));
+      signal?.addEventListener("abort", finish, { once: true });
+    }),
+};
+
+function outputTo(stream: NodeJS.WriteStream): Output {
+  // A reader that has gone, as in `| head -1`, is no failure of ours.
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+  return { write: (text) => stream.write(text), isTty: stream.isTTY };
+}
+
+const signals = { SIGINT: 130, SIGTERM: 143 } as const;
+
+function onFirstSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const [signal, code] of Object.entries(signals)) {
+    process.on(signal, () => {
+      if (controller.signal.aborted) process.exit(code);
+      controller.abort();
+    });
+  }
+  return controller.signal;
+}
+
+const maximumStdinBytes = 1_048_576;
+
+async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maximumStdinBytes) throw new CliError("usage", "standard input holds more than 1 MiB");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

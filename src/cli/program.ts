@@ -1,0 +1,109 @@
+import { allCommands, type Command, type CommandEntry, isGroup } from "./command.ts";
+import { CliError } from "./cli-error.ts";
+import { exitCodes } from "./exit-code.ts";
+import { failureOf } from "./failure.ts";
+import { commandHelp, groupHelp, programHelp } from "./help.ts";
+import type { Io } from "./io.ts";
+import { nearest } from "./nearest.ts";
+import { parseArguments } from "./parse-arguments.ts";
+import { printable, printableLines } from "./printable.ts";
+import { release } from "./release.ts";
+
+/**
+ * Runs the command that `words` name and yields the exit code of the process. Never throws, never ends the process: what a
+ * command throws becomes `error: …` on stderr, escaped, since servers and requesters have a say in its text.
+ */
+export async function runProgram(entries: readonly CommandEntry[], words: readonly string[], io: Io): Promise<number> {
+  try {
+    return await dispatch(entries, words, io);
+  } catch (error) {
+    const { exit, message, hints } = failureOf(error);
+    const lines = [`error: ${message}`, ...hints].flatMap((line) => printableLines(line).split("\n"));
+    io.stderr.write(`${lines.join("\n")}\n`);
+    if (exit === "usage" && error instanceof CliError) {
+      io.stderr.write(`See '${helpLine(entries, words, io)}'.\n`);
+    }
+    return exitCodes[exit].code;
+  }
+}
+
+async function dispatch(entries: readonly CommandEntry[], words: readonly string[], io: Io): Promise<number> {
+  const [first = "help", ...rest] = words;
+  if (first === "--version") {
+    io.stdout.write(`${release}\n`);
+    return exitCodes.ok.code;
+  }
+  if (first === "help" || first === "--help" || first === "-h") return help(entries, rest, io);
+  if (first.startsWith("-")) {
+    throw new CliError("usage", `unknown flag: ${printable(first)}`, [
+      `Flags come after the command: ${io.program} COMMAND --flag`,
+    ]);
+  }
+  const entry = entryOf(entries, first, io);
+  if (!isGroup(entry)) return execute(entry, rest, io);
+  const [second, ...others] = rest;
+  if (second === undefined || second === "--help" || second === "-h") return help(entries, [first], io);
+  return execute(memberOf(entry, second, io), others, io);
+}
+
+async function execute(command: Command, words: readonly string[], io: Io): Promise<number> {
+  const line = parseArguments(command, words);
+  if (line.kind === "help") {
+    io.stdout.write(commandHelp(command, io.program));
+    return exitCodes.ok.code;
+  }
+  return exitCodes[await command.run(line.args, io)].code;
+}
+
+function help(entries: readonly CommandEntry[], words: readonly string[], io: Io): number {
+  const [first, second] = words.filter((word) => !word.startsWith("-"));
+  io.stdout.write(helpText(entries, { first, second }, io));
+  return exitCodes.ok.code;
+}
+
+function helpText(
+  entries: readonly CommandEntry[],
+  { first, second }: { readonly first: string | undefined; readonly second: string | undefined },
+  io: Io,
+): string {
+  if (first === undefined) return programHelp(entries, io.program);
+  const entry = entryOf(entries, first, io);
+  if (!isGroup(entry)) return commandHelp(entry, io.program);
+  return second === undefined ? groupHelp(entry, io.program) : commandHelp(memberOf(entry, second, io), io.program);
+}
+
+function entryOf(entries: readonly CommandEntry[], name: string, io: Io): CommandEntry {
+  const found = entries.find((entry) => entry.name === name);
+  if (found !== undefined) return found;
+  const near = nearest(name, [...entries.map((entry) => entry.name), "help"]);
+  throw new CliError(
+    "usage",
+    `unknown command ${JSON.stringify(name)} for ${JSON.stringify(io.program)}`,
+    near === undefined ? [] : [`Did you mean: ${io.program} ${near}`],
+  );
+}
+
+function memberOf(group: Extract<CommandEntry, { commands: unknown }>, name: string, io: Io): Command {
+  const found = group.commands.find((command) => command.name === `${group.name} ${name}`);
+  if (found !== undefined) return found;
+  const names = group.commands.map((command) => command.name.slice(group.name.length + 1));
+  const near = nearest(name, names);
+  throw new CliError(
+    "usage",
+    `unknown command ${JSON.stringify(`${group.name} ${name}`)} for ${JSON.stringify(io.program)}`,
+    [
+      near === undefined
+        ? `${group.name} has ${names.join(", ")}`
+        : `Did you mean: ${io.program} ${group.name} ${near}`,
+    ],
+  );
+}
+
+function helpLine(entries: readonly CommandEntry[], words: readonly string[], io: Io): string {
+  const [first = "", second = ""] = words;
+  const names = allCommands(entries).map((command) => command.name);
+  const name = [`${first} ${second}`, first].find(
+    (one) => names.includes(one) || entries.some((entry) => entry.name === one),
+  );
+  return name === undefined ? `${io.program} --help` : `${io.program} ${name} --help`;
+}

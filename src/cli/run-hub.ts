@@ -1,0 +1,101 @@
+import type { Hub } from "../hub/hub.ts";
+import type { HubOptions, LogEntry } from "../hub/hub-options.ts";
+import { CliError } from "./cli-error.ts";
+import { coloursFor } from "./colours.ts";
+import type { Args } from "./command.ts";
+import type { ExitName } from "./exit-code.ts";
+import { failureOf } from "./failure.ts";
+import type { Io } from "./io.ts";
+import { logLine } from "./log-line.ts";
+import { release } from "./release.ts";
+import { shellWord } from "./shell-word.ts";
+
+/** Starts a hub, says how to reach it, and waits for a signal or its end. */
+export async function runHub(args: Args, io: Io): Promise<ExitName> {
+  const options = hubOptions(args, io);
+  const interrupted = io.interrupted();
+  const hub = await io.startHub(options);
+  // Said while the hub still starts, the signal counts all the same.
+  if (!interrupted.aborted) io.stdout.write(welcome(hub, io));
+  const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
+  if (ended === "signal") {
+    options.log({ level: "info", message: "stopping: requests under way may finish; a second signal ends at once" });
+    await hub.close();
+    options.log({ level: "info", message: "stopped" });
+    return "ok";
+  }
+  await hub.close();
+  if (ended !== "stopped") throw new CliError("failed", `the hub stopped: ${ended}`);
+  return "ok";
+}
+
+function reason(error: unknown): string {
+  return failureOf(error).message;
+}
+
+function aborted(signal: AbortSignal): Promise<"signal"> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve("signal");
+    signal.addEventListener("abort", () => resolve("signal"), { once: true });
+  });
+}
+
+const logLevels: readonly LogEntry["level"][] = ["debug", "info", "warn", "error"];
+
+function hubOptions(args: Args, io: Io): HubOptions {
+  const format = args.text("log-format") === "json" ? "json" : "text";
+  const least = logLevels.findIndex((level) => level === args.text("log-level"));
+  const securePort = args.number("secure-port") ?? 6443;
+  if (securePort > 65_535) throw new CliError("usage", `--secure-port ${securePort}: must be 0 to 65535`);
+  const clusterSigningCertFile = args.text("cluster-signing-cert-file");
+  const clusterSigningKeyFile = args.text("cluster-signing-key-file");
+  if ((clusterSigningCertFile === undefined) !== (clusterSigningKeyFile === undefined)) {
+    throw new CliError("usage", "--cluster-signing-cert-file and --cluster-signing-key-file come together");
+  }
+  const clusterSigningDurationSeconds = Math.floor((args.number("cluster-signing-duration") ?? 0) / 1000);
+  if (clusterSigningDurationSeconds < 600) {
+    throw new CliError(
+      "usage",
+      "--cluster-signing-duration must be 10m or more, the shortest life that may be asked for",
+    );
+  }
+  return {
+    dataDir: args.text("data-dir") ?? "",
+    bindAddress: args.text("bind-address") ?? "",
+    securePort,
+    tlsSans: args.list("tls-san"),
+    authorizationModes: args.list("authorization-mode"),
+    anonymousAuth: args.on("anonymous-auth"),
+    tokenAuthFile: args.text("token-auth-file"),
+    clusterSigningCertFile,
+    clusterSigningKeyFile,
+    clusterSigningDurationSeconds,
+    nodeAutoapprove: !args.on("no-node-autoapprove"),
+    auditLogPath: args.text("audit-log-path"),
+    maxRequestsInflight: args.number("max-requests-inflight") ?? 4000,
+    release,
+    log: (entry) => {
+      if (logLevels.indexOf(entry.level) >= least) io.stderr.write(logLine(format, io.clock.now(), entry));
+    },
+  };
+}
+
+function welcome(hub: Hub, io: Io): string {
+  const { bold, dim, green } = coloursFor(io.stdout, io);
+  const { host } = new URL(hub.url);
+  const address = new URL(hub.url).port === "" ? `${host}:443` : host;
+  return [
+    `${green("Ready")} in ${Math.round(hub.readyMs)} ms`,
+    `  address      ${bold(hub.url)}`,
+    `  CA pin       ${hub.caPin}`,
+    `  store        ${hub.store}`,
+    `  kubeconfig   ${hub.adminKubeconfig}`,
+    "",
+    "To let a machine in, get a token and the whole command line:",
+    `  ${bold(`${io.program} token create --print-join-command --kubeconfig ${shellWord(hub.adminKubeconfig)}`)}`,
+    "and type on that machine what it prints:",
+    `  ${bold(`pratique join ${address} --token <token> --discovery-token-ca-cert-hash ${hub.caPin}`)}`,
+    dim("Stop with Ctrl-C."),
+    "",
+  ].join("\n");
+}

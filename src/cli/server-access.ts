@@ -1,0 +1,98 @@
+import { join } from "node:path";
+import { mergeKubeconfigs, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
+import type { RemoteClient } from "../client/remote.ts";
+import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
+import { CliError } from "./cli-error.ts";
+import type { Args, Option } from "./command.ts";
+import type { Io } from "./io.ts";
+
+/** The options of every command that talks to a server. */
+export const serverOptions: readonly Option[] = [
+  {
+    name: "kubeconfig",
+    kind: "text",
+    value: "FILE",
+    completes: "file",
+    description:
+      "how to reach the server and who to be there; else the files of $KUBECONFIG, else ~/.kube/config, else the admin kubeconfig of a hub in ./pratique-data",
+  },
+  {
+    name: "context",
+    kind: "text",
+    value: "NAME",
+    description: "the context of the kubeconfig to use, instead of its current one",
+  },
+];
+
+/** A server that a kubeconfig leads to. */
+export interface ServerAccess {
+  readonly client: RemoteClient;
+  readonly config: ResolvedKubeconfig;
+}
+
+/**
+ * Finds the kubeconfig, connects, and closes the connections when `use` is done. No request has been made when `use` begins.
+ * @throws CliError usage when there is no kubeconfig; KubeconfigError; whatever `use` throws
+ */
+export async function withServer<T>(args: Args, io: Io, use: (server: ServerAccess) => Promise<T>): Promise<T> {
+  const config = await requireKubeconfig(args, io);
+  const client = await io.connect(config);
+  try {
+    return await use({ client, config });
+  } finally {
+    client.close();
+  }
+}
+
+/** The kubeconfig as `withServer` finds it. @throws CliError usage; KubeconfigError */
+export async function requireKubeconfig(args: Args, io: Io): Promise<ResolvedKubeconfig> {
+  const config = await findKubeconfig(args, io);
+  if (config !== undefined) return config;
+  throw new CliError(
+    "usage",
+    "there is no kubeconfig: neither --kubeconfig, $KUBECONFIG, ~/.kube/config nor ./pratique-data/admin.kubeconfig",
+    ["A hub writes one into its data directory: --kubeconfig DATA-DIR/admin.kubeconfig"],
+  );
+}
+
+/** The kubeconfig, or undefined when none was named and none lies where one is looked for. @throws CliError, KubeconfigError */
+export async function findKubeconfig(args: Args, io: Io): Promise<ResolvedKubeconfig | undefined> {
+  const merged = await readKubeconfigs(args, io);
+  return merged && resolveKubeconfig(merged, { context: args.text("context"), readFile: io.readFile });
+}
+
+async function readKubeconfigs(args: Args, io: Io): Promise<Kubeconfig | undefined> {
+  const named = args.text("kubeconfig");
+  if (named !== undefined) return readNamed(named, io);
+  const listed = (io.env["KUBECONFIG"] ?? "").split(":").filter((file) => file !== "");
+  if (listed.length > 0) {
+    // As kubectl does: files of the list that do not exist are passed over.
+    const found = (await Promise.all(listed.map((file) => readIfThere(file, io)))).filter((one) => one !== undefined);
+    if (found.length > 0) return mergeKubeconfigs(found);
+    throw new CliError("usage", `no file of KUBECONFIG exists: ${listed.join(", ")}`);
+  }
+  const own = await readIfThere(join(io.home, ".kube", "config"), io);
+  return own ?? readIfThere(join("pratique-data", "admin.kubeconfig"), io);
+}
+
+async function readNamed(file: string, io: Io): Promise<Kubeconfig> {
+  const found = await readIfThere(file, io);
+  if (found === undefined) throw new CliError("usage", `--kubeconfig ${file} does not exist`);
+  return found;
+}
+
+async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined> {
+  let bytes: Uint8Array;
+  try {
+    bytes = await io.readFile(file);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new CliError(
+      "usage",
+      `cannot read the kubeconfig ${file} (${code})`,
+      code === "EACCES" ? ["It is readable by its owner only: use that account, or sudo."] : [],
+    );
+  }
+  return parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
+}

@@ -1,0 +1,22 @@
+import { printable } from "./printable.ts";
+
+/** Headings and rows; cells may hold anything, they are escaped when printed. */
+export interface TextTable {
+  readonly headings: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** Columns side by side as kubectl prints them: three blanks between, none at the end. Cells are escaped to one line each. */
+export function textTable({ headings, rows }: TextTable): string {
+  const cells = [headings, ...rows.map((row) => row.map(printable))];
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  return cells
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join("   ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+}

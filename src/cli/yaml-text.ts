@@ -1,0 +1,12 @@
+import { Document, visit } from "yaml";
+
+/** The value as YAML that readers of YAML 1.1 and 1.2 take for the same, each text on one line; what is not plain ASCII is quoted like JSON. */
+export function yamlText(value: unknown): string {
+  const document = new Document(value, { compat: "yaml-1.1", aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === "string" && /[^ -~]/.test(node.value)) node.type = "QUOTE_DOUBLE";
+    },
+  });
+  return document.toString({ lineWidth: 0, blockQuote: false });
+}
