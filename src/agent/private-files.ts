@@ -2,6 +2,15 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+/** What an agent does to files, as a value, so that a test can let any step of it fail. */
+export interface PrivateFiles {
+  readonly privateFolder: typeof privateFolder;
+  readonly replaceFile: typeof replaceFile;
+  readonly textIfThere: typeof textIfThere;
+  readonly replaceLink: typeof replaceLink;
+  readonly removeFile: typeof removeFile;
+}
+
 /** Makes a folder, and those above it that are missing, that only its owner may enter. */
 export async function privateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
@@ -55,6 +64,9 @@ export async function replaceLink(link: {
 export async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true });
 }
+
+/** The file system of this machine. */
+export const privateFiles: PrivateFiles = { privateFolder, replaceFile, textIfThere, replaceLink, removeFile };
 
 // Without it a power cut may take the new name back, though not the content.
 async function syncFolder(path: string): Promise<void> {

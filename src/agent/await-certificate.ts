@@ -1,0 +1,185 @@
+import type { Client } from "../client/client.ts";
+import { ConnectionError } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import { StatusError } from "../core/status.ts";
+import { inWords } from "./clock-skew.ts";
+import { connectionFailure, type CallTarget } from "./connection-failure.ts";
+import { JoinError, plainText, stopIfAborted } from "./join-error.ts";
+import { certificateOf, certificateRequests, type NodeRequest, type RequestObject } from "./node-request.ts";
+
+/** How to wait; times in milliseconds. */
+export interface Waiting {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly target: CallTarget;
+  /** Called once when no decision has come after a second, and once when an approval has. */
+  readonly on: (state: "pending" | "approved") => void;
+}
+
+const quietMs = 1000;
+const pollMs = 2000;
+
+/**
+ * Waits until the request holds a certificate and gives its PEM, not yet verified. Lists and watches by name; whenever a stream ends
+ * or fails it lists again after 2 seconds, so that a hub that restarts is waited for.
+ * @throws JoinError denied, failed, deleted, csr-conflict, timeout-waiting, tls-mismatch, clock-skew, aborted
+ * @throws StatusError when the hub no longer answers the asker: Unauthorized, Forbidden
+ */
+export async function awaitCertificate(client: Client, request: NodeRequest, waiting: Waiting): Promise<string> {
+  const over = new AbortController();
+  const signal = waiting.signal === undefined ? over.signal : AbortSignal.any([over.signal, waiting.signal]);
+  const observation: Observation = { state: "new" };
+  const tell = (state: "pending" | "approved"): void => {
+    if (signal.aborted || observation.state === state || observation.state === "approved") return;
+    observation.state = state;
+    waiting.on(state);
+  };
+  void waiting.clock.sleep(quietMs, signal).then(() => tell("pending"));
+  const watching = observe(client, request, { ...waiting, tell, signal, observation });
+  const deadline = waiting.clock.sleep(waiting.timeoutMs, signal).then(() => {
+    stopIfAborted(waiting.signal);
+    throw timeoutError(request, waiting.timeoutMs, observation);
+  });
+  try {
+    return await Promise.race([watching, deadline]);
+  } finally {
+    over.abort();
+  }
+}
+
+interface Observation {
+  state: "new" | "pending" | "approved";
+  /** The last trouble in reaching the hub. */
+  trouble?: JoinError;
+}
+
+type Observing = Waiting & {
+  readonly tell: (state: "pending" | "approved") => void;
+  readonly signal: AbortSignal;
+  readonly observation: Observation;
+};
+
+async function observe(client: Client, request: NodeRequest, observing: Observing): Promise<string> {
+  for (;;) {
+    try {
+      const pem = await listAndWatch(client, request, observing);
+      if (pem !== undefined) return pem;
+    } catch (error) {
+      observing.observation.trouble = passing(error, observing);
+    }
+    await observing.clock.sleep(pollMs, observing.signal);
+    stopIfAborted(observing.signal);
+  }
+}
+
+async function listAndWatch(
+  client: Client,
+  request: NodeRequest,
+  { signal, tell, observation }: Observing,
+): Promise<string | undefined> {
+  const fieldSelector = `metadata.name=${request.name}`;
+  const list = await client.list<RequestObject>(certificateRequests, { fieldSelector });
+  delete observation.trouble;
+  const present = list.items.find((item) => item.metadata.name === request.name);
+  if (present === undefined) throw deleted(request);
+  const pem = certificateIn(present, request, tell);
+  if (pem !== undefined) return pem;
+  const { resourceVersion } = list.metadata;
+  for await (const event of client.watch<RequestObject>(certificateRequests, {
+    fieldSelector,
+    resourceVersion,
+    signal,
+  })) {
+    if (event.type === "BOOKMARK" || event.object.metadata.name !== request.name) continue;
+    if (event.type === "DELETED") throw deleted(request);
+    const issued = certificateIn(event.object, request, tell);
+    if (issued !== undefined) return issued;
+  }
+  return undefined;
+}
+
+/** The trouble, when it may pass. @throws what will not */
+function passing(error: unknown, { target }: Observing): JoinError {
+  if (error instanceof ConnectionError) {
+    const failure = connectionFailure(error, target);
+    if (failure.code === "unreachable" || failure.code === "not-a-hub") return failure;
+    throw failure;
+  }
+  if (error instanceof StatusError && (error.code === 410 || error.code === 429 || error.code >= 500)) {
+    return new JoinError("unreachable", `the hub answers: ${plainText(error.message)}`, { causeCode: error.reason });
+  }
+  throw error;
+}
+
+function certificateIn(
+  object: RequestObject,
+  request: NodeRequest,
+  tell: (state: "pending" | "approved") => void,
+): string | undefined {
+  if (request.uid !== "" && object.metadata.uid !== request.uid) {
+    throw new JoinError(
+      "csr-conflict",
+      `the request ${request.name} was replaced by another one of the same name while it waited; join again`,
+    );
+  }
+  const conditions = object.status?.conditions ?? [];
+  const find = (type: string): (typeof conditions)[number] | undefined =>
+    conditions.find((condition) => condition.type === type && condition.status === "True");
+  const denial = find("Denied");
+  if (denial !== undefined) {
+    throw new JoinError(
+      "denied",
+      `the request ${request.name} was denied${given(denial)}. If that was a mistake, have it deleted (\`kubectl delete csr ${request.name}\`) and join again, or join with --force, which asks anew with a new key`,
+      { causeCode: denial.reason },
+    );
+  }
+  const failure = find("Failed");
+  if (failure !== undefined) {
+    throw new JoinError(
+      "failed",
+      `the hub approved the request ${request.name} but could not sign it${given(failure)}. Once that is repaired, join with --force, which asks anew with a new key`,
+      { causeCode: failure.reason },
+    );
+  }
+  if (find("Approved") === undefined) return undefined;
+  const pem = certificateOf(object);
+  if (pem !== "") return pem;
+  tell("approved");
+  return undefined;
+}
+
+function given(condition: { readonly reason?: string; readonly message?: string }): string {
+  const reason = plainText(condition.reason ?? "", 200);
+  const message = plainText(condition.message ?? "");
+  return [reason, message]
+    .filter((part) => part !== "")
+    .map((part) => `: ${part}`)
+    .join("");
+}
+
+function deleted(request: NodeRequest): JoinError {
+  return new JoinError(
+    "deleted",
+    `the request ${request.name} was deleted before it was answered; join again to ask anew`,
+  );
+}
+
+function timeoutError(request: NodeRequest, timeoutMs: number, { state, trouble }: Observation): JoinError {
+  const time = inWords(timeoutMs);
+  if (trouble !== undefined) {
+    return new JoinError(
+      "timeout-waiting",
+      `no answer to the request ${request.name} within ${time}; last trouble: ${trouble.message}`,
+      {
+        cause: trouble,
+        causeCode: trouble.causeCode,
+      },
+    );
+  }
+  const what =
+    state === "approved"
+      ? `the request ${request.name} is approved but was not signed within ${time}: check that the hub's signer runs`
+      : `nobody decided on the request ${request.name} within ${time}; have it approved with \`pratique approve csr/${request.name}\``;
+  return new JoinError("timeout-waiting", `${what}, then run the same join again: it goes on with the same key`);
+}

@@ -1,0 +1,153 @@
+import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
+import type { ClientCredentials } from "../client/transport.ts";
+import { parseClusterInfo } from "../trust/cluster-info.ts";
+import { certificatesOfBundle, PinError } from "../trust/pins.ts";
+import { formatToken } from "../trust/token.ts";
+import { readClusterInfo } from "./cluster-info-read.ts";
+import { requireJoinToken, warnOfSkew, type DiscoveryContext } from "./discover-by-token.ts";
+import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
+import type { HubAccess } from "./hub-access.ts";
+import { JoinError } from "./join-error.ts";
+import { tryAgain } from "./try-again.ts";
+
+const pollMs = 1000;
+const requestTimeoutMs = 10_000;
+
+/**
+ * Takes the hub from a kubeconfig that vouches for it, and asks that hub for cluster-info, with the credentials of the file where
+ * it has any; a hub that answers 403 is taken as it is. Only a missing CA is filled in from there. @throws JoinError
+ * @see cmd/kubeadm/app/discovery/file
+ */
+export async function discoverByFile(
+  wanted: { readonly location: string; readonly token: string | undefined },
+  context: DiscoveryContext,
+): Promise<HubAccess> {
+  const token = wanted.token === undefined ? undefined : requireJoinToken(wanted.token);
+  const file = await readDiscoveryFile(wanted.location, context);
+  const { config } = file;
+  requireVerified(file);
+  if (token === undefined && !hasCredentials(config)) {
+    throw new JoinError("bad-discovery-file", `${file.shown} holds no credentials: give a bootstrap token as well`);
+  }
+  context.report({ kind: "discovering", server: config.server });
+  const found = await clusterInfoOf(file, context);
+  warnOfSkew(found.aheadMs, context.report);
+  if (found.server !== undefined && found.server !== config.server) {
+    context.report({ kind: "server-differs", used: config.server, other: found.server });
+  }
+  const caPem = requireCa(config.caPem ?? found.caPem, file.shown);
+  verified(config, caPem, context);
+  return {
+    server: config.server,
+    caPem,
+    ...(token === undefined
+      ? { credentials: credentialsOf(config), credentialName: `the credentials in ${file.shown}` }
+      : { credentials: { token: formatToken(token) }, credentialName: `the token ${token.id}` }),
+    aheadMs: found.aheadMs,
+  };
+}
+
+/** Takes hub, CA and credentials from a kubelet's bootstrap kubeconfig and asks nobody. @throws JoinError bad-discovery-file */
+export async function bootstrapKubeconfigAccess(path: string, context: DiscoveryContext): Promise<HubAccess> {
+  const file = await readDiscoveryFile(path, context);
+  const { config } = file;
+  requireVerified(file);
+  if (!hasCredentials(config)) {
+    throw new JoinError(
+      "bad-discovery-file",
+      `${file.shown} holds no credentials; a bootstrap kubeconfig needs a token`,
+    );
+  }
+  const caPem = requireCa(config.caPem, file.shown);
+  verified(config, caPem, context);
+  return {
+    server: config.server,
+    caPem,
+    credentials: credentialsOf(config),
+    credentialName: `the credentials in ${file.shown}`,
+  };
+}
+
+interface Found {
+  readonly server?: string;
+  readonly caPem?: string;
+  readonly aheadMs?: number | undefined;
+}
+
+async function clusterInfoOf(file: DiscoveryFile, context: DiscoveryContext): Promise<Found> {
+  const { config } = file;
+  const client = remoteClient({
+    server: config.server,
+    ...credentialsOf(config),
+    ...(config.caPem === undefined ? {} : { caPem: config.caPem }),
+    userAgent: context.userAgent,
+    timeoutMs: Math.min(requestTimeoutMs, context.timeoutMs),
+    clock: context.clock,
+    retryBudgetMs: 0,
+  });
+  try {
+    return await tryAgain({ ...context, everyMs: pollMs }, () => oneRead(client, file, context));
+  } finally {
+    client.close();
+  }
+}
+
+async function oneRead(
+  client: RemoteClient,
+  { config }: DiscoveryFile,
+  context: DiscoveryContext,
+): Promise<{ readonly kind: "done"; readonly value: Found } | { readonly kind: "again"; readonly error: JoinError }> {
+  const target = { server: config.server };
+  const read = await readClusterInfo(client, { target, clock: context.clock, signal: context.signal });
+  if (read.kind === "forbidden") return { kind: "done", value: {} };
+  if (read.kind === "again") return read;
+  const text = read.data !== undefined && Object.hasOwn(read.data, "kubeconfig") ? read.data["kubeconfig"] : undefined;
+  const parsed = parseClusterInfo(typeof text === "string" ? text : "");
+  if (parsed.kind === "parsed") {
+    return { kind: "done", value: { server: parsed.server, caPem: parsed.caPem, aheadMs: read.aheadMs } };
+  }
+  return { kind: "again", error: new JoinError("bad-cluster-info", `${config.server}: ${parsed.message}`) };
+}
+
+function requireVerified({ config, shown }: DiscoveryFile): void {
+  // A kubelet does not carry it over into its own kubeconfig, so it would work once and never again.
+  if (config.tlsServerName !== undefined) {
+    throw new JoinError(
+      "bad-discovery-file",
+      `${shown} says tls-server-name, which is not supported here: give the hub's certificate the name of its address`,
+    );
+  }
+  if (config.insecureSkipTlsVerify) {
+    throw new JoinError(
+      "bad-discovery-file",
+      `${shown} says insecure-skip-tls-verify: credentials would go to whoever answers; put the hub's CA into certificate-authority-data`,
+    );
+  }
+}
+
+function requireCa(caPem: string | undefined, shown: string): string {
+  if (caPem === undefined) throw new JoinError("bad-discovery-file", `${shown} holds no certificate-authority-data`);
+  try {
+    certificatesOfBundle(caPem);
+    return caPem;
+  } catch (error) {
+    if (error instanceof PinError) {
+      throw new JoinError("bad-discovery-file", `${shown}: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+function verified(config: ResolvedKubeconfig, caPem: string, context: DiscoveryContext): void {
+  const caPins = certificatesOfBundle(caPem).map((certificate) => certificate.pin);
+  context.report({ kind: "verified", server: config.server, caPins, by: "file" });
+}
+
+function credentialsOf(config: ResolvedKubeconfig): ClientCredentials {
+  return {
+    ...(config.token === undefined ? {} : { token: config.token }),
+    ...(config.clientCertPem === undefined ? {} : { clientCertPem: config.clientCertPem }),
+    ...(config.clientKeyPem === undefined ? {} : { clientKeyPem: config.clientKeyPem }),
+  };
+}

@@ -1,0 +1,44 @@
+import type { JoinErrorCode } from "./join-error.ts";
+
+/** What a join tells while it goes on, in this order where all of it happens. Texts and names hold no secret. */
+export type JoinEvent =
+  /** The first question goes out; nobody is trusted yet. */
+  | { readonly kind: "discovering"; readonly server: string }
+  /** A try failed for a reason that may pass; told once per reason, and tried again until the discovery time is over. */
+  | { readonly kind: "retrying"; readonly code: JoinErrorCode; readonly message: string }
+  /** The clocks differ by more than 30 seconds: `aheadMs` is how far this one is ahead of the hub's, negative when behind. */
+  | { readonly kind: "clock-differs"; readonly aheadMs: number; readonly message: string }
+  /** The discovery file and cluster-info name different servers; that of the file is used. */
+  | { readonly kind: "server-differs"; readonly used: string; readonly other: string }
+  /** The hub is who it should be. `by` tells what vouches for it; `caPins` are the pins of its CA certificates. */
+  | {
+      readonly kind: "verified";
+      readonly server: string;
+      readonly caPins: readonly string[];
+      readonly by: "pin" | "token" | "file";
+    }
+  /** The private key is there; `reused` when it was made by an earlier join that did not end. */
+  | { readonly kind: "key-ready"; readonly fingerprint: string; readonly reused: boolean }
+  | {
+      readonly kind: "request-created" | "request-found";
+      readonly name: string;
+      readonly fingerprint: string;
+      readonly nodeName: string;
+    }
+  /** Nobody has decided yet; `commands` are those with which an approver would. Told once. */
+  | {
+      readonly kind: "waiting-for-approval";
+      readonly name: string;
+      readonly fingerprint: string;
+      readonly commands: readonly string[];
+    }
+  /** Approved and not yet signed. */
+  | { readonly kind: "approved"; readonly name: string }
+  /** The certificate is there and proven to be ours; `validUntil` in milliseconds since the epoch. */
+  | { readonly kind: "issued"; readonly name: string; readonly validUntil: number }
+  /** A credential of an earlier join that was interrupted is still good; only the rest of the files was missing. */
+  | { readonly kind: "credential-found"; readonly path: string; readonly validUntil: number }
+  | { readonly kind: "written"; readonly path: string };
+
+/** Receives the events of a join as they happen; must not throw. */
+export type JoinReport = (event: JoinEvent) => void;

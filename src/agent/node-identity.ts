@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+import { dnsSubdomainProblems } from "../core/names.ts";
+import { JoinError, plainText } from "./join-error.ts";
+
+/** The group of every node. */
+export const nodesGroup = "system:nodes";
+
+/** What a kubelet asks for with an EC key. */
+export const nodeUsages: readonly string[] = ["digital signature", "client auth"];
+
+/** The user name of a node. */
+export function nodeUser(nodeName: string): string {
+  return `system:node:${nodeName}`;
+}
+
+/** The name, as a node may be called. @throws JoinError bad-node-name */
+export function requireNodeName(text: string): string {
+  const [problem] = text === "" ? ["it is empty"] : dnsSubdomainProblems(text);
+  if (problem !== undefined) {
+    throw new JoinError(
+      "bad-node-name",
+      `${JSON.stringify(plainText(text, 100))} cannot be the name of a node: ${problem}; choose one with --node-name`,
+    );
+  }
+  return text;
+}
+
+/**
+ * The name of a node's first certificate request: a digest of key, subject and usages, so that the same machine with the same key
+ * finds its own request again. It is base64url and no DNS name. `spki` is the DER SubjectPublicKeyInfo.
+ * @see pkg/kubelet/certificate/bootstrap digestedName
+ */
+export function nodeRequestName(input: {
+  readonly spki: Uint8Array;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly usages: readonly string[];
+}): string {
+  const hash = createHash("sha512-256");
+  for (const part of [input.spki, input.commonName, ...input.organizations, ...input.usages]) {
+    hash.update(`${Buffer.from(part).toString("base64url")}|`);
+  }
+  return `node-csr-${hash.digest("base64url")}`;
+}

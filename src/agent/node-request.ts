@@ -1,0 +1,121 @@
+import type { Client, ResourceRef } from "../client/client.ts";
+import type { ApiObject, Condition } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
+import { createCsr, CsrError, parseCsr, type ParsedCsr } from "../pki/csr.ts";
+import { sameBytes } from "../pki/der.ts";
+import { decodePem, PemError } from "../pki/pem.ts";
+import { CertificateError } from "../pki/certificate.ts";
+import { parseCertificate } from "../pki/parse-certificate.ts";
+import { JoinError } from "./join-error.ts";
+import { nodeRequestName, nodesGroup, nodeUsages, nodeUser } from "./node-identity.ts";
+import type { NodeKey } from "./node-key.ts";
+
+/** The kind of certificate requests. */
+export const certificateRequests: ResourceRef = {
+  group: "certificates.k8s.io",
+  version: "v1",
+  kind: "CertificateSigningRequest",
+  plural: "certificatesigningrequests",
+  scope: "Cluster",
+};
+
+/** A CertificateSigningRequest as servers send it; every field may be missing. */
+export interface RequestObject extends ApiObject {
+  readonly spec?: { readonly request?: string; readonly signerName?: string };
+  readonly status?: { readonly certificate?: string; readonly conditions?: readonly Condition[] | null };
+}
+
+/** A request that is on the hub. */
+export interface NodeRequest {
+  readonly name: string;
+  readonly uid: string;
+  /** Made by an earlier join with the same key. */
+  readonly found: boolean;
+}
+
+const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
+
+/**
+ * Asks for a node's client certificate, or finds the request that an earlier join made with this key. Nothing but the public key
+ * leaves the machine. @throws JoinError csr-conflict @throws StatusError, ConnectionError of the client
+ * @see pkg/kubelet/certificate/bootstrap, client-go util/certificate/csr
+ */
+export async function nodeRequest(
+  client: Client,
+  wanted: { readonly nodeName: string; readonly key: NodeKey; readonly now: number },
+): Promise<NodeRequest> {
+  const subject = { commonName: nodeUser(wanted.nodeName), organizations: [nodesGroup] };
+  const name = nodeRequestName({ ...subject, spki: wanted.key.spki, usages: nodeUsages });
+  const pem = createCsr({ key: wanted.key.key, ...subject });
+  const object: ApiObject = {
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name },
+    spec: { request: Buffer.from(pem, "latin1").toString("base64"), signerName, usages: nodeUsages },
+  };
+  try {
+    const created = await client.create<RequestObject>(certificateRequests, object);
+    return { name, uid: created.metadata.uid ?? "", found: false };
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
+  }
+  const earlier = await client.get<RequestObject>(certificateRequests, { name });
+  requireOwn(earlier, { name, nodeName: wanted.nodeName, key: wanted.key, now: wanted.now });
+  return { name, uid: earlier.metadata.uid ?? "", found: true };
+}
+
+/** The certificate in the status of a request as PEM text, empty where there is none yet. */
+export function certificateOf(request: RequestObject): string {
+  const data = request.status?.certificate;
+  return typeof data === "string" ? Buffer.from(data, "base64").toString("latin1") : "";
+}
+
+interface Own {
+  readonly name: string;
+  readonly nodeName: string;
+  readonly key: NodeKey;
+  readonly now: number;
+}
+
+function requireOwn(earlier: RequestObject, own: Own): void {
+  const why = earlier.spec?.signerName === signerName ? differenceOf(earlier, own) : "it asks another signer";
+  if (why !== undefined) {
+    throw new JoinError(
+      "csr-conflict",
+      `the hub already has a request ${own.name} that cannot be used again: ${why}; delete it with \`kubectl delete csr ${own.name}\`, or join with --force, which makes a new key`,
+    );
+  }
+}
+
+function differenceOf(earlier: RequestObject, own: Own): string | undefined {
+  const csr = readCsr(earlier.spec?.request);
+  if (csr === undefined) return "it cannot be read";
+  if (!sameBytes(csr.spki, own.key.spki)) return "it is for another key";
+  const { commonName, organizations } = csr.subject;
+  if (commonName !== nodeUser(own.nodeName) || organizations.length !== 1 || organizations[0] !== nodesGroup) {
+    return "it is for another subject";
+  }
+  const end = expiryOf(certificateOf(earlier));
+  return end !== undefined && own.now > end ? "its certificate has expired" : undefined;
+}
+
+function readCsr(data: unknown): ParsedCsr | undefined {
+  if (typeof data !== "string") return undefined;
+  try {
+    return parseCsr(Buffer.from(data, "base64"));
+  } catch (error) {
+    if (error instanceof CsrError) return undefined;
+    throw error;
+  }
+}
+
+/** When the first certificate expires; undefined for none, and for what cannot be read, which is judged when it is used. */
+function expiryOf(pem: string): number | undefined {
+  try {
+    const [block] = pem === "" ? [] : decodePem(pem, { surroundingText: "ignore" });
+    return block === undefined ? undefined : parseCertificate(block.bytes).notAfter;
+  } catch (error) {
+    if (error instanceof PemError || error instanceof CertificateError) return undefined;
+    throw error;
+  }
+}
