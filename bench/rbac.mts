@@ -2,13 +2,13 @@
 import { clusterRole, clusterRoleBinding, group, rule, user } from "../src/authz/bootstrap-policy/policy-object.ts";
 import { roleBinding } from "../src/authz/bootstrap-policy/policy-object.ts";
 import { bootstrapPolicy } from "../src/authz/bootstrap-policy/bootstrap-policy.ts";
-import { aggregationUpdate } from "../src/authz/aggregate.ts";
 import type { Attributes } from "../src/authz/authorizer.ts";
 import { firstDecision } from "../src/authz/chain.ts";
 import { masters } from "../src/authz/masters.ts";
 import { rbac } from "../src/authz/rbac.ts";
 import { type RbacIndex, rbacIndex } from "../src/authz/rbac-index.ts";
 import type { RbacKind, RbacObject } from "../src/authz/rbac-types.ts";
+import { isAggregated, neededRules } from "../src/controllers/cluster-role-aggregation-policy.ts";
 import type { ClusterRole } from "../src/resources/cluster-role.ts";
 
 /** Half ClusterRoleBindings, half RoleBindings of `edit`, each for a user of its own; on top the default policy. */
@@ -20,7 +20,9 @@ function policy(bindings: number): RbacIndex {
     const roles = objects.filter((object): object is ClusterRole => object.kind === "ClusterRole");
     objects = objects.map((object) => {
       const role = roles.find((one) => one === object);
-      return role === undefined ? object : (aggregationUpdate(role, roles) ?? object);
+      if (role === undefined || !isAggregated(role)) return object;
+      const rules = neededRules(role, roles) as ClusterRole["rules"] | undefined;
+      return rules === undefined ? object : { ...role, rules };
     });
   }
   for (const object of objects) put(object);

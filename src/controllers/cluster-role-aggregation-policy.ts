@@ -1,7 +1,6 @@
 import { labelSelectorFrom, matchesLabels } from "../core/label-selector.ts";
 import type { LabelSelectorObject } from "../core/label-selector.ts";
 import type { ApiObject } from "../core/object.ts";
-import { SelectorError } from "../core/selector-error.ts";
 
 /** Whether the rules of a ClusterRole come from others. */
 export function isAggregated(role: ApiObject): boolean {
@@ -9,17 +8,18 @@ export function isAggregated(role: ApiObject): boolean {
 }
 
 /**
- * The rules that an aggregated ClusterRole must hold: those of all ClusterRoles which any of its selectors matches, in order of
- * name, each once, its own left out. Undefined when it holds them already. A selector that cannot be read matches nothing.
+ * The rules that an aggregated ClusterRole must hold: those of every ClusterRole that one of its selectors matches, its own left
+ * out, selector by selector and within one by name, each rule once. Undefined when it holds them already.
+ * @throws SelectorError when a selector cannot be read, so that the rules stay as they are.
  * Source: Kubernetes pkg/controller/clusterroleaggregation.
  */
 export function neededRules(role: ApiObject, all: readonly ApiObject[]): readonly unknown[] | undefined {
-  const name = role.metadata.name ?? "";
-  const selectors = selectorsOf(role).map(readable);
-  const chosen = all
-    .filter((other) => other.metadata.name !== name)
-    .filter((other) => selectors.some((selector) => matchesLabels(selector, other.metadata.labels)))
+  const others = all
+    .filter((other) => other.metadata.name !== role.metadata.name)
     .toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
+  const chosen = selectorsOf(role)
+    .map(labelSelectorFrom)
+    .flatMap((selector) => others.filter((other) => matchesLabels(selector, other.metadata.labels)));
   const rules = new Map<string, unknown>();
   for (const rule of chosen.flatMap(rulesOf)) {
     const text = canonical(rule);
@@ -38,21 +38,13 @@ function selectorsOf(role: ApiObject): readonly LabelSelectorObject[] {
   return rule?.clusterRoleSelectors ?? [];
 }
 
-function readable(selector: LabelSelectorObject): ReturnType<typeof labelSelectorFrom> {
-  try {
-    return labelSelectorFrom(selector);
-  } catch (error) {
-    if (error instanceof SelectorError) return labelSelectorFrom(undefined);
-    throw error;
-  }
-}
-
 function rulesOf(role: ApiObject): readonly unknown[] {
   return Array.isArray(role["rules"]) ? role["rules"] : [];
 }
 
-/** One text for equal rules, whatever the order of their fields. */
+/** One text for rules that say the same, whatever the order of their fields and whether an empty list is written or left out. */
 function canonical(rule: unknown): string {
   if (typeof rule !== "object" || rule === null) return JSON.stringify(rule);
-  return JSON.stringify(Object.entries(rule).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  const fields = Object.entries(rule).filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  return JSON.stringify(fields.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ApiObject } from "../core/object.ts";
+import { SelectorError } from "../core/selector-error.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { clusterRoleAggregation } from "./cluster-role-aggregation.ts";
@@ -18,7 +19,7 @@ function aggregated(name: string, selectors: readonly unknown[], rules: readonly
 const view = { matchLabels: { view: "true" } };
 
 describe("neededRules", () => {
-  test("takes the rules of all that any selector matches, by name, each once", () => {
+  test("takes the rules of all that any selector matches, selector by selector and then by name, each once", () => {
     const all = [
       role("z", { view: "true" }, [{ verbs: ["get"], resources: ["pods"], apiGroups: [""] }]),
       role("a", { view: "true" }, [getPods]),
@@ -27,6 +28,7 @@ describe("neededRules", () => {
     ];
     const exists = { matchExpressions: [{ key: "edit", operator: "Exists" }] };
     expect(neededRules(aggregated("agg", [view, exists]), all)).toEqual([getPods, getNodes]);
+    expect(neededRules(aggregated("agg", [exists, view]), all)).toEqual([getNodes, getPods]);
   });
 
   test("leaves itself out, however it is labelled", () => {
@@ -34,15 +36,16 @@ describe("neededRules", () => {
     expect(neededRules(self, [self])).toEqual([]);
   });
 
-  test("is nothing when the rules are right, in whatever order their fields stand", () => {
+  test("is nothing when the rules are right, however they are written", () => {
     const source = role("a", { view: "true" }, [getPods]);
-    const present = [{ verbs: ["get"], resources: ["pods"], apiGroups: [""] }];
+    const present = [{ verbs: ["get"], resourceNames: [], resources: ["pods"], apiGroups: [""] }];
     expect(neededRules(aggregated("agg", [view], present), [source])).toBeUndefined();
   });
 
-  test("lets a selector that cannot be read select nothing", () => {
+  test("throws for a selector that cannot be read, so that nobody gains or loses by it", () => {
     const broken = { matchExpressions: [{ key: "view", operator: "Sounds" }] };
-    expect(neededRules(aggregated("agg", [broken], [getPods]), [role("a", { view: "true" }, [getPods])])).toEqual([]);
+    const source = role("a", { view: "true" }, [getPods]);
+    expect(() => neededRules(aggregated("agg", [broken], [getPods]), [source])).toThrow(SelectorError);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { isAggregated, neededRules } from "../../controllers/cluster-role-aggregation-policy.ts";
 import { invalidObject } from "../../core/field-error.ts";
 import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
 import { clusterRoleBindings } from "../../resources/cluster-role-binding.ts";
@@ -6,7 +7,6 @@ import { clusterRoles } from "../../resources/cluster-role.ts";
 import type { ClusterRole } from "../../resources/cluster-role.ts";
 import { roleBindings } from "../../resources/role-binding.ts";
 import { roles } from "../../resources/role.ts";
-import { aggregationUpdate } from "../aggregate.ts";
 import { rbacIndex } from "../rbac-index.ts";
 import { type RbacKind, type RbacObject, isBinding } from "../rbac-types.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
@@ -21,7 +21,11 @@ function aggregated(objects: readonly RbacObject[]): readonly RbacObject[] {
   const isClusterRole = (object: RbacObject): object is ClusterRole => object.kind === "ClusterRole";
   const step = (now: readonly RbacObject[]): readonly RbacObject[] => {
     const known = now.filter(isClusterRole);
-    return now.map((object) => (isClusterRole(object) ? (aggregationUpdate(object, known) ?? object) : object));
+    return now.map((object) => {
+      if (!isClusterRole(object) || !isAggregated(object)) return object;
+      const rules = neededRules(object, known) as ClusterRole["rules"] | undefined;
+      return rules === undefined ? object : { ...object, rules };
+    });
   };
   return step(step(step(objects)));
 }
