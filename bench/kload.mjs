@@ -1,0 +1,39 @@
+// Runs kload, the load generator that both sides get.
+import { accessSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** Where the peers' programs lie; see `kload` and `kubeUp` for whether they do. */
+export const peersBin = join(process.env["PEERS_DIR"] ?? join(homedir(), ".cache/pratique-peers"), "bin");
+
+/** Path of a peer program, or undefined where it is absent. */
+export function peerProgram(name) {
+  const path = join(peersBin, name);
+  try {
+    accessSync(path);
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One run of a load of `loads.mjs`, as kload reports it. @throws Error when kload fails or any operation did. */
+export async function runLoad(stage, { kload, kubeconfig, load, count }) {
+  const args = ["-kubeconfig", kubeconfig, ...load.args(count).map(String)];
+  const running = stage.start(kload, args, { stdio: ["ignore", "pipe", "pipe"] });
+  let out = "";
+  let err = "";
+  running.child.stdout.setEncoding("utf8").on("data", (part) => (out += part));
+  running.child.stderr.setEncoding("utf8").on("data", (part) => (err = `${err}${part}`.slice(-4000)));
+  const closed = new Promise((resolve) => running.child.once("close", resolve));
+  const { error, code, signal } = await running.exited;
+  if (error === undefined) await closed;
+  if (code !== 0) throw new Error(`kload ${load.name}: ${error?.message ?? `exit ${code ?? signal}`} ${err}`);
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const result = lines.find((line) => line.mode === (load.mode ?? load.args(1)[0]));
+  if (result === undefined) throw new Error(`kload ${load.name}: no result in ${out.slice(0, 500)}`);
+  return result;
+}

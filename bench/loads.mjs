@@ -1,0 +1,38 @@
+// The loads, each with what it is to reach against real Kubernetes in the same run.
+import { bootstrapToken } from "./kubeconfig.mjs";
+
+const token = ["-token", bootstrapToken];
+
+/**
+ * `args` of kload for a number of operations; `count` is the full number, `quick` the one of --quick; `mode` is the line of kload's output that counts.
+ * `factor` is the least ratio of medians, `p99Ms` the most that our own 99th percentile may be.
+ */
+export const loads = [
+  {
+    name: "enrol",
+    count: 1000,
+    quick: 200,
+    factor: 6,
+    p99Ms: 150,
+    args: (n) => ["enrol", "-n", n, "-c", 50, ...token],
+  },
+  {
+    name: "enrol-fresh",
+    count: 1000,
+    quick: 200,
+    factor: 3,
+    args: (n) => ["enrol", "-fresh", "-n", n, "-c", 50, ...token],
+  },
+  { name: "sar", count: 20_000, quick: 4000, factor: 3, args: (n) => ["sar", "-n", n, "-c", 32] },
+  { name: "sar-h1", count: 20_000, quick: 4000, factor: 2.5, args: (n) => ["sar", "-h1", "-n", n, "-c", 32] },
+  { name: "get", count: 20_000, quick: 4000, factor: 4, args: (n) => ["get", "-n", n, "-c", 32] },
+  {
+    name: "lease",
+    count: 5000,
+    quick: 2000,
+    factor: 5,
+    mode: "lease-update",
+    args: (n) => ["lease", "-n", n, "-c", 32],
+  },
+  { name: "watch", count: 200, quick: 100, factor: 2, args: (n) => ["watch", "-w", 200, "-n", n] },
+];
