@@ -154,7 +154,7 @@ function createPump(options: {
 
   const flush = (): void => {
     const step = state.upkeep;
-    if (state.failure !== undefined || (state.queued.length === 0 && step === undefined)) {
+    if (state.queued.length === 0 && step === undefined) {
       for (const resolve of state.draining?.splice(0) ?? []) resolve();
       return;
     }

@@ -141,7 +141,7 @@ function createJournal<T>(start: number): {
   let head = 0;
   return {
     push: (item) => void items.push(item),
-    at: (revision) => (revision > base + head ? items[revision - base - 1] : undefined),
+    at: (revision) => items[revision - base - 1],
     shift(through, visit) {
       const end = Math.min(through - base, items.length);
       for (; head < end; head += 1) {

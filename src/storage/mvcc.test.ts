@@ -113,6 +113,22 @@ describe("group commit", () => {
     expect(await refused).toMatchObject({ kind: "conflict", current: { revision: 1 } });
   });
 
+  it("keeps a write in mind that follows a pending one of the same key into the next commit", async () => {
+    const { log, pass } = gated(createMemoryLog());
+    const store = openMvcc(log);
+    const first = create(store, "/a");
+    await pass();
+    const deleted = store.delete("/a", { ifRevision: await first });
+    await settle();
+    const again = store.create("/a", bytes("again"));
+    await pass();
+    expect((await deleted).kind).toBe("deleted");
+    const loser = store.create("/a", bytes("loser"));
+    await pass();
+    expect(await again).toEqual({ kind: "created", revision: 3 });
+    expect(await loser).toMatchObject({ kind: "exists", current: { revision: 3 } });
+  });
+
   it("splits a flood of large values into several commits", async () => {
     const { log, sizes, pass } = gated(createMemoryLog());
     const store = openMvcc(log);
@@ -204,6 +220,35 @@ describe("a compaction that is interrupted", () => {
     await second.compact(revision);
     expect(records()).toBe(2);
     expect((await openMvcc(log).list("")).values.map(({ key }) => key)).toEqual(["/a", "/b"]);
+  });
+});
+
+describe("a long list", () => {
+  async function overtaken(
+    revision?: number,
+  ): Promise<{ readonly outcome: PromiseSettledResult<unknown>; readonly store: Store }> {
+    const store = openMvcc(createMemoryLog());
+    await Promise.all(
+      Array.from({ length: 2500 }, (_, index) => create(store, `/l/${String(index).padStart(4, "0")}`)),
+    );
+    const listing = Promise.allSettled([store.list("/l/", revision === undefined ? {} : { revision })]);
+    const victim = (await store.get("/l/2400")).value?.revision ?? 0;
+    await store.delete("/l/2400", { ifRevision: victim });
+    await store.compact(2501);
+    const [outcome] = await listing;
+    return { outcome, store };
+  }
+
+  it("begins again when a compaction overtakes it", async () => {
+    const { outcome, store } = await overtaken();
+    const value = await store.list("/l/");
+    expect(value).toMatchObject({ revision: 2501, more: false });
+    expect(outcome).toEqual({ status: "fulfilled", value });
+  });
+
+  it("fails as compacted when a compaction overtakes the revision it was asked for", async () => {
+    const { outcome } = await overtaken(2500);
+    expect(outcome).toMatchObject({ status: "rejected", reason: { name: "StorageError", code: "compacted" } });
   });
 });
 
