@@ -1,3 +1,5 @@
+import type { Clock } from "../core/clock.ts";
+
 /** One line of the hub's log; details hold no secrets. */
 export interface LogEntry {
   readonly level: "debug" | "info" | "warn" | "error";
@@ -25,4 +27,6 @@ export interface HubOptions {
   readonly maxRequestsInflight: number;
   readonly release: string;
   readonly log: (entry: LogEntry) => void;
+  /** What the hub takes for the time; default the wall clock. */
+  readonly clock?: Clock | undefined;
 }

@@ -62,7 +62,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
 
 async function start(options: HubOptions, closers: Closer[], close: Closer): Promise<Hub> {
   const begun = performance.now();
-  const clock = systemClock;
+  const clock = options.clock ?? systemClock;
   const shutdown = new AbortController();
   // Every open watch listens to it, and there may be thousands.
   setMaxListeners(0, shutdown.signal);
@@ -149,7 +149,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     adminKubeconfig: kubeconfig,
     store: `lmdb, ${join(options.dataDir, "store")}`,
     readyMs: performance.now() - begun,
-    stopped: stopped(cache, closers),
+    stopped: stopped(cache, shutdown.signal, close),
     close,
   };
 }
@@ -160,10 +160,10 @@ async function openStore(dir: string, closers: Closer[]): Promise<Store> {
   return store;
 }
 
-async function stopped(cache: WatchCache, closers: readonly Closer[]): Promise<void> {
+async function stopped(cache: WatchCache, shutdown: AbortSignal, close: Closer): Promise<void> {
   await cache.ended;
-  // Reached while the closers still wait, the feed ended without being asked to.
-  if (closers.length > 0) throw new HubError("data-dir", "the store ended its feed of changes; the hub cannot go on");
+  if (!shutdown.aborted) throw new HubError("data-dir", "the store ended its feed of changes; the hub cannot go on");
+  await close();
 }
 
 function closeOnce(closers: Closer[]): Closer {
