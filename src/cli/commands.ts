@@ -1,7 +1,19 @@
 import type { CommandEntry } from "./command.ts";
+import { completionCommand } from "./completion-command.ts";
+import { approveCommand, denyCommand, pendingCommand } from "./csr-commands.ts";
 import { hubCommand } from "./hub-command.ts";
+import { joinCommand } from "./join-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
 
-/** Every command, in the order in which help lists them. */
-export const commands: readonly CommandEntry[] = [hubCommand, tokenCommands, versionCommand];
+/** Every command, in the order in which help lists them. Their tables are here; what they run is loaded when they run. */
+export const commands: readonly CommandEntry[] = [
+  hubCommand,
+  joinCommand,
+  tokenCommands,
+  pendingCommand,
+  approveCommand,
+  denyCommand,
+  versionCommand,
+  completionCommand(() => commands),
+];

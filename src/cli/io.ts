@@ -1,3 +1,5 @@
+import type { JoinReport } from "../agent/join-event.ts";
+import type { Joined, JoinOptions } from "../agent/join-options.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
@@ -31,4 +33,5 @@ export interface Io {
   readonly readFile: (path: string) => Promise<Uint8Array>;
   readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
   readonly startHub: (options: HubOptions) => Promise<Hub>;
+  readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { basename, resolve } from "node:path";
-import type { Clock } from "../core/clock.ts";
+import { wallClock } from "../agent/wall-clock.ts";
 import { CliError } from "./cli-error.ts";
 import type { Io, Output } from "./io.ts";
 import { release } from "./release.ts";
@@ -35,27 +35,9 @@ export function processIo(): Io {
       });
     },
     startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
+    join: async (options, report) => (await import("../agent/join.ts")).join(options, report),
   };
 }
-
-/** Unlike the hub's clock, a pending sleep keeps the process alive: a command that waits is not done. */
-const wallClock: Clock = {
-  now: () => Date.now(),
-  sleep: (ms, signal) =>
-    new Promise((done) => {
-      if (signal?.aborted === true) {
-        done();
-        return;
-      }
-      const finish = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", finish);
-        done();
-      };
-      const timer = setTimeout(finish, Math.min(ms, 2 ** 31 - 1));
-      signal?.addEventListener("abort", finish, { once: true });
-    }),
-};
 
 function outputTo(stream: NodeJS.WriteStream): Output {
   // A reader that has gone, as in `| head -1`, is no failure of ours.

@@ -8,7 +8,7 @@ export interface TextTable {
 
 /** Columns side by side as kubectl prints them: three blanks between, none at the end. Cells are escaped to one line each. */
 export function textTable({ headings, rows }: TextTable): string {
-  const cells = [headings, ...rows.map((row) => row.map(printable))];
+  const cells = [headings, ...rows.map((row) => row.map(cellText))];
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   return cells
     .map(
@@ -19,4 +19,9 @@ export function textTable({ headings, rows }: TextTable): string {
           .trimEnd()}\n`,
     )
     .join("");
+}
+
+/** Several blanks in a row would look like the gap between two columns. */
+function cellText(text: string): string {
+  return printable(text).replaceAll(/(?<= ) /g, "\\u{20}");
 }

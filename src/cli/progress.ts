@@ -1,0 +1,56 @@
+import { coloursFor, isLively } from "./colours.ts";
+import type { Io } from "./io.ts";
+import { printable } from "./printable.ts";
+
+/** Tells on stderr what goes on. Texts are escaped. */
+export interface Progress {
+  /** Something has begun, and goes on until the next call: a spinner on a terminal, nothing elsewhere. */
+  doing(text: string): void;
+  /** Something is done: a line that stays. */
+  done(text: string): void;
+  /** Something the reader should know: a line that stays. */
+  note(text: string): void;
+  /** Takes the spinner away. */
+  stop(): void;
+}
+
+const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
+const frameMs = 100;
+
+/** Lines elsewhere, a spinner between them on a terminal. */
+export function progress(io: Io): Progress {
+  const lively = isLively(io.stderr, io);
+  const { cyan, green, yellow } = coloursFor(io.stderr, io);
+  let spinning: AbortController | undefined;
+
+  function stop(): void {
+    if (spinning === undefined) return;
+    spinning.abort();
+    spinning = undefined;
+    io.stderr.write("\r\u001b[K");
+  }
+
+  async function spin(text: string, signal: AbortSignal): Promise<void> {
+    for (let turn = 0; !signal.aborted; turn += 1) {
+      io.stderr.write(`\r\u001b[K${cyan(frames[turn % frames.length] ?? "")} ${text}`);
+      await io.clock.sleep(frameMs, signal);
+    }
+  }
+
+  function line(mark: string, text: string): void {
+    stop();
+    io.stderr.write(lively ? `${mark} ${printable(text)}\n` : `${printable(text)}\n`);
+  }
+
+  return {
+    doing: (text) => {
+      stop();
+      if (!lively) return;
+      spinning = new AbortController();
+      void spin(printable(text), spinning.signal);
+    },
+    done: (text) => line(green("✓"), text),
+    note: (text) => line(yellow("!"), text),
+    stop,
+  };
+}

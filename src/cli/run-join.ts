@@ -1,0 +1,211 @@
+import { resolve } from "node:path";
+import { JoinError, type JoinErrorCode } from "../agent/join-error.ts";
+import type { JoinEvent } from "../agent/join-event.ts";
+import type { Discovery, Joined } from "../agent/join-options.ts";
+import { rfc3339 } from "../core/clock.ts";
+import { CliError } from "./cli-error.ts";
+import type { Args } from "./command.ts";
+import type { ExitName } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+import { writeResult } from "./output.ts";
+import { printable } from "./printable.ts";
+import { progress, type Progress } from "./progress.ts";
+import { release } from "./release.ts";
+import { shellWord } from "./shell-word.ts";
+
+/** Joins, telling each step on stderr, and prints what the machine now holds. */
+export async function runJoin(args: Args, io: Io): Promise<ExitName> {
+  const discovery = await discoveryOf(args, io);
+  const shown = progress(io);
+  try {
+    const joined = await io.join(
+      {
+        discovery,
+        nodeName: args.text("node-name"),
+        certDir: absolute(args.text("cert-dir"), io),
+        kubeconfig: absolute(args.text("kubeconfig"), io),
+        waitMs: args.number("timeout"),
+        discoveryTimeoutMs: args.number("discovery-timeout"),
+        force: args.on("force"),
+        clock: io.clock,
+        random: Math.random,
+        signal: io.interrupted(),
+        userAgent: `pratique/${release}`,
+      },
+      (event) => tell(event, shown),
+    );
+    shown.stop();
+    await writeResult(args, io, { data: joinedData(joined), table: () => joinedText(joined) });
+    return "ok";
+  } catch (error) {
+    shown.stop();
+    if (error instanceof JoinError) throw new CliError(exits[error.code], error.message);
+    throw error;
+  }
+}
+
+/** How each failed join ends the process; the sentence about it is the error's own. */
+const exits: Readonly<Record<JoinErrorCode, Exclude<ExitName, "ok">>> = {
+  "bad-endpoint": "usage",
+  "bad-token-format": "usage",
+  "bad-pin-format": "usage",
+  "missing-pin": "usage",
+  "bad-node-name": "usage",
+  "bad-discovery-file": "usage",
+  unreachable: "unreachable",
+  "not-a-hub": "unreachable",
+  "no-cluster-info": "unreachable",
+  "bad-cluster-info": "unreachable",
+  "token-unknown": "refused",
+  "bad-signature": "refused",
+  "pin-mismatch": "unreachable",
+  "tls-mismatch": "unreachable",
+  "changed-between-reads": "unreachable",
+  "clock-skew": "failed",
+  unauthorized: "refused",
+  forbidden: "refused",
+  refused: "refused",
+  "csr-conflict": "conflict",
+  denied: "refused",
+  failed: "failed",
+  deleted: "notFound",
+  "timeout-waiting": "timedOut",
+  "bad-certificate": "failed",
+  "write-failed": "failed",
+  "already-joined": "conflict",
+  aborted: "interrupted",
+};
+
+async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
+  const [endpoint] = args.operands;
+  const file = args.text("discovery-file");
+  const bootstrap = args.text("bootstrap-kubeconfig");
+  const ways = [endpoint, file, bootstrap].filter((way) => way !== undefined);
+  if (ways.length !== 1) {
+    throw new CliError(
+      "usage",
+      `${ways.length === 0 ? "there is no hub to join" : "there is more than one way to the hub"}: give HOST:PORT, --discovery-file or --bootstrap-kubeconfig, and only one of them`,
+    );
+  }
+  if (endpoint === undefined) refuseTokenFlags(args);
+  if (bootstrap !== undefined) {
+    if (args.text("token") !== undefined || args.text("token-file") !== undefined) {
+      throw new CliError(
+        "usage",
+        "--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file",
+      );
+    }
+    return { kind: "bootstrap-kubeconfig", path: resolve(io.cwd, bootstrap) };
+  }
+  const token = await tokenOf(args, io);
+  if (file !== undefined) {
+    return { kind: "file", location: /^https:\/\//i.test(file) ? file : resolve(io.cwd, file), token };
+  }
+  if (token === undefined) {
+    throw new CliError(
+      "usage",
+      "the token is missing: give --token-file FILE (- for standard input) or --token TOKEN",
+      ["On the hub, `pratique token create --print-join-command` prints a whole command line."],
+    );
+  }
+  return {
+    kind: "token",
+    endpoint: endpoint ?? "",
+    token,
+    pins: args.list("discovery-token-ca-cert-hash"),
+    unsafeSkipCaVerification: args.on("discovery-token-unsafe-skip-ca-verification"),
+  };
+}
+
+function refuseTokenFlags(args: Args): void {
+  if (args.list("discovery-token-ca-cert-hash").length > 0 || args.on("discovery-token-unsafe-skip-ca-verification")) {
+    throw new CliError(
+      "usage",
+      "a pin belongs to HOST:PORT; a discovery file or bootstrap kubeconfig names the CA itself",
+    );
+  }
+}
+
+async function tokenOf(args: Args, io: Io): Promise<string | undefined> {
+  const token = args.text("token");
+  const file = args.text("token-file");
+  if (file === undefined) return token;
+  if (token !== undefined) throw new CliError("usage", "--token and --token-file exclude each other");
+  if (file === "-") return (await io.stdin()).trim();
+  try {
+    return Buffer.from(await io.readFile(file))
+      .toString("utf8")
+      .trim();
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    throw new CliError("usage", `cannot read --token-file ${file} (${code})`);
+  }
+}
+
+function absolute(path: string | undefined, io: Io): string | undefined {
+  return path === undefined ? undefined : resolve(io.cwd, path);
+}
+
+function tell(event: JoinEvent, shown: Progress): void {
+  switch (event.kind) {
+    case "discovering":
+      return shown.doing(`looking for the hub at ${event.server}`);
+    case "retrying":
+    case "clock-differs":
+      return shown.note(event.message);
+    case "server-differs":
+      return shown.note(`the hub calls itself ${event.other}; the discovery file says ${event.used}, which is used`);
+    case "verified":
+      return shown.done(`the hub ${event.server} is the right one: ${vouched[event.by]}`);
+    case "key-ready":
+      return shown.done(
+        `${event.reused ? "the private key of an earlier try is used again" : "made a private key"}: ${event.fingerprint}`,
+      );
+    case "request-created":
+    case "request-found":
+      shown.done(
+        `${event.kind === "request-created" ? "asked" : "had asked already"} for a certificate as ${event.nodeName}: ${event.name}`,
+      );
+      return shown.doing("waiting for the certificate");
+    case "waiting-for-approval":
+      shown.note(
+        `waiting for approval. On the hub, compare the key ${event.fingerprint}, then: ${event.commands.join("  or  ")}`,
+      );
+      return shown.doing(`waiting for approval of ${event.name}`);
+    case "approved":
+      shown.done("approved");
+      return shown.doing("waiting for the signature");
+    case "issued":
+      return shown.done(`got the certificate, valid until ${rfc3339(event.validUntil)}`);
+    case "credential-found":
+      return shown.done(`${event.path} is still valid, until ${rfc3339(event.validUntil)}`);
+    case "written":
+      return shown.done(`wrote ${event.path}`);
+  }
+}
+
+const vouched = {
+  pin: "its CA has the pinned key",
+  token: "it knows the token",
+  file: "the file vouches for it",
+} as const;
+
+function joinedData(joined: Joined): Readonly<Record<string, unknown>> {
+  return { ...joined, validUntil: rfc3339(joined.validUntil) };
+}
+
+function joinedText(joined: Joined): string {
+  const { outcome, nodeName, server, kubeconfig, credentialFile, validUntil } = joined;
+  const rows = [
+    ["node", nodeName],
+    ["server", server],
+    ["kubeconfig", kubeconfig],
+    ["credential", `${credentialFile}, valid until ${rfc3339(validUntil)}`],
+  ] as const;
+  return [
+    outcome === "joined" ? "This machine has joined." : "This machine had joined already; nothing was changed.",
+    ...rows.map(([name, value]) => `  ${name.padEnd(12)}${printable(value)}`),
+    `Try it: kubectl --kubeconfig ${shellWord(kubeconfig)} auth whoami`,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,27 @@
+// The public API: what a program needs to run a hub in its own process, to join a machine, and to speak to either.
+export { startHub } from "./hub/hub.ts";
+export type { Hub } from "./hub/hub.ts";
+export type { HubOptions, LogEntry } from "./hub/hub-options.ts";
+export { HubError } from "./hub/hub-error.ts";
+export type { HubErrorCode } from "./hub/hub-error.ts";
+
+export { join } from "./agent/join.ts";
+export { JoinError } from "./agent/join-error.ts";
+export type { JoinErrorCode } from "./agent/join-error.ts";
+export type { JoinEvent, JoinReport } from "./agent/join-event.ts";
+export type { Discovery, Joined, JoinOptions } from "./agent/join-options.ts";
+export { wallClock } from "./agent/wall-clock.ts";
+
+export { remoteClient } from "./client/remote.ts";
+export type { RemoteClient, RemoteOptions } from "./client/remote.ts";
+export { ConnectionError } from "./client/client.ts";
+export type { Client, DeleteOptions, ListOptions, ResourceRef, WatchEvent, WatchOptions } from "./client/client.ts";
+export { mergeKubeconfigs, parseKubeconfig, KubeconfigError } from "./client/kubeconfig.ts";
+export type { Kubeconfig } from "./client/kubeconfig.ts";
+export { resolveKubeconfig } from "./client/resolve-kubeconfig.ts";
+export type { ResolvedKubeconfig } from "./client/resolve-kubeconfig.ts";
+
+export type { Clock } from "./core/clock.ts";
+export type { ApiList, ApiObject, ObjectKey, ObjectMeta } from "./core/object.ts";
+export { StatusError } from "./core/status.ts";
+export type { Status, StatusReason } from "./core/status.ts";
