@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startHub, type Hub } from "../../src/hub/hub.ts";
+import type { HubOptions, LogEntry } from "../../src/hub/hub-options.ts";
+import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
+import { kubectlRunner, type Kubectl } from "./kubectl.ts";
+
+/** A hub inside the test process, on a free port, with a data directory of its own. */
+export interface TestHub {
+  readonly hub: Hub;
+  readonly url: string;
+  readonly port: number;
+  /** PEM of the hub's CA. */
+  readonly ca: string;
+  /** Path of the admin's kubeconfig. */
+  readonly kubeconfig: string;
+  /** A folder for the test's own files; removed at the end. */
+  readonly dir: string;
+  readonly dataDir: string;
+  /** What the hub has logged so far. */
+  readonly log: readonly LogEntry[];
+  /** Runs kubectl as the admin, with a home and a cache of its own. */
+  readonly kubectl: Kubectl;
+  /** The bearer token of a user named in `users`. */
+  token(user: string): string;
+  /** A kubeconfig that holds nothing but a bearer token; the user's own, or `token` when given. */
+  kubeconfigOf(user: string, token?: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface TestHubOptions extends Partial<Omit<HubOptions, "dataDir" | "log">> {
+  /** Users of a token file, with their groups. */
+  readonly users?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Starts a hub; `close` stops it and removes everything. */
+export async function startTestHub({ users = {}, ...options }: TestHubOptions = {}): Promise<TestHub> {
+  const dir = await mkdtemp(join(tmpdir(), "pratique-hub-"));
+  const dataDir = join(dir, "data");
+  const log: LogEntry[] = [];
+  const token = (user: string): string => `${user}-token-6f1c2a`;
+  const tokenFile = join(dir, "tokens.csv");
+  await writeFile(
+    tokenFile,
+    Object.entries(users)
+      .map(([user, groups]) => `${token(user)},${user},uid-${user},"${groups.join(",")}"\n`)
+      .join(""),
+  );
+  const hub = await startHub({
+    bindAddress: "127.0.0.1",
+    securePort: 0,
+    tlsSans: [],
+    authorizationModes: ["RBAC"],
+    anonymousAuth: true,
+    tokenAuthFile: tokenFile,
+    clusterSigningDurationSeconds: 365 * 24 * 3600,
+    nodeAutoapprove: true,
+    maxRequestsInflight: 400,
+    release: "0.0.0-test",
+    ...options,
+    dataDir,
+    log: (entry) => void log.push(entry),
+  });
+  const ca = readFileSync(join(dataDir, "pki", "ca.crt"), "utf8");
+  return {
+    hub,
+    url: hub.url,
+    port: Number(new URL(hub.url).port),
+    ca,
+    kubeconfig: hub.adminKubeconfig,
+    dir,
+    dataDir,
+    log,
+    kubectl: kubectlRunner({ home: join(dir, "home"), kubeconfig: hub.adminKubeconfig }),
+    token,
+    kubeconfigOf: async (user, given = token(user)) => {
+      const path = join(dir, `${user}.kubeconfig`);
+      await writeFile(path, bootstrapKubeconfig({ server: hub.url, ca: { pem: ca }, token: given }), { mode: 0o600 });
+      return path;
+    },
+    close: async () => {
+      await hub.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

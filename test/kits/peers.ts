@@ -1,0 +1,64 @@
+import { appendFileSync, existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "vitest";
+
+/** Programs of others that tests run against ours; `peers/provision` fetches them. */
+export type PeerProgram =
+  | "kubectl"
+  | "kubeadm"
+  | "kubelet"
+  | "kube-apiserver"
+  | "kube-controller-manager"
+  | "etcd"
+  | "kload";
+
+/** Where such programs are looked for: `$PEERS_DIR/bin`, or `~/.cache/pratique-peers/bin`. */
+export function peerFolder(): string {
+  const given = process.env["PEERS_DIR"] ?? "";
+  return join(given === "" ? join(homedir(), ".cache", "pratique-peers") : given, "bin");
+}
+
+/** The path of a program, or undefined where it is absent. */
+export function peerProgram(name: PeerProgram): string | undefined {
+  const path = join(peerFolder(), name);
+  return existsSync(path) ? path : undefined;
+}
+
+/** The path of a program that is known to be there. */
+export function requirePeer(name: PeerProgram): string {
+  const path = peerProgram(name);
+  if (path === undefined) throw new TypeError(`${name} is not in ${peerFolder()}; use peerTest or peerSuite`);
+  return path;
+}
+
+/** One test that needs programs; where one is absent it is skipped with one line that says so. */
+export function peerTest(
+  needs: PeerProgram | readonly PeerProgram[],
+  title: string,
+  body: () => Promise<void> | void,
+): void {
+  const run = present(needs, title) ? test : test.skip;
+  run(title, body);
+}
+
+/** A group of tests that need programs; where one is absent the whole group is skipped with one line. */
+export function peerSuite(needs: PeerProgram | readonly PeerProgram[], title: string, body: () => void): void {
+  const run = present(needs, title) ? describe : describe.skip;
+  run(title, body);
+}
+
+/** Whether all are there; tells the first that is not. */
+function present(needs: PeerProgram | readonly PeerProgram[], title: string): boolean {
+  const missing = (typeof needs === "string" ? [needs] : needs).find((name) => peerProgram(name) === undefined);
+  if (missing !== undefined) tellSkipped(title, missing);
+  return missing === undefined;
+}
+
+/** `PRATIQUE_SKIPS_FILE` collects the lines of all test files, so that CI can count what did not run. */
+function tellSkipped(title: string, program: PeerProgram): void {
+  const line = `skipped: ${title}: ${program} is not in ${peerFolder()}; run peers/provision\n`;
+  process.stderr.write(line);
+  const file = process.env["PRATIQUE_SKIPS_FILE"] ?? "";
+  if (file !== "") appendFileSync(file, line);
+}
