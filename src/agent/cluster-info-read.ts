@@ -8,7 +8,7 @@ import { connectionFailure, type CallTarget } from "./connection-failure.ts";
 import { JoinError, plainText } from "./join-error.ts";
 
 /** The path that every joining machine reads. The parameter is kubeadm's. @see cmd/kubeadm/app/discovery/token */
-export const clusterInfoPath = `/api/v1/namespaces/${clusterInfoKey.namespace}/configmaps/${clusterInfoKey.name}?timeout=10s`;
+export const clusterInfoPath: string = `/api/v1/namespaces/${clusterInfoKey.namespace}/configmaps/${clusterInfoKey.name}?timeout=10s`;
 
 /** What one read of cluster-info gave. `aheadMs` is how far this clock is ahead of the server's, where the reply tells. */
 export type ClusterInfoRead =

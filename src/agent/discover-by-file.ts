@@ -5,14 +5,13 @@ import { parseClusterInfo } from "../trust/cluster-info.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 import { formatToken } from "../trust/token.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
-import { requireJoinToken, warnOfSkew, type DiscoveryContext } from "./discover-by-token.ts";
+import { discoveryRequestMs, requireJoinToken, warnOfSkew, type DiscoveryContext } from "./discover-by-token.ts";
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
 import type { HubAccess } from "./hub-access.ts";
 import { JoinError } from "./join-error.ts";
 import { tryAgain } from "./try-again.ts";
 
 const pollMs = 1000;
-const requestTimeoutMs = 10_000;
 
 /**
  * Takes the hub from a kubeconfig that vouches for it, and asks that hub for cluster-info, with the credentials of the file where
@@ -82,7 +81,7 @@ async function clusterInfoOf(file: DiscoveryFile, context: DiscoveryContext): Pr
     ...credentialsOf(config),
     ...(config.caPem === undefined ? {} : { caPem: config.caPem }),
     userAgent: context.userAgent,
-    timeoutMs: Math.min(requestTimeoutMs, context.timeoutMs),
+    timeoutMs: discoveryRequestMs(context.timeoutMs),
     clock: context.clock,
     retryBudgetMs: 0,
   });

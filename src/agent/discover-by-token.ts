@@ -30,7 +30,7 @@ export interface TokenDiscovery {
 }
 
 const pollMs = 1000;
-const requestTimeoutMs = 10_000;
+const requestTimeoutMs = { atLeast: 1000, atMost: 10_000 } as const;
 const maximumReplyBytes = 1_048_576;
 
 /** @throws JoinError bad-endpoint, bad-token-format, bad-pin-format, missing-pin */
@@ -100,6 +100,11 @@ export async function discoverByToken(wanted: TokenDiscovery, context: Discovery
   };
 }
 
+/** How long one request of a discovery may take, in milliseconds: all of its time, within 1 to 10 seconds. */
+export function discoveryRequestMs(timeoutMs: number): number {
+  return Math.min(requestTimeoutMs.atMost, Math.max(requestTimeoutMs.atLeast, timeoutMs));
+}
+
 /** Tells when the clocks differ by more than 30 seconds. */
 export function warnOfSkew(aheadMs: number | undefined, report: JoinReport): void {
   if (aheadMs === undefined || Math.abs(aheadMs) <= tolerableSkewMs) return;
@@ -119,7 +124,7 @@ export async function anonymously<T>(
   const client = remoteClient({
     ...trust,
     userAgent: context.userAgent,
-    timeoutMs: Math.min(requestTimeoutMs, context.timeoutMs),
+    timeoutMs: discoveryRequestMs(context.timeoutMs),
     clock: context.clock,
     retryBudgetMs: 0,
     maximumReplyBytes,

@@ -5,7 +5,7 @@ import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kub
 import { remoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { connectionFailure } from "./connection-failure.ts";
-import type { DiscoveryContext } from "./discover-by-token.ts";
+import { discoveryRequestMs, type DiscoveryContext } from "./discover-by-token.ts";
 import { JoinError } from "./join-error.ts";
 
 /** A kubeconfig that a person vouches for; its credentials, if any, are secret. */
@@ -77,7 +77,7 @@ async function download(location: string, context: DiscoveryContext): Promise<st
   const client = remoteClient({
     server: url.origin,
     userAgent: context.userAgent,
-    timeoutMs: context.timeoutMs,
+    timeoutMs: discoveryRequestMs(context.timeoutMs),
     clock: context.clock,
     retryBudgetMs: 0,
     maximumReplyBytes: maximumBytes,
