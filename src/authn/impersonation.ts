@@ -33,7 +33,7 @@ const authenticationGroup = "authentication.k8s.io";
 
 /** Whether a header speaks of impersonation; such headers are never passed on. */
 export function isImpersonationHeader(name: string): boolean {
-  return name.toLowerCase().startsWith(headerPrefix);
+  return name.length > headerPrefix.length && name.slice(0, headerPrefix.length).toLowerCase() === headerPrefix;
 }
 
 /**

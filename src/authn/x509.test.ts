@@ -38,6 +38,23 @@ function issue(what: {
   }).der;
 }
 
+function throughIntermediate(): { readonly leaf: Uint8Array; readonly intermediate: Uint8Array } {
+  const key = generatePrivateKey();
+  const rawSubject = buildName({ commonName: "between", organizations: [] });
+  const { der } = issueCertificate({
+    issuer: ca,
+    rawSubject,
+    spki: spkiOf(key),
+    usages: ["cert sign"],
+    notBefore: start,
+    notAfter: start + 2 * hour,
+    serial: randomBytes(16),
+    role: "ca",
+  });
+  const between: Issuer = { rawSubject, keyId: undefined, key, keyKind: "ecP256", notAfter: start + 2 * hour };
+  return { leaf: issue({ issuer: between }), intermediate: der };
+}
+
 const ask = (judge: ReturnType<typeof x509>, ...peerCertificates: Uint8Array[]) =>
   judge({ authorization: undefined, peerCertificates });
 
@@ -103,6 +120,22 @@ describe("x509", () => {
     ] as const) {
       await expect(ask(judge, leaf)).resolves.toMatchObject({ user: { username } });
     }
+  });
+
+  it("knows a leaf without its intermediate CA, as a resumed session brings it, once the chain was proven", async () => {
+    let now = start;
+    let current = roots;
+    const judge = x509({ roots: () => current, now: () => now });
+    const { leaf, intermediate } = throughIntermediate();
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "rejected" });
+    await expect(ask(judge, leaf, intermediate)).resolves.toMatchObject({ kind: "authenticated" });
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "authenticated" });
+    await expect(ask(judge, issue({ issuer: attacker }))).resolves.toMatchObject({ kind: "rejected" });
+    now = start + hour + 1000;
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "rejected" });
+    now = start;
+    current = loadTrustRoots(ca.pem);
+    await expect(ask(judge, leaf)).resolves.toMatchObject({ kind: "rejected" });
   });
 
   it("does not take a verified leaf for its neighbours in the list", async () => {

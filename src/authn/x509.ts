@@ -29,6 +29,10 @@ interface Verified {
 export function x509(options: X509Options): Authenticator {
   const { capacity = 4096 } = options;
   const verified = new Map<string, Verified>();
+  // A connection presents one and the same list with each of its requests.
+  const keys = new WeakMap<readonly Uint8Array[], string>();
+  // A resumed TLS session brings back the leaf alone: the rest of a chain that was proven once is remembered.
+  const chains = new Map<string, readonly Uint8Array[]>();
   let roots: readonly TrustRoot[] | undefined;
   return async function x509Certificate({ peerCertificates }) {
     const [leaf, ...intermediates] = peerCertificates;
@@ -38,28 +42,39 @@ export function x509(options: X509Options): Authenticator {
     const current = options.roots();
     if (current !== roots) {
       verified.clear();
+      chains.clear();
       roots = current;
     }
-    const key = chainKey(peerCertificates);
+    const key = keys.get(peerCertificates) ?? chainKey(peerCertificates);
+    keys.set(peerCertificates, key);
     const now = options.now();
     const known = verified.get(key);
     if (known !== undefined && now >= known.from && now < known.until) {
       return known.result;
     }
     verified.delete(key);
-    const verdict = verifyClientChain({ leaf, intermediates, roots: current, now });
+    const verdict = verifyClientChain({ leaf, intermediates: chains.get(key) ?? intermediates, roots: current, now });
     if (!verdict.ok) {
       return { kind: "rejected", reason: `client certificate: ${verdict.error}` };
     }
     const result = resultOf(verdict);
-    const [oldest] = verified.keys();
-    if (oldest !== undefined && verified.size >= capacity) {
-      verified.delete(oldest);
-    }
+    makeRoom(verified, capacity);
     // Not before this moment: of the CAs in the chain only the end is known here. The last second still belongs to the validity.
     verified.set(key, { from: now, until: verdict.validUntil + 1000, result });
+    if (intermediates.length > 0) {
+      makeRoom(chains, capacity);
+      chains.set(chainKey([leaf]), intermediates);
+    }
     return result;
   };
+}
+
+/** Forgets the oldest entry of a full map. */
+function makeRoom(entries: Map<string, unknown>, capacity: number): void {
+  const [oldest] = entries.keys();
+  if (oldest !== undefined && entries.size >= capacity) {
+    entries.delete(oldest);
+  }
 }
 
 function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentication {

@@ -1,7 +1,7 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { ObjectKey } from "../core/object.ts";
 import { CsrError } from "../pki/csr.ts";
-import type { ParsedCsr } from "../pki/csr.ts";
+import type { CsrContents } from "../pki/csr.ts";
 import type { CsrFacts } from "../pki/signers.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
@@ -14,8 +14,8 @@ const serviceAccount = "certificate-controller";
 
 export interface CsrApprovingOptions {
   readonly informers: SharedInformers;
-  /** Reads and verifies the PEM of a request. @throws CsrError */
-  readonly parse: (pem: string) => ParsedCsr;
+  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
+  readonly parse: (pem: string) => CsrContents;
 }
 
 // As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.

@@ -1,5 +1,5 @@
 import type { ObjectKey } from "../core/object.ts";
-import type { ParsedCsr } from "../pki/csr.ts";
+import type { CsrContents } from "../pki/csr.ts";
 import { signerChecks } from "../pki/signers.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
@@ -12,7 +12,7 @@ const serviceAccount = "certificate-controller";
 
 /** What to sign. The request is verified, approved, and has the shape of its signer. */
 export interface SigningOrder {
-  readonly request: ParsedCsr;
+  readonly request: CsrContents;
   readonly usages: readonly string[];
   /** As asked for; undefined: as long as the signer allows. */
   readonly expirationSeconds: number | undefined;
@@ -21,8 +21,8 @@ export interface SigningOrder {
 
 export interface CsrSigningOptions {
   readonly informers: SharedInformers;
-  /** Reads and verifies the PEM of a request. @throws CsrError */
-  readonly parse: (pem: string) => ParsedCsr;
+  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
+  readonly parse: (pem: string) => CsrContents;
   /** Issues the certificate, as one PEM block. What it throws is retried. */
   readonly sign: (order: SigningOrder) => Promise<string>;
   /** The signers to serve; default: all three built-in ones. */

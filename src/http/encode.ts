@@ -33,7 +33,7 @@ export function includeObjectOf(query: Query): IncludeObject {
 export async function entryReply(view: View, entry: Entry, status: number): Promise<Reply> {
   const { media, resource } = view;
   if (media.as === undefined && media.format === "json" && !media.pretty) {
-    return { status, contentType: contentTypes.json, body: entry.bytes };
+    return { status, contentType: contentTypes.json, body: entry.json };
   }
   const object = objectOf(entry);
   if (media.as === "Table")
@@ -45,7 +45,7 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
   return structured(view, object, status);
 }
 
-/** A list as a reply; for plain JSON the cached bytes of its items are only joined. */
+/** A list as a reply; for plain JSON the cached text of its items is only joined. */
 export async function listReply(view: View, listed: Listed): Promise<Reply> {
   const { media, resource } = view;
   const metadata = listMetadata(listed);
@@ -129,15 +129,8 @@ function listMetadata(listed: Listed): { readonly resourceVersion: string } {
   };
 }
 
-const comma = Buffer.from(",");
-const listEnd = Buffer.from("]}");
-
 function joinedList(head: object, entries: readonly Entry[]): Buffer {
-  const parts: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[`)];
-  for (const [index, entry] of entries.entries()) {
-    if (index > 0) parts.push(comma);
-    parts.push(entry.bytes);
-  }
-  parts.push(listEnd);
-  return Buffer.concat(parts);
+  const parts: string[] = [];
+  for (const entry of entries) parts.push(entry.json);
+  return Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[${parts.join(",")}]}`);
 }

@@ -62,8 +62,9 @@ function pathOnly(method: string, path: string): RequestInfo {
 /** Decoded before it is split, as Go does: an encoded slash separates, so no segment can ever hold one. */
 function splitPath(path: string): readonly string[] | undefined {
   try {
-    const decoded = path.includes("%") ? decodeURIComponent(path) : path;
-    return decoded.split("/").filter((part) => part !== "");
+    const parts = (path.includes("%") ? decodeURIComponent(path) : path).split("/");
+    // Nearly every path has one empty part, before its first slash.
+    return parts[0] === "" && parts.indexOf("", 1) < 0 ? parts.slice(1) : parts.filter((part) => part !== "");
   } catch {
     return undefined;
   }

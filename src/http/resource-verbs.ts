@@ -79,15 +79,14 @@ function namespaceOf({ info, resource }: Call): string {
   return resource.scope === "Namespaced" ? info.namespace : "";
 }
 
-function viewOf(call: Call, meta = true): View {
+function viewOf(call: Call): View {
   const { resource, now, request, query } = call;
-  const accept = header(request, "accept");
-  const media = negotiate(accept, { meta, protobuf: true });
+  const media = negotiate(header(request, "accept"), { meta: true, protobuf: true });
   return {
     resource,
     now,
     includeObject: includeObjectOf(query),
-    media: flag(query, "pretty") ? { ...media, pretty: true } : media,
+    media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
   };
 }
 
@@ -259,7 +258,7 @@ async function remove(call: Call): Promise<Reply> {
   if (!deleted.removed || resource.deleteReturnsObject) {
     return entryReply(view, deleted.entry, !deleted.removed && options.orphanDependents === false ? 202 : 200);
   }
-  return structured(plainView(view), removedStatus(resource, deleted.entry), 200);
+  return structured(view, removedStatus(resource, deleted.entry), 200);
 }
 
 async function removeCollection(call: Call): Promise<Reply> {
@@ -278,13 +277,7 @@ async function removeCollection(call: Call): Promise<Reply> {
   return listReply(view, { entries, revision: 0, continue: undefined, remaining: undefined });
 }
 
-/** A Status is neither a table nor in protobuf here; JSON is what every client takes second. */
-function plainView(view: View): View {
-  const format = view.media.format === "protobuf" ? "json" : view.media.format;
-  return { ...view, media: { ...view.media, as: undefined, format } };
-}
-
-function removedStatus(resource: Resource, entry: Entry): object {
+function removedStatus(resource: Resource, entry: Entry): Status {
   const { name, uid } = objectOf(entry).metadata;
   const group = resource.group === "" ? {} : { group: resource.group };
   return {
@@ -292,7 +285,7 @@ function removedStatus(resource: Resource, entry: Entry): object {
     apiVersion: "v1",
     metadata: {},
     status: "Success",
-    details: { name, ...group, kind: resource.plural, uid },
+    details: { name: name ?? "", ...group, kind: resource.plural, uid: uid ?? "" },
   };
 }
 

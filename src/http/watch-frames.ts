@@ -60,7 +60,7 @@ function shapeOf(view: View): Shape {
   return {
     ...jsonFrames,
     shared: media.as === undefined ? "json" : `partial ${media.version}`,
-    entry: (entry) => (show === undefined ? entry.bytes : show(objectOf(entry))),
+    entry: (entry) => (show === undefined ? Buffer.from(entry.json) : show(objectOf(entry))),
     object: show ?? json,
   };
 }

@@ -26,6 +26,8 @@ export interface WatchStreamOptions {
 /** How often a quiet watch is told where it stands, and how long before its end. */
 const bookmarkEveryMs = 60_000;
 const lastBookmarkMs = 2_000;
+/** A reason made once: without one, each abort makes an exception with a stack of its own. */
+const ended = "the watch has ended";
 const itemsPerTake = 512;
 /** Frames are joined up to this size, so that one write serves many events. */
 const writeBytes = 256 * 1024;
@@ -47,7 +49,7 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   const end = (last?: Buffer): void => {
     if (finished) return;
     finished = true;
-    ending.abort();
+    ending.abort(ended);
     options.signal.removeEventListener("abort", onAbort);
     handle.close();
     if (last === undefined) response.end();

@@ -15,7 +15,7 @@ import { tokenCleaner } from "../controllers/token-cleaner.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
-import { parseCsr, type ParsedCsr } from "../pki/csr.ts";
+import { readVerifiedCsr } from "../pki/csr.ts";
 import { certificateValidity } from "../pki/validity.ts";
 import type { Resource } from "../resources/resource.ts";
 
@@ -34,10 +34,9 @@ export interface HubControllersOptions {
 /** The controllers that run inside the hub. Each has the rights of its own ServiceAccount and no others. */
 export function hubControllers(options: HubControllersOptions): readonly Controller[] {
   const { informers, clock, authority, server, resources } = options;
-  const parse = rememberingParser();
   return [
-    csrApproving({ informers, parse }),
-    csrSigning({ informers, parse, sign: async (order) => sign(order, options) }),
+    csrApproving({ informers, parse: readVerifiedCsr }),
+    csrSigning({ informers, parse: readVerifiedCsr, sign: async (order) => sign(order, options) }),
     csrCleaner({ informers, clock }),
     clusterInfoPublisher({ informers, info: { server, caPem: authority.pem } }),
     bootstrapSigner({ informers, clock }),
@@ -68,24 +67,6 @@ function sign(order: SigningOrder, { authority, clock, random, signingSeconds }:
     ...validity,
     serial: random(16),
   }).pem;
-}
-
-/** How many parsed requests are remembered: approving and signing read the same one within milliseconds. */
-const remembered = 256;
-
-function rememberingParser(): (pem: string) => ParsedCsr {
-  const parsed = new Map<string, ParsedCsr>();
-  return (pem) => {
-    const known = parsed.get(pem);
-    if (known !== undefined) return known;
-    const fresh = parseCsr(pem);
-    parsed.set(pem, fresh);
-    for (const oldest of parsed.keys()) {
-      if (parsed.size <= remembered) break;
-      parsed.delete(oldest);
-    }
-    return fresh;
-  };
 }
 
 /** The system's random bytes. */

@@ -1,9 +1,9 @@
-import { Counter, Gauge, Histogram, Registry as MetricsRegistry, collectDefaultMetrics } from "prom-client";
-import type { RequestInfo } from "../http/request-info.ts";
+import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } from "prom-client";
+import { requestMetrics, type FinishedRequest } from "./request-metrics.ts";
 
 /** What the hub counts; few labels, since each series costs memory and scrape time. */
 export interface Metrics {
-  readonly observeRequest: (seen: { readonly info: RequestInfo; readonly code: number; readonly ms: number }) => void;
+  readonly observeRequest: (request: FinishedRequest) => void;
   readonly controllerFailed: (controller: string) => void;
   readonly text: () => Promise<{ readonly contentType: string; readonly body: string }>;
 }
@@ -16,19 +16,7 @@ export function hubMetrics(read: {
 }): Metrics {
   const registry = new MetricsRegistry();
   collectDefaultMetrics({ register: registry });
-  const requests = new Counter({
-    name: "apiserver_request_total",
-    help: "Requests by verb, resource and HTTP code.",
-    labelNames: ["verb", "resource", "code"],
-    registers: [registry],
-  });
-  const seconds = new Histogram({
-    name: "apiserver_request_duration_seconds",
-    help: "Seconds from the headers to the end of the answer, watches excluded.",
-    labelNames: ["verb"],
-    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
-    registers: [registry],
-  });
+  const requests = requestMetrics();
   const failures = new Counter({
     name: "pratique_controller_errors_total",
     help: "Reconciliations that ended in an error and were put back, by controller.",
@@ -47,12 +35,9 @@ export function hubMetrics(read: {
     read: read.inflight,
   });
   return {
-    observeRequest: ({ info, code, ms }) => {
-      requests.inc({ verb: info.verb, resource: info.isResource ? info.resource : "", code: String(code) });
-      if (info.verb !== "watch") seconds.observe({ verb: info.verb }, ms / 1000);
-    },
+    observeRequest: requests.observe,
     controllerFailed: (controller) => failures.inc({ controller }),
-    text: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+    text: async () => ({ contentType: registry.contentType, body: `${await registry.metrics()}\n${requests.text()}` }),
   };
 }
 

@@ -22,7 +22,7 @@ import type { Subject } from "./names.ts";
 import { oids } from "./oids.ts";
 import { decodeOnePem, encodePem, PemError } from "./pem.ts";
 import { importPublicKey, KeyError, parsePublicKey } from "./public-key.ts";
-import type { KeyKind } from "./public-key.ts";
+import type { KeyKind, PublicKeyInfo } from "./public-key.ts";
 import { parseSignatureAlgorithm, signData, signingAlgorithm, verifySignature } from "./signature.ts";
 import { buildSubjectAltNames, noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-name.ts";
 import type { SubjectAltNames } from "./subject-alt-name.ts";
@@ -53,12 +53,11 @@ export class CsrError extends Error {
   }
 }
 
-/** A certificate request that is strict DER, unambiguous, and signed by the key it carries. Whether it may be granted is not decided. */
-export interface ParsedCsr {
+/** What stands in a certificate request that is strict DER and unambiguous. Whether it may be granted is not decided. */
+export interface CsrContents {
   readonly subject: Subject;
   /** The subject as it was encoded, to be copied byte for byte. */
   readonly rawSubject: Uint8Array;
-  readonly publicKey: KeyObject;
   readonly keyKind: KeyKind;
   /** The DER SubjectPublicKeyInfo as it was encoded. */
   readonly spki: Uint8Array;
@@ -69,6 +68,11 @@ export interface ParsedCsr {
   readonly requestedExtensions: readonly string[];
   /** Whether basicConstraints CA:TRUE or the key usage keyCertSign is asked for; never granted. */
   readonly asksForCa: boolean;
+}
+
+/** A certificate request that is signed by the key it carries. */
+export interface ParsedCsr extends CsrContents {
+  readonly publicKey: KeyObject;
 }
 
 /** What `createCsr` puts into a request. */
@@ -97,10 +101,33 @@ export function parseCsr(pem: string | Uint8Array): ParsedCsr {
 }
 
 /**
+ * Reads a PEM certificate request without verifying its self-signature: for a request that the API server has verified when it was
+ * created and that nobody can change since, as every controller receives it.
+ * @throws CsrError
+ */
+export function readVerifiedCsr(pem: string): CsrContents {
+  if (pem.length > maxCsrBytes) {
+    throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
+  }
+  return readCsrDer(inPart("pem", () => decodeOnePem(pem, csrLabel, { maxLength: maxCsrBytes }))).contents;
+}
+
+/**
  * Reads a DER certificate request (at most 64 KiB) and verifies its self-signature.
  * @throws CsrError
  */
 export function parseCsrDer(der: Uint8Array): ParsedCsr {
+  const { contents, keyInfo, signed } = readCsrDer(der);
+  const publicKey = inPart("publicKey", () => importPublicKey(keyInfo));
+  checkSignature(signed.info, signed.algorithmNode, { signatureNode: signed.signatureNode, key: publicKey });
+  return { ...contents, publicKey };
+}
+
+function readCsrDer(der: Uint8Array): {
+  readonly contents: CsrContents;
+  readonly keyInfo: PublicKeyInfo;
+  readonly signed: { readonly info: DerNode | undefined; readonly algorithmNode: DerNode | undefined; readonly signatureNode: DerNode | undefined };
+} {
   if (der.length > maxCsrBytes) {
     throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
   }
@@ -114,18 +141,16 @@ export function parseCsrDer(der: Uint8Array): ParsedCsr {
   const name = inPart("subject", () => parseName(subjectNode, "subject"));
   const keyInfo = inPart("publicKey", () => parsePublicKey(keyNode));
   const extensions = inPart("attributes", () => requestedExtensions(attributesNode));
-  const parsed = {
+  const contents: CsrContents = {
     subject: inPart("subject", () => subjectOf(name, "subject")),
     rawSubject: name.raw,
-    publicKey: inPart("publicKey", () => importPublicKey(keyInfo)),
     keyKind: keyInfo.kind,
     spki: keyInfo.spki,
     ...inPart("subjectAltName", () => subjectAltNames(extensions)),
     requestedExtensions: [...extensions.keys()],
     asksForCa: inPart("extensions", () => asksForCa(extensions)),
   };
-  checkSignature(info, algorithmNode, { signatureNode, key: parsed.publicKey });
-  return parsed;
+  return { contents, keyInfo, signed: { info, algorithmNode, signatureNode } };
 }
 
 /**

@@ -42,6 +42,9 @@ interface Reader {
   readonly wake: () => void;
 }
 
+/** For how many of the newest events the encoded frames are kept. */
+const sharedFrames = 256;
+
 /** How many readers are woken before the event loop gets a turn, so that a thousand watches do not hold up requests. */
 const wakesPerTurn = 64;
 
@@ -150,7 +153,7 @@ function eventWindow(options: {
 
   const drop = (): void => {
     const oldest = events[head] as CacheEvent;
-    bytes -= oldest.entry.bytes.length;
+    bytes -= oldest.entry.json.length;
     droppedRevision = oldest.revision;
     head += 1;
     firstPlace += 1;
@@ -162,7 +165,10 @@ function eventWindow(options: {
   return {
     push: (event) => {
       events.push(event);
-      bytes += event.entry.bytes.length;
+      // Whoever keeps up has sent it by now; whoever does not encodes it again.
+      const settled = events[events.length - 1 - sharedFrames];
+      if (settled !== undefined) settled.frames = undefined;
+      bytes += event.entry.json.length;
       last = event.revision;
       while (events.length - head > options.windowEvents || (bytes > options.windowBytes && events.length - head > 1))
         drop();

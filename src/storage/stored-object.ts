@@ -1,19 +1,19 @@
 import type { ApiObject } from "../core/object.ts";
 
 /**
- * An object as the watch cache holds it: its JSON bytes with the resourceVersion inside, encoded once and sent as they are.
+ * An object as the watch cache holds it: its JSON text with the resourceVersion inside, encoded once and sent as it is. Text and not
+ * bytes, because the engine keeps it compact and moves it, where a buffer of its own costs more than what a small object holds.
  * Shared between all readers; only the memo of the parsed object is ever filled in later.
  */
 export interface Entry {
   readonly key: string;
   readonly revision: number;
-  readonly bytes: Buffer;
-  /** Where in `bytes` the digits of the resourceVersion begin. */
-  readonly versionAt: number;
+  readonly json: string;
   parsed: ApiObject | undefined;
 }
 
-const metadataStart = Buffer.from('"metadata":{');
+const metadataStart = '"metadata":{';
+const metadataBytes = Buffer.from(metadataStart);
 const versionField = '"resourceVersion":"';
 
 /** The bytes to store: kind, apiVersion and metadata first, so that the resourceVersion can be put in without parsing. */
@@ -26,29 +26,34 @@ export function encodeObject(object: ApiObject): Buffer {
 /** The entry for stored bytes written at `revision`. The bytes are trusted: only `encodeObject` makes them. */
 export function entryOf(key: string, value: Uint8Array, revision: number): Entry {
   const stored = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  const at = stored.indexOf(metadataStart) + metadataStart.length;
-  const separator = stored[at] === 0x7d ? '"' : '",';
-  const version = `${versionField}${revision}${separator}`;
-  const bytes = Buffer.allocUnsafeSlow(stored.length + version.length);
-  stored.copy(bytes, 0, 0, at);
-  bytes.write(version, at, "latin1");
-  stored.copy(bytes, at + version.length, at);
-  return { key, revision, bytes, versionAt: at + versionField.length, parsed: undefined };
+  const at = stored.indexOf(metadataBytes) + metadataBytes.length;
+  const version = versionText(stored[at] === 0x7d, revision);
+  // Joined as bytes, because joined text would keep all its parts until somebody reads it.
+  const joined = Buffer.allocUnsafe(stored.length + version.length);
+  stored.copy(joined, 0, 0, at);
+  joined.write(version, at, "latin1");
+  stored.copy(joined, at + version.length, at);
+  return { key, revision, json: joined.toString(), parsed: undefined };
 }
 
 /** The same object under another resourceVersion: what a DELETED event shows. */
 export function entryAt(entry: Entry, revision: number): Entry {
-  const end = entry.versionAt + String(entry.revision).length;
-  const bytes = Buffer.concat([
-    entry.bytes.subarray(0, entry.versionAt),
-    Buffer.from(String(revision)),
-    entry.bytes.subarray(end),
-  ]);
-  return { key: entry.key, revision, bytes, versionAt: entry.versionAt, parsed: undefined };
+  const at = entry.json.indexOf(metadataStart) + metadataStart.length;
+  const end = at + versionField.length + String(entry.revision).length;
+  return {
+    key: entry.key,
+    revision,
+    json: `${entry.json.slice(0, at)}${versionField}${revision}${entry.json.slice(end)}`,
+    parsed: undefined,
+  };
 }
 
 /** The parsed object; parsed at the first call and shared after that, so never change it. */
 export function objectOf(entry: Entry): ApiObject {
-  entry.parsed ??= JSON.parse(entry.bytes.toString()) as ApiObject;
+  entry.parsed ??= JSON.parse(entry.json) as ApiObject;
   return entry.parsed;
+}
+
+function versionText(last: boolean, revision: number): string {
+  return `${versionField}${revision}${last ? '"' : '",'}`;
 }
