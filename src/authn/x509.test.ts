@@ -51,7 +51,7 @@ function throughIntermediate(): { readonly leaf: Uint8Array; readonly intermedia
     serial: randomBytes(16),
     role: "ca",
   });
-  const between: Issuer = { rawSubject, keyId: undefined, key, keyKind: "ecP256", notAfter: start + 2 * hour };
+  const between: Issuer = { rawSubject, keyId: undefined, key, keyKind: "p256", notAfter: start + 2 * hour };
   return { leaf: issue({ issuer: between }), intermediate: der };
 }
 
