@@ -1,0 +1,271 @@
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join as joinPath } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { join } from "../../src/agent/join.ts";
+import type { JoinError } from "../../src/agent/join-error.ts";
+import type { JoinEvent } from "../../src/agent/join-event.ts";
+import type { Discovery, Joined, JoinOptions } from "../../src/agent/join-options.ts";
+import { certificateRequests, type RequestObject } from "../../src/agent/node-request.ts";
+import { wallClock } from "../../src/agent/wall-clock.ts";
+import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
+import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
+import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
+import { resolveKubeconfig } from "../../src/client/resolve-kubeconfig.ts";
+import { secrets } from "../../src/controllers/kinds.ts";
+import { startHub } from "../../src/hub/hub.ts";
+import type { HubOptions } from "../../src/hub/hub-options.ts";
+import { formatToken, generateToken } from "../../src/trust/token.ts";
+import { tokenSecret } from "../../src/trust/token-secret.ts";
+import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { failureOf, joinBench, type JoinBench } from "../kits/join-bench.ts";
+
+const nodeGroup = "system:bootstrappers:kubeadm:default-node-token";
+
+let auto: TestHub;
+let manual: TestHub;
+let bench: JoinBench;
+const clients: RemoteClient[] = [];
+
+beforeAll(async () => {
+  [auto, manual] = await Promise.all([startTestHub(), startTestHub({ nodeAutoapprove: false })]);
+}, 30_000);
+
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await Promise.all([auto.close(), manual.close()]);
+});
+
+beforeEach(async () => {
+  bench = await joinBench();
+});
+
+afterEach(() => bench.remove());
+
+async function clientOf(path: string): Promise<RemoteClient> {
+  const config = parseKubeconfig(await readFile(path, "utf8"), path);
+  const resolved = await resolveKubeconfig(config, { readFile: (file) => readFile(file) });
+  const client = remoteClient({ ...resolved, userAgent: "test", timeoutMs: 10_000, clock: wallClock });
+  clients.push(client);
+  return client;
+}
+
+/** What a test needs to know of a hub. */
+type Reached = Pick<TestHub, "hub" | "port" | "kubeconfig">;
+
+interface TokenWishes {
+  readonly usages?: readonly string[];
+  readonly groups?: readonly string[];
+  /** In milliseconds, how long ago it was made; it lives for an hour. */
+  readonly ageMs?: number;
+}
+
+/** Makes a token on the hub as `token create` does. */
+async function tokenOf(hub: Reached, wishes: TokenWishes = {}): Promise<string> {
+  const token = generateToken((size) => randomBytes(size));
+  const { usages = ["signing", "authentication"], groups = usages.includes("authentication") ? [nodeGroup] : [] } =
+    wishes;
+  const now = Date.now() - (wishes.ageMs ?? 0);
+  const admin = await clientOf(hub.kubeconfig);
+  await admin.create(secrets, tokenSecret({ token, now, ttlSeconds: 3600, usages, groups, description: "" }));
+  return formatToken(token);
+}
+
+async function discoveryOf(hub: Reached, wishes: TokenWishes = {}): Promise<Extract<Discovery, { kind: "token" }>> {
+  const { hub: running, port } = hub;
+  return { kind: "token", endpoint: `127.0.0.1:${port}`, token: await tokenOf(hub, wishes), pins: [running.caPin] };
+}
+
+type Overrides = Partial<JoinOptions> & { readonly onEvent?: (event: JoinEvent) => void };
+
+async function run(discovery: Discovery, { onEvent, ...options }: Overrides = {}): Promise<Joined> {
+  const { certDir, kubeconfig } = bench;
+  const all = { discovery, nodeName: "n1", certDir, kubeconfig, clock: wallClock, ...options };
+  return join(all, (event) => {
+    bench.events.push(event);
+    onEvent?.(event);
+  });
+}
+
+async function failure(discovery: Discovery, options?: Overrides): Promise<JoinError> {
+  return failureOf(run(discovery, options));
+}
+
+async function decide(kubeconfig: string, name: string, type: "Approved" | "Denied"): Promise<void> {
+  const admin = await clientOf(kubeconfig);
+  const request = await admin.get<RequestObject>(certificateRequests, { name });
+  const condition = { type, status: "True", reason: "Test", message: "by hand" };
+  await admin.update(
+    certificateRequests,
+    { ...request, status: { ...request.status, conditions: [condition] } },
+    {
+      subresource: "approval",
+    },
+  );
+}
+
+async function whoami(kubeconfig: string): Promise<unknown> {
+  const client = await clientOf(kubeconfig);
+  const body = Buffer.from(JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" }));
+  const reply = await client.raw("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {
+    body,
+    headers: { "content-type": "application/json" },
+  });
+  return (JSON.parse(reply.body.toString()) as { readonly status: { readonly userInfo: unknown } }).status.userInfo;
+}
+
+describe("a hub that approves nodes by itself", () => {
+  test("lets a machine in by a token, and its kubeconfig is the node's", async () => {
+    const joined = await run(await discoveryOf(auto));
+    expect(joined).toMatchObject({ outcome: "joined", server: auto.url });
+    expect(await whoami(bench.kubeconfig)).toMatchObject({
+      username: "system:node:n1",
+      groups: expect.arrayContaining(["system:nodes", "system:authenticated"]) as unknown,
+    });
+  });
+
+  test("lets a machine join again without asking, and by force with a new key", async () => {
+    const discovery = await discoveryOf(auto);
+    const first = await run(discovery);
+    expect((await run(discovery)).outcome).toBe("already-joined");
+    const forced = await run(discovery, { force: true });
+    expect(forced.outcome).toBe("joined");
+    expect(forced.requestName).not.toBe(first.requestName);
+    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: "system:node:n1" });
+  });
+
+  test("lets a machine in by a bootstrap kubeconfig", async () => {
+    const path = joinPath(bench.dir, "bootstrap.conf");
+    await writeFile(path, bootstrapKubeconfig({ server: auto.url, ca: { pem: auto.ca }, token: await tokenOf(auto) }));
+    expect((await run({ kind: "bootstrap-kubeconfig", path })).outcome).toBe("joined");
+    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: "system:node:n1" });
+  });
+
+  test("lets a machine in by its own cluster-info as discovery file, and a token", async () => {
+    const location = joinPath(bench.dir, "cluster-info.yaml");
+    const admin = await clientOf(auto.kubeconfig);
+    const reply = await admin.raw("GET", "/api/v1/namespaces/kube-public/configmaps/cluster-info");
+    const { data } = JSON.parse(reply.body.toString()) as { readonly data: Readonly<Record<string, string>> };
+    await writeFile(location, data["kubeconfig"] ?? "");
+    expect((await run({ kind: "file", location, token: await tokenOf(auto) })).outcome).toBe("joined");
+  });
+
+  test("token-unknown: a token that never was", async () => {
+    const discovery = await discoveryOf(auto);
+    const error = await failure({ ...discovery, token: "zzzzzz.zzzzzzzzzzzzzzzz" }, { discoveryTimeoutMs: 500 });
+    expect(error.code).toBe("token-unknown");
+  });
+
+  test("token-unknown: an expired token", async () => {
+    const error = await failure(await discoveryOf(auto, { ageMs: 7_200_000 }), { discoveryTimeoutMs: 500 });
+    expect(error.code).toBe("token-unknown");
+    expect(error.message).toContain("mistyped, expired or deleted");
+  });
+
+  test("bad-signature: the right id with a wrong secret", async () => {
+    const discovery = await discoveryOf(auto);
+    const error = await failure({ ...discovery, token: `${discovery.token.slice(0, 6)}.zzzzzzzzzzzzzzzz` });
+    expect(error.code).toBe("bad-signature");
+  });
+
+  test("pin-mismatch: the pin of another hub", async () => {
+    const error = await failure({ ...(await discoveryOf(auto)), pins: [manual.hub.caPin] });
+    expect(error.code).toBe("pin-mismatch");
+    expect(error.message).toContain(`wanted ${manual.hub.caPin}, found ${auto.hub.caPin}`);
+  });
+
+  test("unauthorized: a token that is for signing only", async () => {
+    const error = await failure(await discoveryOf(auto, { usages: ["signing"] }));
+    expect(error.code).toBe("unauthorized");
+  });
+
+  test("forbidden: a token whose groups have no rights", async () => {
+    const error = await failure(await discoveryOf(auto, { groups: ["system:bootstrappers:nobody"] }));
+    expect(error.code).toBe("forbidden");
+    expect(error.message).toContain("cannot create resource");
+  });
+});
+
+describe("a hub where a person approves", () => {
+  test("lets the machine in after approval", async () => {
+    const joined = await run(await discoveryOf(manual), {
+      onEvent: (event) =>
+        event.kind === "waiting-for-approval" && void decide(manual.kubeconfig, event.name, "Approved"),
+    });
+    expect(joined.outcome).toBe("joined");
+    expect(bench.events.map((event) => event.kind)).toContain("waiting-for-approval");
+    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: "system:node:n1" });
+  });
+
+  test("denied: tells the machine why, each time until it asks anew", async () => {
+    const discovery = await discoveryOf(manual);
+    const denying: Overrides = {
+      onEvent: (event) => event.kind === "request-created" && void decide(manual.kubeconfig, event.name, "Denied"),
+    };
+    const error = await failure(discovery, denying);
+    expect(error.code).toBe("denied");
+    expect(error.message).toContain("was denied: Test: by hand.");
+    expect((await failure(discovery)).code).toBe("denied");
+    const approving: Overrides = {
+      force: true,
+      onEvent: (event) => event.kind === "request-created" && void decide(manual.kubeconfig, event.name, "Approved"),
+    };
+    expect((await run(discovery, approving)).outcome).toBe("joined");
+  });
+
+  test("deleted: the request is taken away while the machine waits", async () => {
+    const error = await failure(await discoveryOf(manual), {
+      onEvent: (event) =>
+        event.kind === "request-created" &&
+        void clientOf(manual.kubeconfig).then((admin) => admin.delete(certificateRequests, { name: event.name })),
+    });
+    expect(error.code).toBe("deleted");
+  });
+
+  test("timeout-waiting: nobody decides, and the same join goes on with the same request", async () => {
+    const discovery = await discoveryOf(manual);
+    const error = await failure(discovery, { waitMs: 100 });
+    expect(error.code).toBe("timeout-waiting");
+    const joined = await run(discovery, {
+      onEvent: (event) => event.kind === "request-found" && void decide(manual.kubeconfig, event.name, "Approved"),
+    });
+    expect(joined.outcome).toBe("joined");
+    expect(error.message).toContain(joined.requestName ?? "no name");
+  });
+});
+
+test("a hub that restarts while a machine waits finds it waiting still", async () => {
+  const options: HubOptions = {
+    dataDir: joinPath(bench.dir, "data"),
+    bindAddress: "127.0.0.1",
+    securePort: 0,
+    tlsSans: [],
+    authorizationModes: ["RBAC"],
+    anonymousAuth: true,
+    clusterSigningDurationSeconds: 86_400,
+    nodeAutoapprove: false,
+    maxRequestsInflight: 100,
+    release: "0.0.0-test",
+    log: () => {},
+  };
+  let hub = await startHub(options);
+  const securePort = Number(new URL(hub.url).port);
+  const seen = { hub, port: securePort, kubeconfig: hub.adminKubeconfig };
+  let restarted: Promise<void> | undefined;
+  const restart = async (name: string): Promise<void> => {
+    await hub.close();
+    hub = await startHub({ ...options, securePort });
+    await decide(hub.adminKubeconfig, name, "Approved");
+  };
+  try {
+    const joined = await run(await discoveryOf(seen), {
+      onEvent: (event) => {
+        if (event.kind === "waiting-for-approval") restarted = restart(event.name);
+      },
+    });
+    await restarted;
+    expect(joined.outcome).toBe("joined");
+  } finally {
+    await hub.close();
+  }
+}, 20_000);
