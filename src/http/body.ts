@@ -4,7 +4,11 @@ import type { Incoming } from "./exchange.ts";
 /** The largest request body, in bytes. Source: apiserver's MaxRequestBodyBytes. */
 export const maxBodyBytes: number = 3 * 1024 * 1024;
 
-/** Reads a whole body. @throws StatusError RequestEntityTooLarge, BadRequest when the client breaks off or is too slow. */
+/** How much of a refused body is still taken, and for how long, so that its sender gets to see the answer. */
+const lingerBytes = 16 * 1024 * 1024;
+const lingerMs = 5_000;
+
+/** Reads a whole body. @throws StatusError RequestEntityTooLarge, Timeout, or BadRequest when the client breaks off. */
 export function readBody(request: Incoming, limits: { readonly timeoutMs: number }): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -20,13 +24,12 @@ export function readBody(request: Incoming, limits: { readonly timeoutMs: number
     };
     const fail = (error: StatusError): void => {
       stop();
-      request.resume();
+      linger(request);
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > maxBodyBytes)
-        fail(new StatusError("RequestEntityTooLarge", `Request entity too large: limit is ${maxBodyBytes}`));
+      if (size > maxBodyBytes) fail(tooLarge());
       else chunks.push(chunk);
     };
     const onEnd = (): void => {
@@ -34,6 +37,28 @@ export function readBody(request: Incoming, limits: { readonly timeoutMs: number
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size));
     };
     const onError = (): void => fail(new StatusError("BadRequest", "the request body ended early"));
+    if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) {
+      fail(tooLarge());
+      return;
+    }
     request.on("data", onData).on("end", onEnd).on("error", onError).on("aborted", onError);
   });
+}
+
+function tooLarge(): StatusError {
+  return new StatusError("RequestEntityTooLarge", `Request entity too large: limit is ${maxBodyBytes}`);
+}
+
+/** Takes the rest of a refused body and forgets it; who sends without end, or never ends, loses the connection. */
+function linger(request: Incoming): void {
+  let left = lingerBytes;
+  const cut = (): void => void request.destroy();
+  const timer = setTimeout(cut, lingerMs);
+  timer.unref();
+  request.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) cut();
+  });
+  request.once("error", () => undefined);
+  for (const end of ["end", "close"] as const) request.once(end, () => clearTimeout(timer));
 }

@@ -149,19 +149,29 @@ export function decodeTyped(
 
 /** A body without apiVersion and kind means the kind of its path. */
 function checkType(value: JsonObject, resource: Resource): void {
-  const { apiVersion, kind } = value;
   const expected = apiVersionOf(resource.group, resource.version);
-  if (apiVersion !== undefined && apiVersion !== "" && apiVersion !== expected) {
+  const apiVersion = typeText(value, "apiVersion");
+  if (apiVersion !== "" && apiVersion !== expected) {
     throw badRequest(
-      `the API version in the data (${shortened(String(apiVersion))}) does not match the expected API version (${expected})`,
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
   }
-  if (kind !== undefined && kind !== "" && kind !== resource.kind) {
-    const named = shortened(String(kind));
+  const kind = typeText(value, "kind");
+  if (kind !== "" && kind !== resource.kind) {
     throw badRequest(
-      `${named} in version "${resource.version}" cannot be handled as a ${resource.kind}: the object provided is unrecognized (must be of type ${resource.kind})`,
+      `${kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: the object provided is unrecognized (must be of type ${resource.kind})`,
     );
   }
+}
+
+/** The apiVersion or kind of a body, shortened for messages; empty where there is none. @throws StatusError BadRequest where it is no text. */
+export function typeText(value: JsonObject, field: "apiVersion" | "kind"): string {
+  const text = value[field] ?? "";
+  if (typeof text === "string") return shortened(text);
+  const found = Array.isArray(text) ? "array" : typeof text;
+  throw badRequest(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go struct field .${field} of type string`,
+  );
 }
 
 function shortened(text: string): string {

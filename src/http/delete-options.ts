@@ -4,7 +4,7 @@ import { invalidObject, notSupported } from "../core/field-error.ts";
 import { badRequest } from "../core/status.ts";
 import { deleteOptionsSchema } from "../resources/schemas/meta.ts";
 import type { Deletion } from "../registry/delete.ts";
-import { parseBody, type RawBody } from "./decode-body.ts";
+import { parseBody, typeText, type RawBody } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
 import { countOf } from "./query-options.ts";
 
@@ -30,12 +30,13 @@ type Options = Deletion & { readonly dryRun?: readonly string[] };
 
 async function fromBody(raw: RawBody): Promise<Options> {
   const { value } = await parseBody(raw, () => deleteOptionsSchema);
-  const { apiVersion: _version, kind, ...fields } = value;
-  if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
-    throw badRequest(`the body of a delete is a DeleteOptions, not a ${String(kind).slice(0, 64)}`);
+  const { apiVersion: _version, kind: _kind, ...fields } = value;
+  const kind = typeText(value, "kind");
+  if (kind !== "" && kind !== "DeleteOptions") {
+    throw badRequest(`the body of a delete is a DeleteOptions, not a ${kind}`);
   }
   try {
-    return decodeObject(deleteOptionsSchema, fields).object as Options;
+    return decodeObject(deleteOptionsSchema, fields).object;
   } catch (error) {
     if (error instanceof DecodeError)
       throw badRequest(`DeleteOptions in version "v1" cannot be handled as a DeleteOptions: ${error.message}`);

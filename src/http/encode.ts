@@ -1,8 +1,9 @@
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
-import { badRequest } from "../core/status.ts";
+import type { ObjectSchema } from "../core/schema.ts";
+import { StatusError, badRequest } from "../core/status.ts";
 import { encodeMessage, encodeProtobuf, encodeProtobufList } from "../resources/protobuf.ts";
 import type { Resource } from "../resources/resource.ts";
-import { partialObjectMetadataSchema } from "../resources/schemas/meta.ts";
+import { partialObjectMetadataSchema, statusSchema } from "../resources/schemas/meta.ts";
 import { parseIncludeObject, tableFor, type IncludeObject } from "../resources/table.ts";
 import type { Listed } from "../registry/list.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
@@ -35,6 +36,9 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
   if (media.as === undefined && media.format === "json" && !media.pretty) {
     return { status, contentType: contentTypes.json, body: entry.json };
   }
+  if (media.as === "PartialObjectMetadataList") {
+    throw notAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list");
+  }
   const object = objectOf(entry);
   if (media.as === "Table")
     return structured(view, table(view, [object], { resourceVersion: object.metadata.resourceVersion ?? "" }), status);
@@ -48,6 +52,9 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
 /** A list as a reply; for plain JSON the cached text of its items is only joined. */
 export async function listReply(view: View, listed: Listed): Promise<Reply> {
   const { media, resource } = view;
+  if (media.as === "PartialObjectMetadata") {
+    throw notAcceptable("you requested PartialObjectMetadata, but the requested object is a list");
+  }
   const metadata = listMetadata(listed);
   const apiVersion = apiVersionOf(resource.group, resource.version);
   const kind = `${resource.kind}List`;
@@ -78,7 +85,7 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
   return structured(view, { kind, apiVersion, metadata, items: objects }, 200);
 }
 
-/** Any JSON value in the format asked for; protobuf only where it is an object's metadata. */
+/** Any JSON value in the format asked for; protobuf only where it is an object's metadata or a Status. */
 export async function structured(view: Pick<View, "media">, value: object, status: number): Promise<Reply> {
   const { format, pretty } = view.media;
   if (format === "yaml") {
@@ -89,12 +96,9 @@ export async function structured(view: Pick<View, "media">, value: object, statu
       body: stringify(value, { lineWidth: 0, aliasDuplicateObjects: false }),
     };
   }
-  if (format === "protobuf" && isPartial(value)) {
-    return {
-      status,
-      contentType: contentTypes.protobuf,
-      body: Buffer.from(encodeProtobuf(value, partialObjectMetadataSchema)),
-    };
+  const schema = format === "protobuf" && "kind" in value ? metaSchemas[String(value.kind)] : undefined;
+  if (schema !== undefined) {
+    return { status, contentType: contentTypes.protobuf, body: Buffer.from(encodeProtobuf({ ...value }, schema)) };
   }
   const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : JSON.stringify(value);
   return { status, contentType: contentTypes.json, body };
@@ -117,8 +121,14 @@ export function table(
   return tableFor(resource, objects, { now, includeObject, metadata, version, columnDefinitions });
 }
 
-function isPartial(value: object): value is ApiObject {
-  return "kind" in value && value.kind === "PartialObjectMetadata";
+/** What can be encoded in protobuf besides objects of the resource itself. */
+const metaSchemas: Readonly<Record<string, ObjectSchema>> = {
+  PartialObjectMetadata: partialObjectMetadataSchema,
+  Status: statusSchema,
+};
+
+function notAcceptable(message: string): StatusError {
+  return new StatusError("NotAcceptable", message);
 }
 
 function listMetadata(listed: Listed): { readonly resourceVersion: string } {

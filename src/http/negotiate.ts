@@ -11,13 +11,13 @@ export interface MediaType {
   readonly discovery: "v2" | "v2beta1" | undefined;
 }
 
-const formats: Readonly<Record<string, MediaType["format"]>> = {
-  "application/json": "json",
-  "application/yaml": "yaml",
-  "application/vnd.kubernetes.protobuf": "protobuf",
-  "*/*": "json",
-  "application/*": "json",
-};
+const formats: ReadonlyMap<string, MediaType["format"]> = new Map([
+  ["application/json", "json"],
+  ["application/yaml", "yaml"],
+  ["application/vnd.kubernetes.protobuf", "protobuf"],
+  ["*/*", "json"],
+  ["application/*", "json"],
+]);
 
 export const contentTypes: Readonly<Record<MediaType["format"], string>> = {
   json: "application/json",
@@ -73,16 +73,24 @@ function parseClause(text: string): Clause {
 }
 
 function fromClause({ base, params, q }: Clause, offer: Offer): MediaType | undefined {
-  const format = formats[base];
+  const format = formats.get(base);
   if (format === undefined || q <= 0 || (format === "protobuf" && !offer.protobuf)) return undefined;
-  const [as, group, version] = [params.get("as"), params.get("g"), params.get("v") ?? ""];
   const pretty = params.get("pretty") === "1" || params.get("pretty") === "true";
-  if (as === undefined) return { format, as: undefined, version: "", pretty, discovery: undefined };
+  const plain: MediaType = { format, as: undefined, version: "", pretty, discovery: undefined };
+  return params.has("as") ? transformed(plain, params, offer) : plain;
+}
+
+/** What the parameters as, g and v ask for; undefined where it is not on offer. */
+function transformed(plain: MediaType, params: Clause["params"], offer: Offer): MediaType | undefined {
+  const [as = "", group, version = ""] = [params.get("as"), params.get("g"), params.get("v")];
   if (as === "APIGroupDiscoveryList") {
-    if (offer.discovery !== true || format !== "json" || (version !== "v2" && version !== "v2beta1")) return undefined;
-    return { format, as: undefined, version: "", pretty, discovery: version };
+    const known = offer.discovery === true && plain.format === "json" && (version === "v2" || version === "v2beta1");
+    return known ? { ...plain, discovery: version } : undefined;
   }
-  if (!offer.meta || group !== "meta.k8s.io" || !metaKinds.has(as) || (version !== "v1" && version !== "v1beta1"))
-    return undefined;
-  return { format, as: as as MediaType["as"], version, pretty, discovery: undefined };
+  const known = offer.meta && group === "meta.k8s.io" && isMetaKind(as) && (version === "v1" || version === "v1beta1");
+  return known ? { ...plain, as, version } : undefined;
+}
+
+function isMetaKind(as: string): as is NonNullable<MediaType["as"]> {
+  return metaKinds.has(as);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
-import { StatusError, badRequest, methodNotAllowed } from "../core/status.ts";
+import { StatusError, badRequest, methodNotAllowed, type Status } from "../core/status.ts";
 import type { Verb } from "../resources/resource.ts";
 import type { RequestContext } from "../registry/context.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
@@ -13,6 +13,7 @@ import { entryReply, includeObjectOf, listReply, structured, type View } from ".
 import { flag, header, type Reply } from "./exchange.ts";
 import { negotiate } from "./negotiate.ts";
 import { patcherOf } from "./patch-body.ts";
+import { prettyWanted } from "./pretty.ts";
 import type { Admitted, Handler } from "./pipeline.ts";
 import { countOf, writeOptions } from "./query-options.ts";
 import type { Resource } from "../resources/resource.ts";
