@@ -4,7 +4,6 @@ import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from ".
 import { CsrError, parseCsr, type ParsedCsr } from "../pki/csr.ts";
 import { keyFingerprint } from "../pki/keys.ts";
 import { signerChecks } from "../pki/signers.ts";
-import { printable } from "./printable.ts";
 
 /** What an approver needs to know of a request. Texts are as the requester chose them: escape them before they reach a terminal. */
 export interface CsrReview {
@@ -29,7 +28,7 @@ export interface CsrReview {
   readonly fingerprint?: string;
   /** Seconds asked for; absent: the signer decides. */
   readonly durationSeconds?: number;
-  /** Sentences about contents that need care; empty when there are none. */
+  /** Sentences about contents that need care, quoting them as they are; empty when there are none. */
   readonly warnings: readonly string[];
 }
 
@@ -137,5 +136,5 @@ const rules: readonly Rule[] = [
 ];
 
 function quoted(text: string): string {
-  return `"${printable(text)}"`;
+  return `"${text}"`;
 }

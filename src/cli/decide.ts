@@ -50,10 +50,10 @@ function requestName(operand: string): string {
   const slash = operand.indexOf("/");
   const name = operand.slice(slash + 1);
   if (slash !== -1 && !kindNames.includes(operand.slice(0, slash).toLowerCase())) {
-    throw new CliError("usage", `${JSON.stringify(operand)} is no certificate request: write csr/NAME, or NAME alone`);
+    throw new CliError("usage", `"${operand}" is no certificate request: write csr/NAME, or NAME alone`);
   }
   if (name === "" || name.includes("/") || name === "." || name === "..") {
-    throw new CliError("usage", `${JSON.stringify(operand)} names no request: write csr/NAME`);
+    throw new CliError("usage", `"${operand}" names no request: write csr/NAME`);
   }
   return name;
 }
@@ -120,7 +120,7 @@ async function decideOne(one: One, client: Client, io: Io): Promise<void> {
     if (request.metadata.uid !== uid) {
       throw new CliError(
         "conflict",
-        `certificate request ${JSON.stringify(name)} was replaced by another of the same name meanwhile; nothing was done`,
+        `certificate request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
       );
     }
     const state = standing(request, condition.type === "Approved" ? "Approved" : "Denied");
@@ -128,7 +128,7 @@ async function decideOne(one: One, client: Client, io: Io): Promise<void> {
       const other = condition.type === "Approved" ? "Denied" : "Approved";
       throw new CliError(
         "conflict",
-        `certificate request ${JSON.stringify(name)} is already ${other}, and that cannot be taken back`,
+        `certificate request "${name}" is already ${other}, and that cannot be taken back`,
       );
     }
     const word = condition.type.toLowerCase();
@@ -160,6 +160,6 @@ function standing(request: ApiObject, decision: Decision): "open" | "same" | "op
 function warn(request: ApiObject, condition: Condition, io: Io): void {
   if (condition.type !== "Approved") return;
   for (const warning of reviewCsr(request).warnings) {
-    io.stderr.write(`warning: csr/${printable(request.metadata.name ?? "")} ${warning}\n`);
+    io.stderr.write(`${printable(`warning: csr/${request.metadata.name} ${warning}`)}\n`);
   }
 }

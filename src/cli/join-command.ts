@@ -4,7 +4,7 @@ import { outputOption } from "./output.ts";
 /** `pratique join`. */
 export const joinCommand: Command = {
   name: "join",
-  summary: "Join this machine to a hub: find the hub, prove the token, get a certificate, write a kubeconfig",
+  summary: "Join this machine to a hub: find it, prove the token, get a certificate",
   details: [
     "Nothing secret leaves the machine before the hub has proven itself: its cluster-info must be signed with the token, and its CA must have the pinned key. The private key is made here and stays here.",
     "If nobody approves in time, the same command goes on later with the same key. A machine that has joined stays as it is, unless --force is given.",

@@ -1,4 +1,5 @@
 import type { LogEntry } from "../hub/hub-options.ts";
+import { jsonText } from "./json-text.ts";
 import { printable } from "./printable.ts";
 
 /** How log lines look. */
@@ -8,7 +9,7 @@ export type LogFormat = "text" | "json";
 export function logLine(format: LogFormat, now: number, entry: LogEntry): string {
   const { level, message, ...details } = entry;
   const time = new Date(now).toISOString();
-  if (format === "json") return `${JSON.stringify({ time, level, message, ...details })}\n`;
+  if (format === "json") return `${jsonText({ time, level, message, ...details })}\n`;
   const pairs = Object.entries(details)
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => ` ${key}=${shown(value)}`);

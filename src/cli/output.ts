@@ -1,5 +1,6 @@
 import type { Args, Option } from "./command.ts";
 import type { Io } from "./io.ts";
+import { jsonText } from "./json-text.ts";
 import { textTable, type TextTable } from "./text-table.ts";
 
 /** `-o table|json|yaml`, for every command whose result is data. */
@@ -25,12 +26,11 @@ export interface Result {
 export async function writeResult(args: Args, io: Io, result: Result): Promise<void> {
   switch (args.text("output")) {
     case "json":
-      io.stdout.write(`${asciiControls(JSON.stringify(result.data, undefined, 2))}\n`);
+      io.stdout.write(`${jsonText(result.data, 2)}\n`);
       return;
     case "yaml": {
       const { yamlText } = await import("./yaml-text.ts");
-      // JSON strings are YAML, and their escapes leave nothing for a terminal to obey.
-      io.stdout.write(asciiControls(yamlText(result.data)));
+      io.stdout.write(yamlText(result.data));
       return;
     }
     default: {
@@ -38,13 +38,4 @@ export async function writeResult(args: Args, io: Io, result: Result): Promise<v
       io.stdout.write(typeof table === "string" ? table : textTable(table));
     }
   }
-}
-
-/** JSON leaves DEL, C1 controls and direction marks as they are; within its strings an escape means the same. */
-function asciiControls(text: string): string {
-  return text.replaceAll(/[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    [...Array(character.length).keys()]
-      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
-      .join(""),
-  );
 }

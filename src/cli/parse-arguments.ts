@@ -3,7 +3,6 @@ import { DurationError, parseDuration } from "../core/duration.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args, Command, Option } from "./command.ts";
 import { nearest } from "./nearest.ts";
-import { printable } from "./printable.ts";
 
 /** What stands on a command line: words, or the wish for help. */
 export type ParsedLine = { readonly kind: "help" } | { readonly kind: "args"; readonly args: Args };
@@ -78,11 +77,11 @@ function merged(option: Option, before: Value | undefined, value: Value): Value 
 function booleanOf(option: Option, text: string | undefined): boolean {
   if (text === undefined || /^(1|t|true)$/i.test(text)) return true;
   if (/^(0|f|false)$/i.test(text)) return false;
-  throw usage(`--${option.name}=${printable(text)}: must be true or false`);
+  throw usage(`--${option.name}=${text}: must be true or false`);
 }
 
 function integerOf(option: Option, text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw usage(`--${option.name} ${printable(text)}: must be a whole number`);
+  if (!/^\d{1,9}$/.test(text)) throw usage(`--${option.name} ${text}: must be a whole number`);
   return Number(text);
 }
 
@@ -91,15 +90,15 @@ function durationOf(option: Option, text: string): number {
     const ms = parseDuration(text);
     if (ms >= 0) return ms;
   } catch (error) {
-    if (error instanceof DurationError) throw usage(`--${option.name}: ${printable(error.message)}`);
+    if (error instanceof DurationError) throw usage(`--${option.name}: ${error.message}`);
     throw error;
   }
-  throw usage(`--${option.name} ${printable(text)}: must not be negative`);
+  throw usage(`--${option.name} ${text}: must not be negative`);
 }
 
 function choice(option: Option, text: string): string {
   if (option.choices === undefined || option.choices.includes(text)) return text;
-  throw usage(`--${option.name} ${printable(text)}: must be one of ${option.choices.join(", ")}`);
+  throw usage(`--${option.name} ${text}: must be one of ${option.choices.join(", ")}`);
 }
 
 function unknownOption(raw: string, options: readonly Option[]): CliError {
@@ -109,7 +108,7 @@ function unknownOption(raw: string, options: readonly Option[]): CliError {
         options.map((option) => option.name),
       )
     : undefined;
-  return usage(`unknown flag: ${printable(raw)}`, near === undefined ? [] : [`Did you mean --${near}?`]);
+  return usage(`unknown flag: ${raw}`, near === undefined ? [] : [`Did you mean --${near}?`]);
 }
 
 function checkOperands(command: Command, operands: readonly string[]): void {
@@ -121,8 +120,8 @@ function checkOperands(command: Command, operands: readonly string[]): void {
   if (extra !== undefined) {
     throw usage(
       slots.length === 0
-        ? `${command.name} takes no arguments, but there is ${JSON.stringify(printable(extra))}`
-        : `one argument too many: ${JSON.stringify(printable(extra))}`,
+        ? `${command.name} takes no arguments, but there is "${extra}"`
+        : `one argument too many: "${extra}"`,
     );
   }
   for (const [at, slot] of slots.entries()) {
@@ -130,7 +129,7 @@ function checkOperands(command: Command, operands: readonly string[]): void {
     if (word !== undefined && slot.choices !== undefined && !slot.choices.includes(word)) {
       const near = nearest(word, slot.choices);
       throw usage(
-        `${slot.name} ${JSON.stringify(printable(word))}: must be one of ${slot.choices.join(", ")}`,
+        `${slot.name} "${word}": must be one of ${slot.choices.join(", ")}`,
         near === undefined ? [] : [`Did you mean ${near}?`],
       );
     }

@@ -116,8 +116,7 @@ function warningLines(reviews: readonly CsrReview[], red: (text: string) => stri
     "! These need care before anybody approves them:",
     ...marked.flatMap(({ name, warnings }) => [
       `  ${red(`csr/${printable(name)}`)}`,
-      // The parts of a warning that the requester chose are escaped where it is made; this is the net below.
-      ...warnings.map((warning) => `    ${warning}`),
+      ...warnings.map((warning) => `    ${printable(warning)}`),
     ]),
   ];
 }

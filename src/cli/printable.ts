@@ -9,11 +9,6 @@ export function printable(text: string): string {
   return text.replaceAll("\\", "\\\\").replace(unsafe, (character) => (character === " " ? " " : escaped(character)));
 }
 
-/** The same for text of several lines, whose line breaks stay. */
-export function printableLines(text: string): string {
-  return text.split("\n").map(printable).join("\n");
-}
-
 function escaped(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }

@@ -6,7 +6,7 @@ import { commandHelp, groupHelp, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { nearest } from "./nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
-import { printable, printableLines } from "./printable.ts";
+import { printable } from "./printable.ts";
 import { release } from "./release.ts";
 
 /**
@@ -18,8 +18,7 @@ export async function runProgram(entries: readonly CommandEntry[], words: readon
     return await dispatch(entries, words, io);
   } catch (error) {
     const { exit, message, hints } = failureOf(error);
-    const lines = [`error: ${message}`, ...hints].flatMap((line) => printableLines(line).split("\n"));
-    io.stderr.write(`${lines.join("\n")}\n`);
+    for (const line of [`error: ${message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
     if (exit === "usage" && error instanceof CliError) {
       io.stderr.write(`See '${helpLine(entries, words, io)}'.\n`);
     }
@@ -35,7 +34,7 @@ async function dispatch(entries: readonly CommandEntry[], words: readonly string
   }
   if (first === "help" || first === "--help" || first === "-h") return help(entries, rest, io);
   if (first.startsWith("-")) {
-    throw new CliError("usage", `unknown flag: ${printable(first)}`, [
+    throw new CliError("usage", `unknown flag: ${first}`, [
       `Flags come after the command: ${io.program} COMMAND --flag`,
     ]);
   }
@@ -78,7 +77,7 @@ function entryOf(entries: readonly CommandEntry[], name: string, io: Io): Comman
   const near = nearest(name, [...entries.map((entry) => entry.name), "help"]);
   throw new CliError(
     "usage",
-    `unknown command ${JSON.stringify(name)} for ${JSON.stringify(io.program)}`,
+    `unknown command "${name}" for "${io.program}"`,
     near === undefined ? [] : [`Did you mean: ${io.program} ${near}`],
   );
 }
@@ -88,15 +87,9 @@ function memberOf(group: Extract<CommandEntry, { commands: unknown }>, name: str
   if (found !== undefined) return found;
   const names = group.commands.map((command) => command.name.slice(group.name.length + 1));
   const near = nearest(name, names);
-  throw new CliError(
-    "usage",
-    `unknown command ${JSON.stringify(`${group.name} ${name}`)} for ${JSON.stringify(io.program)}`,
-    [
-      near === undefined
-        ? `${group.name} has ${names.join(", ")}`
-        : `Did you mean: ${io.program} ${group.name} ${near}`,
-    ],
-  );
+  throw new CliError("usage", `unknown command "${group.name} ${name}" for "${io.program}"`, [
+    near === undefined ? `${group.name} has ${names.join(", ")}` : `Did you mean: ${io.program} ${group.name} ${near}`,
+  ]);
 }
 
 function helpLine(entries: readonly CommandEntry[], words: readonly string[], io: Io): string {

@@ -8,6 +8,7 @@ import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { writeResult } from "./output.ts";
+import { printable } from "./printable.ts";
 import { withServer } from "./server-access.ts";
 import type { TextTable } from "./text-table.ts";
 
@@ -21,7 +22,7 @@ export async function tokenList(args: Args, io: Io): Promise<ExitName> {
     const tokens = items.filter(isToken);
     for (const other of items.filter((item) => !isToken(item))) {
       io.stderr.write(
-        `warning: the Secret ${JSON.stringify(other.metadata.name ?? "")} is of a token's type and holds none\n`,
+        `warning: the Secret "${printable(other.metadata.name ?? "")}" is of a token's type and holds none\n`,
       );
     }
     await writeResult(args, io, {

@@ -1,4 +1,5 @@
 import { Document, visit } from "yaml";
+import { escapedControls } from "./json-text.ts";
 
 /** The value as YAML that readers of YAML 1.1 and 1.2 take for the same, each text on one line; what is not plain ASCII is quoted like JSON. */
 export function yamlText(value: unknown): string {
@@ -8,5 +9,5 @@ export function yamlText(value: unknown): string {
       if (typeof node.value === "string" && /[^ -~]/.test(node.value)) node.type = "QUOTE_DOUBLE";
     },
   });
-  return document.toString({ lineWidth: 0, blockQuote: false });
+  return escapedControls(document.toString({ lineWidth: 0, blockQuote: false }));
 }

@@ -1,0 +1,34 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { allCommands } from "./command.ts";
+import { commands } from "./commands.ts";
+import { cliDocs } from "./docs.ts";
+
+const page = resolve(import.meta.dirname, "../../docs/cli.md");
+
+test("docs/cli.md says what the tables say", async () => {
+  const text = cliDocs(commands);
+  // A page that is missing would be written and pass.
+  expect(existsSync(page)).toBe(true);
+  await expect(text).toMatchFileSnapshot(page);
+});
+
+test("the page has a section for each command and a row for each of its flags", () => {
+  const text = cliDocs(commands);
+  const all = allCommands(commands);
+  expect(all.length).toBeGreaterThanOrEqual(11);
+  for (const command of all) {
+    expect(text).toContain(`\n## ${command.name}\n`);
+    for (const option of command.options) expect(text).toContain(`--${option.name}`);
+  }
+});
+
+test("each flag and each command has a name of its own and a description", () => {
+  for (const { name, options, summary } of allCommands(commands)) {
+    const names = [...options.map((option) => option.name), ...options.flatMap(({ short }) => short ?? [])];
+    expect(new Set(names).size, name).toBe(names.length);
+    expect(options.filter(({ description }) => description === "")).toEqual([]);
+    expect(summary, name).toMatch(/^[A-Z].*[^.]$/);
+  }
+});

@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { printable } from "./printable.ts";
+
+describe("printable", () => {
+  const cases: Readonly<Record<string, readonly [string, string]>> = {
+    "leaves letters, digits, marks and blanks alone": ["Größe 5, 東京: a_b (c)", "Größe 5, 東京: a_b (c)"],
+    "shows an escape sequence instead of sending it": ["a\u001b[31mb", "a\\u{1b}[31mb"],
+    "shows an operating system command": ["\u001b]0;title\u0007", "\\u{1b}]0;title\\u{7}"],
+    "shows a line break and a carriage return": ["a\nb\rc", "a\\u{a}b\\u{d}c"],
+    "shows C1 controls, which some terminals obey": ["a\u009b31mb", "a\\u{9b}31mb"],
+    "shows marks that turn the direction of reading": ["a\u202eb\u2066c", "a\\u{202e}b\\u{2066}c"],
+    "shows line and paragraph separators": ["a\u2028b\u2029c", "a\\u{2028}b\\u{2029}c"],
+    "shows characters that cannot be seen": [
+      "a\u200bb\u00adc\ufeffd\u3164e",
+      "a\\u{200b}b\\u{ad}c\\u{feff}d\\u{3164}e",
+    ],
+    "shows blanks that are not the blank": ["a\u00a0b\u3000c", "a\\u{a0}b\\u{3000}c"],
+    "shows half of a surrogate pair": ["a\ud800b", "a\\u{d800}b"],
+    "shows tag characters beyond the basic plane": ["a\u{e0041}b", "a\\u{e0041}b"],
+    "doubles a backslash, so that an escape cannot be faked": ["\\u{1b}", "\\\\u{1b}"],
+  };
+  test.each(Object.entries(cases))("%s", (_title, [text, expected]) => {
+    expect(printable(text)).toBe(expected);
+  });
+
+  test("lets nothing through that a terminal could obey, whatever the text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        expect(printable(text)).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("gives different texts different forms", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (one, other) => {
+        expect(printable(one) === printable(other)).toBe(one === other);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "vitest";
+import { ConnectionError } from "../client/client.ts";
+import { StatusError } from "../core/status.ts";
+import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
+import type { Command } from "./command.ts";
+import { runProgram } from "./program.ts";
+
+const usage = `Pratique lets machines in: a hub with a Kubernetes API and a CA of its own, and the agent that joins it.
+
+Usage:
+  pratique COMMAND [FLAGS]
+
+Commands:
+  hub             Run a hub: a Kubernetes API with its own CA and store, ready for machines to join
+  join            Join this machine to a hub: find it, prove the token, get a certificate
+  token create    Create a bootstrap token and print it
+  token list      List the bootstrap tokens, secrets included
+  token delete    Delete bootstrap tokens; machines that have joined stay
+  token generate  Print a random token without creating it; talks to no server
+  pending         List the certificate requests that wait for a decision, with who asks for what
+  approve         Approve certificate requests
+  deny            Deny certificate requests
+  version         Print the version of this program, and of the server if there is a kubeconfig
+  completion      Print the completion script of a shell
+
+Exit codes:
+  0    done
+  1    failed for a reason that has no code of its own; the message says which
+  2    the command line, a file it names or the kubeconfig is wrong; nothing was done
+  3    the server could not be reached, or is not the one that is trusted
+  4    the credentials were refused, the right is missing, or the request was denied
+  5    the time allowed ran out; the same command may be given again
+  6    an object that was named does not exist
+  7    the state at the server does not allow it, for example it was decided otherwise
+  130  stopped by a signal before it was done
+
+'pratique COMMAND --help' says more about a command.
+`;
+
+const tokenDelete = `Delete bootstrap tokens; machines that have joined stay
+
+Usage:
+  pratique token delete TOKEN... [FLAGS]
+
+Examples:
+  # by its id
+  pratique token delete abcdef
+
+Arguments:
+  TOKEN  the id of a token, or all of it
+
+Flags:
+      --kubeconfig FILE  how to reach the server and who to be there; else the files of $KUBECONFIG,
+                         else ~/.kube/config, else the admin kubeconfig of a hub in ./pratique-data
+      --context NAME     the context of the kubeconfig to use, instead of its current one
+  -h, --help             show this text
+`;
+
+const tokenGroup = `Bootstrap tokens: the secrets with which machines prove that they may ask to join
+
+Usage:
+  kubectl pratique token COMMAND [FLAGS]
+
+Commands:
+  create    Create a bootstrap token and print it
+  list      List the bootstrap tokens, secrets included
+  delete    Delete bootstrap tokens; machines that have joined stay
+  generate  Print a random token without creating it; talks to no server
+
+'kubectl pratique token COMMAND --help' says more about a command.
+`;
+
+describe("help", () => {
+  const cases: Readonly<Record<string, string>> = {
+    "": usage,
+    help: usage,
+    "--help": usage,
+    "-h": usage,
+    "help token delete": tokenDelete,
+    "token delete --help": tokenDelete,
+    "token delete abcdef -h": tokenDelete,
+  };
+  test.each(Object.entries(cases))("is shown for `pratique %s`", async (line, text) => {
+    const io = fakeIo();
+    expect(await runLine(line, io)).toBe(0);
+    expect(io.out()).toBe(text);
+    expect(io.err()).toBe("");
+  });
+
+  test.each(["token", "token --help", "help token"])("of a kubectl plugin names kubectl: `%s`", async (line) => {
+    const io = fakeIo({ program: "kubectl pratique" });
+    expect(await runLine(line, io)).toBe(0);
+    expect(io.out()).toBe(tokenGroup);
+  });
+});
+
+describe("a wrong command line", () => {
+  const cases: Readonly<Record<string, string>> = {
+    toekn: `error: unknown command "toekn" for "pratique"
+Did you mean: pratique token
+See 'pratique --help'.
+`,
+    "frobnicate -x": `error: unknown command "frobnicate" for "pratique"
+See 'pratique --help'.
+`,
+    "token crate": `error: unknown command "token crate" for "pratique"
+Did you mean: pratique token create
+See 'pratique token --help'.
+`,
+    "token status": `error: unknown command "token status" for "pratique"
+token has create, list, delete, generate
+See 'pratique token --help'.
+`,
+    "--kubeconfig x pending": `error: unknown flag: --kubeconfig
+Flags come after the command: pratique COMMAND --flag
+See 'pratique --help'.
+`,
+    "hub --sceure-port 1": `error: unknown flag: --sceure-port
+Did you mean --secure-port?
+See 'pratique hub --help'.
+`,
+    "token delete": `error: TOKEN is missing: the id of a token, or all of it
+See 'pratique token delete --help'.
+`,
+    "hub now": `error: hub takes no arguments, but there is "now"
+See 'pratique hub --help'.
+`,
+    "help toekn": `error: unknown command "toekn" for "pratique"
+Did you mean: pratique token
+See 'pratique --help'.
+`,
+    __proto__: `error: unknown command "__proto__" for "pratique"
+See 'pratique --help'.
+`,
+  };
+  test.each(Object.entries(cases))("`pratique %s` is refused with code 2", async (line, text) => {
+    const io = fakeIo();
+    expect(await runLine(line, io)).toBe(2);
+    expect(io.err()).toBe(text);
+    expect(io.out()).toBe("");
+  });
+
+  test("is shown escaped", async () => {
+    const io = fakeIo();
+    expect(await runLine(["to\u001b[2Jken"], io)).toBe(2);
+    expect(io.err()).toContain("\\u{1b}[2Jken");
+    expect(io.err()).not.toContain("\u001b");
+  });
+});
+
+describe("what a command throws", () => {
+  const cases: Readonly<Record<string, readonly [unknown, number, string]>> = {
+    "a refused credential": [
+      new StatusError("Unauthorized", "Unauthorized"),
+      4,
+      "error: the server does not accept the credentials (401 Unauthorized)\nThey may have expired, or belong to another server: see --kubeconfig.\n",
+    ],
+    "a missing right": [new StatusError("Forbidden", "secrets is forbidden"), 4, "error: secrets is forbidden\n"],
+    "a missing object": [new StatusError("NotFound", 'secrets "x" not found'), 6, 'error: secrets "x" not found\n'],
+    "a conflict": [new StatusError("Conflict", "modified"), 7, "error: modified\n"],
+    "an invalid object": [new StatusError("Invalid", "invalid"), 1, "error: invalid\n"],
+    "a server that is down": [
+      new ConnectionError("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:6443"),
+      3,
+      "error: nothing listens at the server's address: connect ECONNREFUSED 127.0.0.1:6443\nIs the hub running? Start it with: pratique hub\n",
+    ],
+    "a server that does not answer": [
+      new ConnectionError("TIMEOUT", "late"),
+      5,
+      "error: the server did not answer in time\nIs it overloaded, or a firewall between?\n",
+    ],
+    "another server's certificate": [
+      new ConnectionError("SELF_SIGNED_CERT_IN_CHAIN", "self-signed"),
+      3,
+      "error: the server's certificate is not signed by the CA of the kubeconfig (SELF_SIGNED_CERT_IN_CHAIN)\nThe kubeconfig belongs to another server, or somebody stands between. Nothing was sent.\n",
+    ],
+    "a server's message with an escape sequence": [
+      new StatusError("Invalid", "a\u001b[31m\nb\u202e"),
+      1,
+      "error: a\\u{1b}[31m\\u{a}b\\u{202e}\n",
+    ],
+    "a bug": [new TypeError("x is not a function"), 1, "error: x is not a function\n"],
+    "something that is no error": ["text", 1, "error: text\n"],
+  };
+  test.each(Object.entries(cases))("%s becomes a message and a code", async (_title, [thrown, code, text]) => {
+    const io = fakeIo();
+    const command: Command = {
+      name: "demo",
+      summary: "",
+      details: [],
+      operands: [],
+      options: [],
+      examples: [],
+      run: () => Promise.reject(thrown as Error),
+    };
+    expect(await runProgram([command], ["demo"], io)).toBe(code);
+    expect(io.err()).toBe(text);
+    expect(io.out()).toBe("");
+  });
+});

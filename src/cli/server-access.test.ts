@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import { fakeIo, type FakeIoOptions, kubeconfigText, runLine } from "../../test/kits/fake-io.ts";
+
+const version = { "/version": { status: 200, body: '{"gitVersion":"v1.36.0"}' } };
+
+function at(server: string): string {
+  return kubeconfigText(`https://${server}`);
+}
+
+async function reached(options: FakeIoOptions, line = "version"): Promise<string | undefined> {
+  const io = fakeIo({ client: {} as never, replies: version, ...options });
+  expect(await runLine(line, io)).toBe(0);
+  expect(io.closed()).toBe(io.connections.length);
+  return io.connections[0]?.server;
+}
+
+describe("the kubeconfig", () => {
+  const own = { "/home/ada/.kube/config": at("home") };
+  const local = { "/work/pratique-data/admin.kubeconfig": at("local") };
+
+  test("is the one named by --kubeconfig, before all others", async () => {
+    const files = { ...own, ...local, "/work/k": at("named") };
+    expect(await reached({ files, env: { KUBECONFIG: "/home/ada/.kube/config" } }, "version --kubeconfig k")).toBe(
+      "https://named",
+    );
+  });
+
+  test("is that of KUBECONFIG, where files that do not exist are passed over and the first current context counts", async () => {
+    const files = { ...own, ...local, "/a": at("a"), "/b": at("b") };
+    expect(await reached({ files, env: { KUBECONFIG: "/none:/a:/b" } })).toBe("https://a");
+  });
+
+  test("is ~/.kube/config where nothing else is said", async () => {
+    expect(await reached({ files: { ...own, ...local } })).toBe("https://home");
+  });
+
+  test("is that of the hub in ./pratique-data where there is no other", async () => {
+    expect(await reached({ files: local })).toBe("https://local");
+    expect(await reached({ files: local, env: { KUBECONFIG: "" } })).toBe("https://local");
+  });
+
+  const refusals: Readonly<Record<string, readonly [string, FakeIoOptions, string]>> = {
+    "that is named and does not exist": [
+      "token list --kubeconfig k",
+      { files: own },
+      "error: --kubeconfig k does not exist\nSee 'pratique token list --help'.\n",
+    ],
+    "of which no file exists": [
+      "token list",
+      { files: own, env: { KUBECONFIG: "/x:/y" } },
+      "error: no file of KUBECONFIG exists: /x, /y\nSee 'pratique token list --help'.\n",
+    ],
+    "that is nowhere": [
+      "token list",
+      {},
+      "error: there is no kubeconfig: neither --kubeconfig, $KUBECONFIG, ~/.kube/config nor ./pratique-data/admin.kubeconfig\nA hub writes one into its data directory: --kubeconfig DATA-DIR/admin.kubeconfig\nSee 'pratique token list --help'.\n",
+    ],
+    "that is no kubeconfig": [
+      "token list --kubeconfig k",
+      { files: { "/work/k": "- 1" } },
+      "error: k: not a kubeconfig: the document is not a mapping\n",
+    ],
+    "whose context does not exist": [
+      "token list --context other",
+      { files: own },
+      'error: /home/ada/.kube/config: there is no contexts["other"]\n',
+    ],
+  };
+  test.each(Object.entries(refusals))("%s is refused with code 2", async (_title, [line, options, text]) => {
+    const io = fakeIo(options);
+    expect(await runLine(line, io)).toBe(2);
+    expect(io.err()).toBe(text);
+    expect(io.connections).toEqual([]);
+  });
+
+  test("that cannot be read is refused, saying why", async () => {
+    const io = fakeIo({ readFile: () => Promise.reject(Object.assign(new Error("no"), { code: "EACCES" })) } as never);
+    expect(await runLine("token list", io)).toBe(2);
+    expect(io.err()).toContain(
+      "cannot read the kubeconfig /home/ada/.kube/config (EACCES)\nIt is readable by its owner only",
+    );
+  });
+});
+
+describe("pratique version", () => {
+  test("prints the client alone where there is no kubeconfig", async () => {
+    const io = fakeIo();
+    expect(await runLine("version", io)).toBe(0);
+    expect(io.out()).toBe("Client Version: 0.0.0-test\n");
+  });
+
+  test("prints the server too", async () => {
+    const io = fakeIo({ client: {} as never, replies: version, files: { "/work/k": at("h") } });
+    expect(await runLine("version --kubeconfig k", io)).toBe(0);
+    expect(io.out()).toBe("Client Version: 0.0.0-test\nServer Version: v1.36.0\n");
+  });
+
+  test("asks no server with --client", async () => {
+    const io = fakeIo({ files: { "/work/k": at("h") } });
+    expect(await runLine("version --client --kubeconfig k", io)).toBe(0);
+    expect(io.connections).toEqual([]);
+  });
+
+  test("prints JSON", async () => {
+    const io = fakeIo({ client: {} as never, replies: version, files: { "/work/k": at("h") } });
+    expect(await runLine("version -o json --kubeconfig k", io)).toBe(0);
+    expect(JSON.parse(io.out())).toEqual({
+      clientVersion: {
+        version: "0.0.0-test",
+        node: process.version,
+        platform: `${process.platform}/${process.arch}`,
+      },
+      serverVersion: { gitVersion: "v1.36.0" },
+    });
+  });
+
+  test("prints the client and fails where the server refuses, or answers nonsense", async () => {
+    const answers = {
+      "403": [{ status: 403, body: "{}" }, 1],
+      nonsense: [{ status: 200, body: "<html>" }, 1],
+    } as const;
+    for (const [reply, code] of Object.values(answers)) {
+      const io = fakeIo({ client: {} as never, replies: { "/version": reply }, files: { "/work/k": at("h") } });
+      expect(await runLine("version --kubeconfig k", io)).toBe(code);
+      expect(io.out()).toBe("Client Version: 0.0.0-test\n");
+      expect(io.err()).toMatch(/^error: the server/);
+      expect(io.closed()).toBe(1);
+    }
+  });
+});
