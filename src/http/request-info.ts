@@ -26,7 +26,10 @@ const verbOfMethod: Readonly<Record<string, string>> = {
 /** These subresources belong to a namespace object itself; anything else below a namespace is a resource in it. */
 const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
 
-/** Reads method and path; undefined when a segment is not valid percent-encoding. `watch` and `nameSelector` come from the query. */
+/**
+ * Reads method and path; undefined when a segment is not valid percent-encoding. `watch` and `nameSelector` come from the query.
+ * A method that no verb belongs to gives a resource request the empty verb.
+ */
 export function requestInfo(
   method: string,
   path: string,
@@ -40,8 +43,12 @@ export function requestInfo(
   const group = core ? "" : (parts[1] as string);
   const version = parts[minimum - 2] as string;
   const rest = placeOf(parts.slice(minimum - 1));
-  if (rest === undefined) return pathOnly(method, path);
-  const verb = collectionVerb(verbOfMethod[method] ?? method.toLowerCase(), rest.name === "", query.watch);
+  // A namespace lies in no namespace: rights in one would otherwise be rights over all others.
+  const nested = core && rest?.resource === "namespaces" && rest.namespace !== rest.name;
+  if (rest === undefined || nested) return pathOnly(method, path);
+  // HTTP/2 lets any word be a method: one that reads like a verb must not become that verb.
+  const plain = Object.hasOwn(verbOfMethod, method) ? (verbOfMethod[method] as string) : "";
+  const verb = rest.name === "" ? collectionVerb(plain, query.watch) : plain;
   const selected = verb === "list" || verb === "watch" || verb === "deletecollection" ? query.nameSelector : undefined;
   return {
     isResource: true,
@@ -83,8 +90,8 @@ function placeOf(parts: readonly string[]): Place | undefined {
   return { namespace: below ? namespace : ofNamespace ? name : "", resource, name, subresource };
 }
 
-function collectionVerb(verb: string, collection: boolean, watch: boolean): string {
-  if (verb === "get" && collection) return watch ? "watch" : "list";
-  if (verb === "get" && watch) return "watch";
-  return verb === "delete" && collection ? "deletecollection" : verb;
+/** Only without a name in the path: with one, `watch` in the query means nothing. */
+function collectionVerb(verb: string, watch: boolean): string {
+  if (verb === "get") return watch ? "watch" : "list";
+  return verb === "delete" ? "deletecollection" : verb;
 }
