@@ -23,6 +23,7 @@ import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiDocuments } from "./open-api.ts";
+import { servingRenewal } from "./serving-renewal.ts";
 
 /** What serving needs of the parts made before. */
 export interface ServeParts {
@@ -102,11 +103,23 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
       uuid: randomUUID,
     }),
   });
-  const { close, port } = server;
+  const { close, port, renew } = server;
+  const renewal = servingRenewal({
+    ...parts.at,
+    authority,
+    names,
+    current: pair,
+    clock,
+    signal: parts.shutdown,
+    renew: ({ certPem, keyPem }) => renew(certPem, keyPem),
+    failed: (error) =>
+      options.log({ level: "error", message: "the serving certificate cannot be renewed", error: errorText(error) }),
+  });
   return {
     url: `https://${hostPort(options, port)}`,
     metrics,
     close: async () => {
+      await renewal;
       await close(drainMs);
       await auditLog?.close();
     },
