@@ -47,7 +47,10 @@ describe("discovery by token", () => {
       [path, undefined],
       [path, undefined],
     ]);
-    expect(hub.seen[2]).toMatchObject({ method: "POST", authorization: `Bearer ${testToken.id}.${testToken.secret}` });
+    expect(hub.seen[2]).toMatchObject({
+      path: "/version",
+      authorization: `Bearer ${testToken.id}.${testToken.secret}`,
+    });
   });
 
   test("sends the token to the server that cluster-info names, not to the endpoint", async () => {

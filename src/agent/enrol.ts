@@ -7,10 +7,12 @@ import { exportSec1Pem } from "../pki/keys.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { connectionFailure, type CallTarget } from "./connection-failure.ts";
 import type { HubAccess } from "./hub-access.ts";
+import { kubernetesMinor } from "./kubernetes-minor.ts";
 import { ownCertificate, type OwnCertificate } from "./issued-certificate.ts";
 import { JoinError, plainText } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
 import { credentialPath, type JoinFolder } from "./join-folder.ts";
+import { nodeUsages } from "./node-identity.ts";
 import { nodeKey, type NodeKey } from "./node-key.ts";
 import { nodeRequest, type NodeRequest } from "./node-request.ts";
 import { tryAgain } from "./try-again.ts";
@@ -126,7 +128,8 @@ async function ask(client: RemoteClient, key: NodeKey, { enrolment, target }: As
     { clock, report, signal, timeoutMs: enrolment.discoveryMs, everyMs: pollMs },
     async () => {
       try {
-        return { kind: "done", value: await nodeRequest(client, { nodeName, key, now: clock.now() }) };
+        const usages = nodeUsages(await kubernetesMinor(client));
+        return { kind: "done", value: await nodeRequest(client, { nodeName, key, usages, now: clock.now() }) };
       } catch (error) {
         const failure = error instanceof ConnectionError ? connectionFailure(error, target) : error;
         if (failure instanceof JoinError && failure.code === "unreachable") return { kind: "again", error: failure };

@@ -90,6 +90,17 @@ describe("a join by token", () => {
     expect(request?.name).toMatch(/^node-csr-[A-Za-z0-9_-]{43}$/);
   });
 
+  test.each([
+    ["26", ["digital signature", "key encipherment", "client auth"]],
+    ["26+", ["digital signature", "key encipherment", "client auth"]],
+    ["27", ["digital signature", "client auth"]],
+    ["", ["digital signature", "key encipherment", "client auth"]],
+  ])("asks a Kubernetes of minor version %j as its own kubelets do", async (minor, usages) => {
+    hub.minor = minor;
+    await bench.join(hub);
+    expect([...hub.requests.values()].map((request) => request.usages)).toEqual([usages]);
+  });
+
   test("shows how to approve when nobody has decided, and goes on after approval", async () => {
     hub.auto = false;
     const joined = await bench.join(hub, {

@@ -5,8 +5,16 @@ import { JoinError, plainText } from "./join-error.ts";
 /** The group of every node. */
 export const nodesGroup = "system:nodes";
 
-/** What a kubelet asks for with an EC key. */
-export const nodeUsages: readonly string[] = ["digital signature", "client auth"];
+/**
+ * What a kubelet asks for with an EC key. A Kubernetes older than 1.25 signs nothing without key encipherment, though such a key
+ * cannot do it, and its kubelets left it out from 1.27 on; so it is asked for wherever the version is older or not known. `minor`
+ * is the 27 of 1.27. @see kubernetes/kubernetes#109077
+ */
+export function nodeUsages(minor: number | undefined): readonly string[] {
+  return minor !== undefined && minor >= 27
+    ? ["digital signature", "client auth"]
+    : ["digital signature", "key encipherment", "client auth"];
+}
 
 /** The user name of a node. */
 export function nodeUser(nodeName: string): string {

@@ -7,7 +7,7 @@ import { decodePem, PemError } from "../pki/pem.ts";
 import { CertificateError } from "../pki/certificate.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { JoinError } from "./join-error.ts";
-import { nodeRequestName, nodesGroup, nodeUsages, nodeUser } from "./node-identity.ts";
+import { nodeRequestName, nodesGroup, nodeUser } from "./node-identity.ts";
 import type { NodeKey } from "./node-key.ts";
 
 /** The kind of certificate requests. */
@@ -42,16 +42,22 @@ const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
  */
 export async function nodeRequest(
   client: Client,
-  wanted: { readonly nodeName: string; readonly key: NodeKey; readonly now: number },
+  wanted: {
+    readonly nodeName: string;
+    readonly key: NodeKey;
+    readonly usages: readonly string[];
+    readonly now: number;
+  },
 ): Promise<NodeRequest> {
+  const { usages } = wanted;
   const subject = { commonName: nodeUser(wanted.nodeName), organizations: [nodesGroup] };
-  const name = nodeRequestName({ ...subject, spki: wanted.key.spki, usages: nodeUsages });
+  const name = nodeRequestName({ ...subject, spki: wanted.key.spki, usages });
   const pem = createCsr({ key: wanted.key.key, ...subject });
   const object: ApiObject = {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",
     metadata: { name },
-    spec: { request: Buffer.from(pem, "latin1").toString("base64"), signerName, usages: nodeUsages },
+    spec: { request: Buffer.from(pem, "latin1").toString("base64"), signerName, usages },
   };
   try {
     const created = await client.create<RequestObject>(certificateRequests, object);

@@ -59,6 +59,8 @@ export interface FakeHub {
   /** The data of cluster-info; replaced at will. */
   data: Readonly<Record<string, string>> | undefined;
   tokens: readonly BootstrapToken[];
+  /** The minor version of Kubernetes that it says it is. */
+  minor: string;
   /** Approve and sign each request when it comes. */
   auto: boolean;
   /** Looks at each request first; true when it has answered. */
@@ -146,6 +148,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const known = hub.tokens.some((token) => bearer === `Bearer ${formatToken(token)}`);
     if (bearer !== undefined && !known) return refuse(response, 401, "Unauthorized", "Unauthorized");
     if (url.pathname === clusterInfo) return sendClusterInfo(response);
+    if (url.pathname === "/version") return json(response, 200, { major: "1", minor: hub.minor });
     if (bearer === undefined) return refuse(response, 403, "Forbidden", 'User "system:anonymous" cannot do this');
     if (url.pathname === collection && request.method === "POST") return create(response, body);
     if (url.pathname === collection) return select(url, response);
@@ -230,6 +233,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     requests: new Map(),
     data: undefined,
     tokens: options.tokens ?? [],
+    minor: "36",
     auto: options.auto ?? false,
     intercept: undefined,
     sign: (csr) => clientCertificate(ca, csr),
