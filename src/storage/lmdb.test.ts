@@ -316,6 +316,13 @@ describe("a directory that is not a healthy store", () => {
     expect(new Set(refusals)).toEqual(new Set(["corrupt"]));
   });
 
+  it("is refused, and not awaited for ever, where no directory can be made", async () => {
+    const path = join(freshDir(), "x");
+    writeFileSync(join(path, ".."), "a file");
+    await expect(openLmdb({ dir: path })).rejects.toMatchObject({ code: "unreachable" });
+    await expect(openLmdb({ dir: "/proc/nowhere/store" })).rejects.toMatchObject({ code: "unreachable" });
+  });
+
   it("is refused when its path is a file", async () => {
     const path = freshDir();
     writeFileSync(path, "x");

@@ -1,5 +1,5 @@
-import { chmod, mkdir, open, readdir, readFile, rename, rm, type FileHandle } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { isLockName } from "./directory-lock.ts";
 import { StorageError } from "./store.ts";
 
@@ -18,8 +18,21 @@ const unfinished = "unfinished";
 
 /** Makes the directory if it is absent, and keeps everyone but its owner out of it (mode 0700). */
 export async function ensureDirectory(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeDirectory(resolve(dir));
   await chmod(dir, 0o700);
+}
+
+// Not mkdir's own recursion: in Node 20 it never ends where the system lets nobody make a directory, as under /proc.
+async function makeDirectory(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { mode: 0o700 });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EEXIST" && (await stat(dir)).isDirectory()) return;
+    if (code !== "ENOENT" || dirname(dir) === dir) throw error;
+    await makeDirectory(dirname(dir));
+    await mkdir(dir, { mode: 0o700 });
+  }
 }
 
 /**
