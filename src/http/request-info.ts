@@ -23,6 +23,9 @@ const verbOfMethod: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
+/** With these verbs a selector of one name is the name of the request. */
+const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
+
 /** These subresources belong to a namespace object itself; anything else below a namespace is a resource in it. */
 const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
 
@@ -46,10 +49,8 @@ export function requestInfo(
   // A namespace lies in no namespace: rights in one would otherwise be rights over all others.
   const nested = core && rest?.resource === "namespaces" && rest.namespace !== rest.name;
   if (rest === undefined || nested) return pathOnly(method, path);
-  // HTTP/2 lets any word be a method: one that reads like a verb must not become that verb.
-  const plain = Object.hasOwn(verbOfMethod, method) ? (verbOfMethod[method] as string) : "";
-  const verb = rest.name === "" ? collectionVerb(plain, query.watch) : plain;
-  const selected = verb === "list" || verb === "watch" || verb === "deletecollection" ? query.nameSelector : undefined;
+  const verb = resourceVerb(method, rest.name === "", query.watch);
+  const selected = selectingVerbs.has(verb) ? query.nameSelector : undefined;
   return {
     isResource: true,
     verb,
@@ -90,8 +91,11 @@ function placeOf(parts: readonly string[]): Place | undefined {
   return { namespace: below ? namespace : ofNamespace ? name : "", resource, name, subresource };
 }
 
-/** Only without a name in the path: with one, `watch` in the query means nothing. */
-function collectionVerb(verb: string, watch: boolean): string {
+/** `watch` counts only without a name in the path: with one, the answer is that one object. */
+function resourceVerb(method: string, collection: boolean, watch: boolean): string {
+  // HTTP/2 lets any word be a method: one that reads like a verb must not become that verb.
+  const verb = Object.hasOwn(verbOfMethod, method) ? verbOfMethod[method] : undefined;
+  if (!collection) return verb ?? "";
   if (verb === "get") return watch ? "watch" : "list";
-  return verb === "delete" ? "deletecollection" : verb;
+  return verb === "delete" ? "deletecollection" : (verb ?? "");
 }

@@ -33,7 +33,7 @@ export async function startAttackedHub(
   let offset = 0;
   const hub = await startTestHub({
     users: { nobody: [], operator: ["system:masters"] },
-    clock: { now: () => systemClock.now() + offset, sleep: systemClock.sleep },
+    clock: { now: () => systemClock.now() + offset, sleep: (ms, signal) => systemClock.sleep(ms, signal) },
     ...options,
   });
   const authority = await authorityIn(hub.dataDir);
@@ -42,7 +42,7 @@ export async function startAttackedHub(
   return {
     dataDir: hub.dataDir,
     log: hub.log,
-    close: hub.close,
+    close: () => hub.close(),
     target: { port: hub.port, caPem: hub.ca },
     tokens: { nobody: hub.token("nobody"), operator: hub.token("operator") },
     authority,

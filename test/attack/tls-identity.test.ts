@@ -271,7 +271,7 @@ describe.each(protocols)("over %s", (over) => {
     expect(dial.cert).toContain("BEGIN CERTIFICATE");
     expect(await identity(hub, dial)).toBe("401");
     for (const path of ["/api/v1/secrets", "/api/v1/namespaces/kube-public/configmaps/cluster-info", "/version"]) {
-      expect((await send(hub.target, { path }, dial)).status, path).toBe(401);
+      expect([path, (await send(hub.target, { path }, dial)).status]).toEqual([path, 401]);
     }
   });
 
