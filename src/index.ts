@@ -25,3 +25,17 @@ export type { Clock } from "./core/clock.ts";
 export type { ApiList, ApiObject, ObjectKey, ObjectMeta } from "./core/object.ts";
 export { StatusError } from "./core/status.ts";
 export type { Status, StatusReason } from "./core/status.ts";
+
+export type { CertificateSigningRequest } from "./resources/certificate-signing-request.ts";
+export type { ConfigMap } from "./resources/config-map.ts";
+export type { Event } from "./resources/event.ts";
+export type { Lease } from "./resources/lease.ts";
+export type { LocalSubjectAccessReview } from "./resources/local-subject-access-review.ts";
+export type { Namespace } from "./resources/namespace.ts";
+export type { Node } from "./resources/node.ts";
+export type { Pod } from "./resources/pod.ts";
+export type { Secret } from "./resources/secret.ts";
+export type { SelfSubjectAccessReview } from "./resources/self-subject-access-review.ts";
+export type { SelfSubjectReview } from "./resources/self-subject-review.ts";
+export type { ServiceAccount } from "./resources/service-account.ts";
+export type { SubjectAccessReview } from "./resources/subject-access-review.ts";

@@ -1,60 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { allowedImports } from "./kits/import-table.ts";
 
 const source = resolve(import.meta.dirname, "../src");
-
-/** Who may import whom, as docs/architecture.md has it. Test files and the entry file are free. */
-const allowed: Readonly<Record<string, readonly string[]>> = {
-  core: [],
-  formats: [],
-  pki: ["core"],
-  trust: ["core", "formats", "pki"],
-  storage: ["core"],
-  resources: ["core", "pki"],
-  policy: ["core"],
-  authn: ["core", "resources", "pki", "trust", "policy"],
-  authz: ["core", "resources", "pki", "trust", "policy"],
-  admission: ["core", "resources", "pki", "trust", "policy"],
-  registry: ["core", "resources", "storage", "admission"],
-  client: ["core", "formats", "resources"],
-  controllers: ["core", "resources", "pki", "trust", "policy", "client"],
-  agent: ["core", "formats", "resources", "pki", "trust", "client"],
-  http: ["core", "formats", "resources", "authn", "authz", "registry"],
-  hub: [
-    "core",
-    "formats",
-    "pki",
-    "trust",
-    "storage",
-    "resources",
-    "policy",
-    "authn",
-    "authz",
-    "admission",
-    "registry",
-    "client",
-    "controllers",
-    "agent",
-    "http",
-  ],
-  cli: [
-    "core",
-    "formats",
-    "pki",
-    "trust",
-    "resources",
-    "policy",
-    "authn",
-    "authz",
-    "admission",
-    "client",
-    "controllers",
-    "agent",
-    "http",
-    "hub",
-  ],
-};
 
 /** Rooms that may read the environment, files and the wall clock. */
 const outward: readonly string[] = ["hub", "agent", "cli"];
@@ -96,7 +45,7 @@ describe("the rooms of src", () => {
   test("import only the rooms that they may", () => {
     const wrong = imports
       .filter((one) => one.room !== "" && one.target.startsWith("."))
-      .filter((one) => roomOf(one) !== one.room && allowed[one.room]?.includes(roomOf(one)) !== true)
+      .filter((one) => roomOf(one) !== one.room && allowedImports[one.room]?.includes(roomOf(one)) !== true)
       .map(({ file, target }) => `${file} imports ${target}`);
     expect(wrong).toEqual([]);
   });
