@@ -1,0 +1,63 @@
+import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { privateFolder, removeFile, replaceFile, replaceLink, textIfThere } from "./private-files.ts";
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "pratique-files-"));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const mode = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+
+test("a new file is its owner's alone, and leaves nothing beside it", async () => {
+  await replaceFile(join(dir, "a"), "one");
+  expect(await mode(join(dir, "a"))).toBe(0o600);
+  expect(await readdir(dir)).toEqual(["a"]);
+});
+
+test("a replaced file has the new content and the asked mode, whatever it had before", async () => {
+  await writeFile(join(dir, "a"), "old", { mode: 0o666 });
+  await replaceFile(join(dir, "a"), Buffer.from("new"));
+  expect(await readFile(join(dir, "a"), "utf8")).toBe("new");
+  expect(await mode(join(dir, "a"))).toBe(0o600);
+  await replaceFile(join(dir, "a"), "public", 0o644);
+  expect(await mode(join(dir, "a"))).toBe(0o644);
+});
+
+test("a file that cannot be replaced stays, and leaves nothing beside it", async () => {
+  await mkdir(join(dir, "a", "full"), { recursive: true });
+  await expect(replaceFile(join(dir, "a"), "x")).rejects.toMatchObject({ code: "EISDIR" });
+  expect(await readdir(dir)).toEqual(["a"]);
+});
+
+test("a symbolic link in place of the file is replaced, not followed", async () => {
+  await writeFile(join(dir, "other"), "mine");
+  await symlink(join(dir, "other"), join(dir, "a"));
+  await replaceFile(join(dir, "a"), "secret");
+  expect(await readFile(join(dir, "other"), "utf8")).toBe("mine");
+  expect((await lstat(join(dir, "a"))).isSymbolicLink()).toBe(false);
+});
+
+test("a link is pointed elsewhere even when an earlier try left its helper, or a file is in its place", async () => {
+  const link = { path: join(dir, "current"), via: join(dir, "updated") };
+  await symlink("stale", link.via);
+  await writeFile(link.path, "a file");
+  await replaceLink({ ...link, target: "/one" });
+  await replaceLink({ ...link, target: "/two" });
+  expect(await readlink(link.path)).toBe("/two");
+  expect(await readdir(dir)).toEqual(["current"]);
+});
+
+test("a missing text is undefined, an unreadable one an error", async () => {
+  expect(await textIfThere(join(dir, "none"))).toBeUndefined();
+  await expect(textIfThere(dir)).rejects.toMatchObject({ code: "EISDIR" });
+});
+
+test("a folder is its owner's alone, with those above it; removing nothing is no failure", async () => {
+  await privateFolder(join(dir, "x", "y"));
+  expect([await mode(join(dir, "x")), await mode(join(dir, "x", "y"))]).toEqual([0o700, 0o700]);
+  await removeFile(join(dir, "none"));
+});
