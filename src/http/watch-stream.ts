@@ -28,8 +28,9 @@ const bookmarkEveryMs = 60_000;
 const lastBookmarkMs = 2_000;
 /** A reason made once: without one, each abort makes an exception with a stack of its own. */
 const ended = "the watch has ended";
-const itemsPerTake = 512;
-/** Frames are joined up to this size, so that one write serves many events. */
+/** Few, as each may be an object of a megabyte. */
+const itemsPerTake = 32;
+/** Frames are joined up to about this size, so that one write serves many events. */
 const writeBytes = 256 * 1024;
 
 /**
@@ -57,20 +58,23 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     finish();
   };
   const onAbort = (): void => end();
-  const write = (bytes: Buffer): void => {
-    blocked = !writeChunk(response, bytes);
+  const write = (frames: readonly Buffer[]): void => {
+    const [first] = frames;
+    if (first === undefined || finished) return;
+    blocked = !writeChunk(response, frames.length === 1 ? first : Buffer.concat(frames));
   };
   const pump = (): void => {
     while (!blocked && !finished) {
-      const items = handle.take(itemsPerTake);
-      if (items === "expired") return end(encoder.error(slowReader()));
-      if (items.length === 0) return;
-      for (const chunk of joined(items.map(encoder.item))) write(chunk);
+      const { frames, next } = nextFrames(handle, encoder);
+      write(frames);
+      if (next === "expired") end(encoder.error(slowReader()));
+      if (next !== "more") return;
     }
   };
   const bookmark = (): void => {
-    if (!blocked && !finished)
-      write(encoder.item({ type: "BOOKMARK", revision: handle.revision(), initialEnd: false }));
+    // Also what no event came of moves the place on.
+    pump();
+    if (!blocked) write([encoder.item({ type: "BOOKMARK", revision: handle.revision(), initialEnd: false })]);
   };
   const run = async (): Promise<void> => {
     const endsAt = clock.now() + options.timeoutMs;
@@ -95,19 +99,23 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   return { wake: pump, done };
 }
 
-function* joined(frames: readonly Buffer[]): Generator<Buffer> {
-  let batch: Buffer[] = [];
-  let size = 0;
-  for (const frame of frames) {
-    batch.push(frame);
-    size += frame.length;
-    if (size < writeBytes) continue;
-    yield Buffer.concat(batch, size);
-    batch = [];
-    size = 0;
+/** Frames for one write, and whether there may be more. */
+function nextFrames(
+  handle: WatchHandle,
+  encoder: FrameEncoder,
+): { readonly frames: readonly Buffer[]; readonly next: "more" | "wait" | "expired" } {
+  const frames: Buffer[] = [];
+  for (let size = 0; size < writeBytes;) {
+    const items = handle.take(itemsPerTake);
+    if (items === "expired") return { frames, next: "expired" };
+    if (items.length === 0) return { frames, next: "wait" };
+    for (const item of items) {
+      const frame = encoder.item(item);
+      size += frame.length;
+      frames.push(frame);
+    }
   }
-  if (batch.length === 1) yield batch[0] as Buffer;
-  else if (batch.length > 1) yield Buffer.concat(batch, size);
+  return { frames, next: "more" };
 }
 
 function slowReader(): StatusError {

@@ -177,8 +177,8 @@ function overHttp2(url: string, tls: Tls): Transport {
   return {
     send: (path, method, { headers, body }) =>
       new Promise((resolve, reject) => {
-        session ??= connectHttp2(url, tls);
-        session.on("error", reject);
+        session ??= connectHttp2(url, tls).setMaxListeners(0);
+        session.once("error", reject);
         const stream = session.request(
           { ":path": path, ":method": method, ...headers },
           { endStream: body.length === 0 },
