@@ -3,45 +3,21 @@ import { access } from "node:fs/promises";
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { bundle, root } from "./bundle.mjs";
 import { adminOf } from "./kubeconfig.mjs";
 
-const root = new URL("..", import.meta.url).pathname;
 const startMs = 30_000;
 
-/** Path of the program to start: the built command line, or the sources bundled into a folder that goes away with the stage. */
+/** The script whose `hub` command is to be started: the built command line, or the sources bundled for this run. */
 export async function hubProgram(stage, { fromSource = false } = {}) {
-  if (!fromSource) {
-    const built = join(root, "dist/bin/pratique.js");
-    try {
-      await access(built);
-    } catch {
-      throw new Error("dist/bin/pratique.js is missing: run `npm run build` first (or give --from-source)");
-    }
-    return { script: built, args: ["hub"] };
+  if (fromSource) return bundle(stage, "src/cli/main.ts");
+  const built = join(root, "dist/bin/pratique.js");
+  try {
+    await access(built);
+  } catch {
+    throw new Error("dist/bin/pratique.js is missing: run `npm run build` first (or give --from-source)");
   }
-  // Inside the project, so that the bundle finds the installed lmdb.
-  const out = await stage.folder(".bench-hub", join(root, "node_modules"));
-  await build({
-    absWorkingDir: root,
-    entryPoints: { hub: "bench/hub-main.mts" },
-    outdir: out,
-    outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20.19",
-    external: ["lmdb"],
-    minifySyntax: true,
-    sourcemap: true,
-    legalComments: "none",
-    banner: {
-      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-    },
-    logLevel: "warning",
-  });
-  return { script: join(out, "hub.mjs"), args: [] };
+  return built;
 }
 
 /**
@@ -50,7 +26,7 @@ export async function hubProgram(stage, { fromSource = false } = {}) {
  */
 export async function startHub(stage, { program, dataDir, nodeArgs = [], ipc = false }) {
   const begun = performance.now();
-  const args = [...nodeArgs, program.script, ...program.args, "--data-dir", dataDir, "--secure-port", "0"];
+  const args = [...nodeArgs, program, "hub", "--data-dir", dataDir, "--secure-port", "0"];
   const running = stage.start(process.execPath, args, {
     cwd: root,
     env: { ...process.env, NO_COLOR: "1" },

@@ -3,8 +3,7 @@ import { accessSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** Where the peers' programs lie; see `kload` and `kubeUp` for whether they do. */
-export const peersBin = join(process.env["PEERS_DIR"] ?? join(homedir(), ".cache/pratique-peers"), "bin");
+const peersBin = join(process.env["PEERS_DIR"] ?? join(homedir(), ".cache/pratique-peers"), "bin");
 
 /** Path of a peer program, or undefined where it is absent. */
 export function peerProgram(name) {
@@ -17,7 +16,7 @@ export function peerProgram(name) {
   }
 }
 
-/** One run of a load of `loads.mjs`, as kload reports it. @throws Error when kload fails or any operation did. */
+/** One run of a load of `loads.mjs`, as kload reports it; `errors` counts operations that failed. @throws Error when kload itself fails. */
 export async function runLoad(stage, { kload, kubeconfig, load, count }) {
   const args = ["-kubeconfig", kubeconfig, ...load.args(count).map(String)];
   const running = stage.start(kload, args, { stdio: ["ignore", "pipe", "pipe"] });

@@ -20,6 +20,12 @@ export function openStage() {
       void clear().finally(() => process.exit(code));
     });
   }
+  // Whoever reads the output may leave early (`| head`); what runs must be stopped all the same.
+  process.stdout.on("error", () => undefined);
+  process.once("uncaughtException", (error) => {
+    process.stderr.write(`${error.stack}\n`);
+    void clear().finally(() => process.exit(1));
+  });
   return {
     clear,
     /** True once `clear` has begun; nothing new is started then. */

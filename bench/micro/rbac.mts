@@ -1,15 +1,16 @@
-// RBAC decisions per second on one core: `npx esbuild bench/rbac.mts --bundle --platform=node --format=esm | node --input-type=module -`
-import { clusterRole, clusterRoleBinding, group, rule, user } from "../src/authz/bootstrap-policy/policy-object.ts";
-import { roleBinding } from "../src/authz/bootstrap-policy/policy-object.ts";
-import { bootstrapPolicy } from "../src/authz/bootstrap-policy/bootstrap-policy.ts";
-import type { Attributes } from "../src/authz/authorizer.ts";
-import { firstDecision } from "../src/authz/chain.ts";
-import { masters } from "../src/authz/masters.ts";
-import { rbac } from "../src/authz/rbac.ts";
-import { type RbacIndex, rbacIndex } from "../src/authz/rbac-index.ts";
-import type { RbacKind, RbacObject } from "../src/authz/rbac-types.ts";
-import { isAggregated, neededRules } from "../src/controllers/cluster-role-aggregation-policy.ts";
-import type { ClusterRole } from "../src/resources/cluster-role.ts";
+// RBAC decisions a second of processor time, on one core, with more and more bindings.
+import { clusterRole, clusterRoleBinding, group, rule, user } from "../../src/authz/bootstrap-policy/policy-object.ts";
+import { roleBinding } from "../../src/authz/bootstrap-policy/policy-object.ts";
+import { bootstrapPolicy } from "../../src/authz/bootstrap-policy/bootstrap-policy.ts";
+import type { Attributes } from "../../src/authz/authorizer.ts";
+import { firstDecision } from "../../src/authz/chain.ts";
+import { masters } from "../../src/authz/masters.ts";
+import { rbac } from "../../src/authz/rbac.ts";
+import { type RbacIndex, rbacIndex } from "../../src/authz/rbac-index.ts";
+import type { RbacKind, RbacObject } from "../../src/authz/rbac-types.ts";
+import { isAggregated, neededRules } from "../../src/controllers/cluster-role-aggregation-policy.ts";
+import type { ClusterRole } from "../../src/resources/cluster-role.ts";
+import { isQuick, print } from "./measure.mts";
 
 /** Half ClusterRoleBindings, half RoleBindings of `edit`, each for a user of its own; on top the default policy. */
 function policy(bindings: number): RbacIndex {
@@ -58,7 +59,7 @@ function requests(bindings: number): readonly Attributes[] {
 
 async function measure(name: string, bindings: number, decide: (attributes: Attributes) => unknown): Promise<void> {
   const load = requests(bindings);
-  const rounds = 250;
+  const rounds = isQuick() ? 25 : 250;
   let allowed = 0;
   const run = async (count: number): Promise<void> => {
     for (let round = 0; round < count; round++) {
@@ -86,7 +87,7 @@ async function measure(name: string, bindings: number, decide: (attributes: Attr
     perCpuSecond: Math.round(decisions / seconds),
     heapMiB: Math.round(heap / 2 ** 20),
   };
-  process.stdout.write(`${JSON.stringify(result)}\n`);
+  print(result);
 }
 
 for (const bindings of [100, 1000, 10_000]) {
