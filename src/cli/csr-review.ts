@@ -126,8 +126,8 @@ const rules: readonly Rule[] = [
 
   ({ subject }) =>
     [subject.commonName, ...subject.organizations]
-      .filter((text) => /[^!-~]/.test(text))
-      .map((text) => `the name ${quoted(text)} holds blanks, or characters that may look like others`),
+      .filter((text) => /[^ -~]|^ | $| {2}/.test(text))
+      .map((text) => `the name ${quoted(text)} holds characters that look like others, or like none`),
 
   (csr, { signerName, usages }) => {
     const problem = signerChecks.get(signerName)?.(csr, usages);

@@ -27,8 +27,8 @@ test("the page has a section for each command and a row for each of its flags", 
 test("each flag and each command has a name of its own and a description", () => {
   for (const { name, options, summary } of allCommands(commands)) {
     const names = [...options.map((option) => option.name), ...options.flatMap(({ short }) => short ?? [])];
-    expect(new Set(names).size, name).toBe(names.length);
+    expect({ name, names: [...new Set(names)] }).toEqual({ name, names });
     expect(options.filter(({ description }) => description === "")).toEqual([]);
-    expect(summary, name).toMatch(/^[A-Z].*[^.]$/);
+    expect(summary).toMatch(/^[A-Z].*[^.]$/);
   }
 });

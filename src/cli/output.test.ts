@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { jsonText } from "./json-text.ts";
@@ -34,7 +34,7 @@ describe("textTable", () => {
 describe("JSON and YAML", () => {
   test("hold nothing that a terminal could obey, and still the same value", () => {
     for (const [text, read] of [
-      [jsonText({ hostile }), JSON.parse],
+      [jsonText({ hostile }), (one: string): unknown => JSON.parse(one)],
       [yamlText({ hostile }), parse],
     ] as const) {
       expect(text.replaceAll("\n", "")).toMatch(/^[ -~]+$/);

@@ -191,7 +191,7 @@ describe("what a command throws", () => {
       operands: [],
       options: [],
       examples: [],
-      run: () => Promise.reject(thrown as Error),
+      run: () => Promise.reject(thrown),
     };
     expect(await runProgram([command], ["demo"], io)).toBe(code);
     expect(io.err()).toBe(text);

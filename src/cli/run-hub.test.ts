@@ -62,7 +62,7 @@ describe("pratique hub", () => {
   test("has the defaults of the API server", async () => {
     const world = hubWorld();
     expect(await stopped(world, "hub")).toBe(0);
-    const [{ log, ...options } = {}] = world.options as [HubOptions];
+    const [{ log, ...options }] = world.options as [HubOptions];
     expect(typeof log).toBe("function");
     expect(options).toEqual({
       dataDir: "./pratique-data",
