@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { failureOf } from "../../test/kits/join-bench.ts";
 import { nodeRequestName, nodeUsages, nodeUser, requireNodeName } from "./node-identity.ts";
