@@ -32,26 +32,28 @@ function check(condition, what) {
 }
 
 /** A command of Pratique as somebody types it. */
-function pratique(words, more = {}) {
-  return { title: ["pratique", ...words].join(" "), args: [program, ...words], ...more };
+function pratique(who, words, more = {}) {
+  const title = ["pratique", ...words].map((word) => (word.includes(" ") ? JSON.stringify(word) : word)).join(" ");
+  return { who, title, args: [program, ...words], ...more };
 }
 
 /** A command of the operator, who holds the admin kubeconfig. */
-const operator = (...words) => pratique(words, { env: { KUBECONFIG: admin } });
+const operator = (...words) => pratique("operator", words, { env: { KUBECONFIG: admin } });
 
 /** A request to the hub as the owner of a kubeconfig, by a process of its own. */
 async function ask(kubeconfig, method, path, body) {
   const words = [kubeconfig, method, path, ...(body === undefined ? [] : [JSON.stringify(body)])];
-  const { stdout } = await run({ args: [askProgram, ...words], silent: true });
+  const { stdout } = await run({ args: [askProgram, ...words], shows: () => false });
   return JSON.parse(stdout);
 }
 
-async function startHub(port) {
+async function startHub(port, shows) {
   const words = ["hub", "--data-dir", "hub", "--secure-port", port, "--audit-log-path", "audit.log"];
-  const hub = start(pratique(words));
-  const [, url] = await hub.says(/address\s+(https:\/\/\S+)/, "the hub to be ready");
-  await hub.says(/Stop with Ctrl-C/, "the end of what it prints");
-  return { ...hub, url, port: new URL(url).port };
+  const hub = start(pratique("hub", words, shows === undefined ? {} : { shows }));
+  await hub.says(/Stop with Ctrl-C/, "the hub to be ready");
+  const [, url] = await hub.says(/address\s+(https:\/\/\S+)/, "its address");
+  const [, pin] = await hub.says(/CA pin\s+(sha256:[0-9a-f]{64})/, "its pin");
+  return { ...hub, url, pin, port: new URL(url).port };
 }
 
 /** A machine is a directory of its own and nothing else. */
@@ -64,7 +66,7 @@ async function machine(name) {
 /** The join command that the operator handed over, typed on a machine. */
 function joining({ name, home }, words, changed = (word) => word) {
   const own = ["--node-name", name, "--cert-dir", "pki", "--kubeconfig", "kubelet.conf"];
-  return pratique([...words.slice(1).map(changed), ...own], { cwd: home });
+  return pratique(name, [...words.slice(1).map(changed), ...own], { cwd: home });
 }
 
 /** Who asked the hub for what, by the hub's own audit log. */
@@ -83,7 +85,7 @@ async function whoami({ kubeconfig }) {
 }
 
 async function exitOf(joined, name, expected) {
-  const code = await joined.exit(`${name} to finish`);
+  const code = await joined.exit();
   check(code === expected, `the join of ${name} ended with ${code}, but ${expected} was expected`);
 }
 
@@ -140,7 +142,7 @@ async function machineJoins(words) {
 async function machineUsesIt(first) {
   title("5. The machine uses its credential");
   const me = await whoami(first);
-  say(`whoami: ${me.username}, groups ${me.groups.join(", ")}`);
+  say(first.name, `is ${me.username}, in the groups ${me.groups.join(", ")}`);
   check(me.username === "system:node:machine-1" && me.groups.includes("system:nodes"), "that is somebody else");
   const configMaps = "/api/v1/namespaces/kube-system/configmaps";
   const settings = {
@@ -160,11 +162,11 @@ async function machineUsesIt(first) {
   await kubectlToo(first);
 }
 
-async function kubectlToo({ kubeconfig }) {
+async function kubectlToo({ name, kubeconfig }) {
   const kubectl = kubectlPath();
-  if (kubectl === undefined) return say("kubectl is not on this machine, so its step is left out.");
+  if (kubectl === undefined) return say("", "kubectl is not on this machine, so its step is left out");
   const words = ["--kubeconfig", kubeconfig, "auth", "whoami"];
-  const { stdout } = await run({ title: `kubectl ${words.join(" ")}`, file: kubectl, args: words });
+  const { stdout } = await run({ who: name, title: `kubectl ${words.join(" ")}`, file: kubectl, args: words });
   check(stdout.includes("system:node:machine-1"), "kubectl sees somebody else");
 }
 
@@ -177,7 +179,10 @@ async function personApproves(words) {
   const second = await machine("machine-2");
   const joins = start(joining(second, words));
   const name = await requestOf(joins, second);
-  await run(operator("pending"));
+  const { stdout } = await run(operator("pending"));
+  const [fingerprint] = await joins.says(/SHA256:[\w+/]{43}/, "its fingerprint");
+  check(stdout.includes(name) && stdout.includes(fingerprint), "pending shows another key than the machine's");
+  proven("the fingerprint is the one that the machine shows");
   await run(operator("approve", `csr/${name}`));
   await exitOf(joins, second.name, 0);
   proven(`${(await whoami(second)).username} is in`);
@@ -206,11 +211,14 @@ async function hubRestarts(hub, first, words) {
   title("8. The hub restarts on the same data directory, and everything is still there");
   const before = await stored();
   await shutDown(hub);
-  const again = await startHub(hub.port);
-  check(again.url === hub.url, `the hub came back as ${again.url}`);
+  const again = await startHub(
+    hub.port,
+    (line) => !/^$|^(To let|and type|Stop with)|^ {2}(pratique|store|kubeconfig) /.test(line),
+  );
+  check(again.url === hub.url && again.pin === hub.pin, `the hub came back as ${again.url} with ${again.pin}`);
   const after = await stored();
   check(before.length === after.length && before.every((line, index) => line === after[index]), "objects are missing");
-  proven(`${after.length} objects as before, each with its uid`);
+  proven(`the same CA, and ${after.length} objects as before, each with its uid`);
   await run(joining(first, words));
   proven(`${(await whoami(first)).username} needs no new credential`);
   return again;
@@ -237,7 +245,7 @@ async function stored() {
 
 async function shutDown(hub) {
   hub.stop();
-  const code = await hub.exit("the hub to stop");
+  const code = await hub.exit();
   check(code === 0, `the hub ended with ${code}`);
 }
 

@@ -1,39 +1,48 @@
-// What the demo stands on: processes with deadlines, their output on the screen, and a folder that is always removed.
+// What the demo stands on: processes with deadlines, what they say on the screen, and a folder that is always removed.
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { styleText } from "node:util";
 
 /** A step that did not do what it should. */
 export class DemoError extends Error {}
 
+/** How long a step may take where it says nothing else, in milliseconds. Generous: machines that test are slow. */
+const defaultDeadlineMs = 60_000;
+
 const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? "") === "" && process.env.TERM !== "dumb";
 const style = (format, text) => (colour ? styleText(format, text) : text);
-
-/** How long a step may take where it says nothing else, in milliseconds. Generous: machines that test are slow. */
-const defaultDeadlineMs = 30_000;
+const width = Math.min(Math.max(process.stdout.columns ?? 110, 60), 120);
+const nameWidth = 9;
 
 /** A folder for everything, and a record of every process, so that nothing is left behind. */
 export async function openStage() {
   const folder = await mkdtemp(join(tmpdir(), "pratique-demo-"));
   const children = new Set();
   const print = (text = "") => process.stdout.write(`${text}\n`);
-  // Paths and long digests tire the eye; the commands that run have them in full.
+
+  // Long digests and paths tire the eye. The commands that run have them in full.
   const shortened = (text) =>
     text
       .replaceAll(`${folder}/`, "")
-      .replaceAll(/sha256:([0-9a-f]{8})[0-9a-f]{52}([0-9a-f]{4})/g, "sha256:$1…$2")
-      .replaceAll(/(node-csr-[\w-]{8})[\w-]{20,}/g, "$1…");
-  const quoted = (text) =>
-    text
-      .trimEnd()
-      .split("\n")
-      .forEach((line) => print(`  ${style("dim", "│")} ${shortened(line)}`));
+      .replaceAll(/sha256:([0-9a-f]{6})[0-9a-f]{54}([0-9a-f]{4})/g, "sha256:$1…$2")
+      .replaceAll(/SHA256:([\w+/]{10})[\w+/]{33}/g, "SHA256:$1…")
+      .replaceAll(/X509SHA256=([0-9a-f]{10})[0-9a-f]{54}/g, "X509SHA256=$1…")
+      .replaceAll(/(node-csr-[\w-]{6})[\w-]{37}/g, "$1…");
 
-  /** Starts a process. What it prints goes to the screen as it comes, unless `silent`. */
-  function start({ title, file = process.execPath, args, cwd = folder, env = {}, silent = false }) {
-    if (title !== undefined) print(`  ${style("cyan", `$ ${shortened(title)}`)}`);
+  /** Tells what somebody does or is told, under a name, in lines that fit. */
+  function tell(name, mark, text, format) {
+    const [first, ...others] = wrapped(shortened(text), width - nameWidth - 5);
+    const line = (left, sign, right) => print(`  ${style("dim", `${left.padEnd(nameWidth)} ${sign}`)} ${right}`);
+    line(name, mark, format === undefined ? first : style(format, first));
+    for (const other of others) line("", "│", `  ${format === undefined ? other : style(format, other)}`);
+  }
+
+  /** Starts a process of somebody. Of what it prints, the lines that `shows` takes go to the screen as they come. */
+  function start({ who = "", title, file = process.execPath, args, cwd = folder, env = {}, shows = () => true }) {
+    if (title !== undefined) tell(who, "$", title, "cyan");
     const child = spawn(file, args, {
       cwd,
       env: { PATH: process.env.PATH, HOME: cwd, NO_COLOR: "1", ...env },
@@ -43,42 +52,44 @@ export async function openStage() {
     const seen = { stdout: "", stderr: "", ended: false };
     const waiting = new Set();
     const changed = () => waiting.forEach((look) => look());
+    const table = tableReader((line) => tell(who, "│", line));
     for (const name of ["stdout", "stderr"]) {
-      child[name].setEncoding("utf8").on("data", (text) => {
-        seen[name] += text;
-        if (!silent) quoted(text);
+      createInterface({ input: child[name] }).on("line", (line) => {
+        seen[name] += `${line}\n`;
+        if (shows(line)) table.line(line);
         changed();
       });
     }
     const exit = new Promise((resolve) => {
-      child.on("error", (error) => resolve(`could not be started: ${error.message}`));
+      child.on("error", (error) => resolve(`nothing: ${error.message}`));
       child.on("close", (code, signal) => resolve(code ?? signal));
     }).then((code) => {
+      table.end(shortened);
       seen.ended = true;
       children.delete(child);
       changed();
       return code;
     });
-    const what = title ?? args.join(" ");
+    const what = shortened(title ?? args.slice(1).join(" "));
     return {
       seen,
       stop: () => child.kill("SIGTERM"),
       /** The exit code. */
-      exit: (waitsFor, deadlineMs) => within(exit, `${waitsFor} (${what})`, deadlineMs),
+      exit: (deadlineMs) => within(exit, `the end of: ${what}`, deadlineMs),
       /** The match of a pattern in what the process prints. */
-      says(pattern, waitsFor, deadlineMs) {
+      says(pattern, awaited, deadlineMs) {
         const found = new Promise((resolve, reject) => {
           const look = () => {
             const match = pattern.exec(seen.stdout) ?? pattern.exec(seen.stderr);
-            if (match !== null) resolve(match);
-            else if (seen.ended) reject(new DemoError(`${what} ended before ${waitsFor}`));
-            else return;
+            if (match === null && !seen.ended) return;
             waiting.delete(look);
+            if (match === null) reject(new DemoError(`it ended before ${awaited}: ${what}`));
+            else resolve(match);
           };
           waiting.add(look);
           look();
         });
-        return within(found, `${waitsFor} (${what})`, deadlineMs);
+        return within(found, `${awaited}: ${what}`, deadlineMs);
       },
     };
   }
@@ -86,20 +97,21 @@ export async function openStage() {
   /** Runs a process to its end and checks its exit code. */
   async function run(command, { code = 0, deadlineMs } = {}) {
     const running = start(command);
-    const got = await running.exit("its end", deadlineMs);
-    if (got !== code) {
-      const told = command.silent === true ? `\n${running.seen.stdout}${running.seen.stderr}` : "";
-      throw new DemoError(
-        `${command.title ?? command.args.join(" ")} ended with ${got}, but ${code} was expected${told}`,
-      );
-    }
-    return running.seen;
+    const got = await running.exit(deadlineMs);
+    if (got === code) return running.seen;
+    const what = command.title ?? `${command.args.slice(1).join(" ")}\n${running.seen.stdout}${running.seen.stderr}`;
+    throw new DemoError(`it ended with ${got}, but ${code} was expected: ${what}`);
   }
 
   async function close() {
-    const left = [...children];
-    for (const child of left) child.kill("SIGKILL");
-    await Promise.all(left.map((child) => new Promise((resolve) => child.once("close", resolve))));
+    const left = [...children].map((child) => {
+      const gone = new Promise((resolve) => {
+        child.once("close", resolve).once("error", resolve);
+      });
+      child.kill("SIGKILL");
+      return gone;
+    });
+    await Promise.all(left);
     await rm(folder, { recursive: true, force: true });
   }
 
@@ -109,9 +121,44 @@ export async function openStage() {
     run,
     close,
     title: (text) => print(`\n${style("bold", text)}`),
-    say: (text) => print(`  ${text}`),
-    proven: (text) => print(`  ${style("green", "✓")} ${text}`),
+    say: (who, text) => tell(who, "│", text),
+    proven: (text) => tell("", style("green", "✓"), text),
     failed: (text) => print(`\n${style("red", "✗")} ${shortened(text)}`),
+  };
+}
+
+/** `text` in lines of at most so many characters, broken at blanks. */
+function wrapped(text, room) {
+  const lines = [];
+  for (const word of text.split(/(?<=\S) (?=\S)/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+const tableHead = /^(\s*)NAME\s{2,}AGE\s/;
+
+/** Passes lines on, but keeps those of a wide table to its end, to set each row as a list of what it says. */
+function tableReader(pass) {
+  const rows = [];
+  return {
+    line(line) {
+      if (rows.length > 0 || tableHead.test(line)) rows.push(line);
+      else pass(line);
+    },
+    end(shortened) {
+      const [head = "", ...body] = rows.splice(0);
+      const columns = [...head.matchAll(/\S+/g)].map(({ 0: name, index }) => ({ name, index }));
+      for (const row of body) {
+        const cells = columns.map(({ name, index }, at) => ({
+          name: name.toLowerCase(),
+          value: shortened(row.slice(index, columns[at + 1]?.index).trim()),
+        }));
+        for (const { name, value } of cells) pass(`${name.padEnd(11)} ${value}`);
+      }
+    },
   };
 }
 
