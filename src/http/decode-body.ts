@@ -112,7 +112,7 @@ export interface DecodeOptions {
 export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObject {
   const { resource, fieldValidation, warn } = options;
   checkType(parsed.value, resource);
-  const { object, unknown } = decodeTyped(parsed.value, resource);
+  const { object, unknown } = decodedBody(parsed.value, resource);
   const complaints = [
     ...unknown.map((path) => `unknown field "${path}"`),
     ...parsed.duplicates.map((path) => `duplicate field "${path}"`),
@@ -126,19 +126,9 @@ export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObj
   return object;
 }
 
-/** Decodes a value along the schema of a resource; its apiVersion and kind become the resource's. @throws StatusError BadRequest. */
-export function decodeTyped(
-  value: JsonObject,
-  resource: Resource,
-): { readonly object: ApiObject; readonly unknown: readonly string[] } {
-  const { apiVersion: _version, kind: _kind, ...fields } = value;
+function decodedBody(value: JsonObject, resource: Resource): ReturnType<typeof decodeTyped> {
   try {
-    const { object, unknown } = decodeObject(resource.schema, fields);
-    const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
-    return {
-      object: { kind: resource.kind, apiVersion: apiVersionOf(resource.group, resource.version), ...object, metadata },
-      unknown,
-    };
+    return decodeTyped(value, resource);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw badRequest(
@@ -147,8 +137,22 @@ export function decodeTyped(
   }
 }
 
-/** A body without apiVersion and kind means the kind of its path. */
-function checkType(value: JsonObject, resource: Resource): void {
+/** Decodes a value along the schema of a resource; its apiVersion and kind become the resource's. @throws DecodeError. */
+export function decodeTyped(
+  value: JsonObject,
+  resource: Resource,
+): { readonly object: ApiObject; readonly unknown: readonly string[] } {
+  const { apiVersion: _version, kind: _kind, ...fields } = value;
+  const { object, unknown } = decodeObject(resource.schema, fields);
+  const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
+  return {
+    object: { kind: resource.kind, apiVersion: apiVersionOf(resource.group, resource.version), ...object, metadata },
+    unknown,
+  };
+}
+
+/** A body without apiVersion and kind means the kind of its path. @throws StatusError BadRequest for any other. */
+export function checkType(value: JsonObject, resource: Resource): void {
   const expected = apiVersionOf(resource.group, resource.version);
   const apiVersion = typeText(value, "apiVersion");
   if (apiVersion !== "" && apiVersion !== expected) {

@@ -1,14 +1,15 @@
 import { applyJsonPatch } from "../core/json-patch.ts";
+import { DecodeError } from "../core/decode-error.ts";
 import { applyMergePatch } from "../core/merge-patch.ts";
 import { applyStrategicMergePatch } from "../core/strategic-merge-patch.ts";
 import { findDuplicateFields } from "../core/json-duplicates.ts";
-import { isJsonObject } from "../core/json-value.ts";
+import { isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { invalid, invalidObject } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { PatchError } from "../core/patch-error.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
-import { decodeTyped, mediaType } from "./decode-body.ts";
+import { checkType, decodeTyped, mediaType } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
 import type { FieldValidation } from "./query-options.ts";
 
@@ -60,8 +61,9 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
     return (stored) => {
       const patched = attempt(() => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
-      const { object, unknown } = decodeTyped(patched, resource);
-      complain(options, [
+      checkType(patched, resource);
+      const { object, unknown } = decoded(patched, options, text);
+      complain(options, text, [
         ...unknown.map((path) => `unknown field "${path}"`),
         ...duplicates.map((path) => `duplicate field "${path}"`),
       ]);
@@ -95,11 +97,28 @@ function attempt(apply: () => unknown): unknown {
   }
 }
 
-function complain({ fieldValidation, resource, warn }: PatchOptions, complaints: readonly string[]): void {
+/** The patched object; one of wrong types is the patch's fault. */
+function decoded(patched: JsonObject, { resource }: PatchOptions, patch: string): ReturnType<typeof decodeTyped> {
+  try {
+    return decodeTyped(patched, resource);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw badPatch(resource, patch, error.message);
+  }
+}
+
+function complain(options: PatchOptions, patch: string, complaints: readonly string[]): void {
+  const { fieldValidation, resource, warn } = options;
   if (complaints.length === 0) return;
   if (fieldValidation === "Warn") complaints.forEach(warn);
-  if (fieldValidation !== "Strict") return;
-  throw invalidObject(resource, "", [
-    invalid("patch", complaints.join(", "), `strict decoding error: ${complaints.join(", ")}`),
-  ]);
+  if (fieldValidation === "Strict") {
+    throw badPatch(resource, patch, `strict decoding error: ${complaints.join(", ")}`);
+  }
+}
+
+const longestShown = 256;
+
+function badPatch(resource: Resource, patch: string, why: string): StatusError {
+  const shown = patch.length > longestShown ? `${patch.slice(0, longestShown)}…` : patch;
+  return invalidObject(resource, "", [invalid("patch", shown, why)]);
 }

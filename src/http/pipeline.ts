@@ -26,6 +26,8 @@ export interface Admitted {
   /** Milliseconds since the epoch, read once. */
   readonly now: number;
   readonly warn: (text: string) => void;
+  /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
+  readonly alsoMay: (verb: string) => Promise<void>;
   /** Headers to send along by whoever streams. */
   readonly common: () => CommonHeaders;
   /** Called by whoever streams, when the stream begins. */
@@ -191,6 +193,11 @@ async function serveRequest(
     user,
     now: progress.receivedAt,
     warn: (text) => (progress.warnings ??= []).push(text),
+    alsoMay: async (verb) => {
+      const also = { ...attributes, verb };
+      const decision = await options.authorizer.decide(also);
+      if (decision.verdict !== "allow") throw refusal(also, decision);
+    },
     common: () => commonHeaders(progress),
     streaming: () => {
       progress.code = 200;

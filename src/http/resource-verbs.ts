@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
+import type { ApiObject } from "../core/object.ts";
 import { StatusError, badRequest, methodNotAllowed, type Status } from "../core/status.ts";
 import type { Verb } from "../resources/resource.ts";
 import type { RequestContext } from "../registry/context.ts";
@@ -58,21 +59,38 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
   return async function serveResource(admitted) {
     const { info } = admitted;
     const resource = options.registry.find(info.group, info.version, info.resource);
-    if (resource === undefined || !placeFits(resource, info)) throw unknownPath();
+    if (resource === undefined || (resource.scope === "Cluster" && isBelowNamespace(info))) throw unknownPath();
     const verb = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
     const offered: readonly Verb[] | undefined =
       info.subresource === "" ? resource.verbs : resource.subresources[info.subresource]?.verbs;
     if (offered === undefined) throw unknownPath();
-    if (verb === undefined || !offered.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+    if (verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
+      throw notAllowed(resource, info.verb);
+    }
     return verb({ ...admitted, resource, options });
   };
 }
 
-/** A namespaced kind is written and read by name in a namespace only; a cluster-scoped one has no namespace. */
-function placeFits(resource: Resource, info: Admitted["info"]): boolean {
-  const ofNamespace = resource.group === "" && resource.plural === "namespaces";
-  if (resource.scope === "Cluster") return info.namespace === "" || ofNamespace;
-  return info.namespace !== "" || info.verb === "list" || info.verb === "watch" || info.verb === "deletecollection";
+function isBelowNamespace({ group, resource, namespace }: Admitted["info"]): boolean {
+  return namespace !== "" && !(group === "" && resource === "namespaces");
+}
+
+const verbsOfOne: ReadonlySet<string> = new Set(["get", "update", "patch", "delete"]);
+const verbsOverAll: ReadonlySet<string> = new Set(["list", "watch"]);
+
+/** One object is spoken of by name and many without; a namespaced kind is only read without a namespace. */
+function pathFits(resource: Resource, { verb, name, namespace, subresource }: Admitted["info"]): boolean {
+  if (verbsOfOne.has(verb) && name === "") return false;
+  if (verb === "create" && name !== "" && subresource === "") return false;
+  return resource.scope === "Cluster" || namespace !== "" || verbsOverAll.has(verb);
+}
+
+/** The 405 for a verb of the API, or for a method that none belongs to. */
+function notAllowed(resource: Resource, verb: string): StatusError {
+  if (verb !== "") return methodNotAllowed(resource, verb);
+  return new StatusError("MethodNotAllowed", "the server does not allow this method on the requested resource", {
+    details: {},
+  });
 }
 
 /** The namespace of the objects spoken of; a namespace itself lies in none. */
@@ -182,15 +200,14 @@ async function bodyOf(call: Call): Promise<ParsedBody> {
 
 async function create(call: Call): Promise<Reply> {
   const view = viewOf(call);
-  const { info, resource, query } = call;
-  if (info.name !== "") throw methodNotAllowed(resource, "create");
+  const { resource, query } = call;
   const write = writeOptions(call.request, query, "CreateOptions");
   const object = objectOfBody(await bodyOf(call), {
     resource,
     fieldValidation: write.fieldValidation,
     warn: call.warn,
   });
-  checkNamespace(call, object.metadata.namespace);
+  checkNamespace(call, object);
   const entry = await call.options.registry.create(resource, {
     namespace: namespaceOf(call),
     object,
@@ -208,18 +225,14 @@ async function update(call: Call): Promise<Reply> {
     fieldValidation: write.fieldValidation,
     warn: call.warn,
   });
-  checkNamespace(call, object.metadata.namespace);
-  const { name } = object.metadata;
-  if (name !== undefined && name !== "" && name !== info.name) {
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`);
-  }
+  checkPlace(call, object);
   const named = { ...object, metadata: { ...object.metadata, name: info.name } };
   const { entry, created } = await call.options.registry.update(resource, {
     namespace: namespaceOf(call),
     name: info.name,
     subresource: info.subresource,
     desired: () => named,
-    whenMissing: named,
+    whenMissing: { object: named, mayCreate: () => call.alsoMay("create") },
     context: contextOf(call, write.dryRun),
   });
   return entryReply(view, entry, created ? 201 : 200);
@@ -231,12 +244,16 @@ async function patch(call: Call): Promise<Reply> {
   const write = writeOptions(call.request, query, "PatchOptions");
   const contentType = header(call.request, "content-type");
   const desired = patcherOf({ contentType, resource, query, fieldValidation: write.fieldValidation, warn: call.warn });
-  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
+  const patched = await desired(await readBody(call.request, { timeoutMs: bodyTimeoutMs }));
   const { entry } = await call.options.registry.update(resource, {
     namespace: namespaceOf(call),
     name: info.name,
     subresource: info.subresource,
-    desired: await desired(bytes),
+    desired: (stored) => {
+      const object = patched(stored);
+      checkPlace(call, object);
+      return object;
+    },
     context: contextOf(call, write.dryRun),
   });
   return entryReply(view, entry, 200);
@@ -269,13 +286,13 @@ async function removeCollection(call: Call): Promise<Reply> {
     { bytes, contentType: header(call.request, "content-type") },
     call.query,
   );
-  const entries = await call.options.registry.removeCollection(call.resource, {
+  const found = await call.options.registry.removeCollection(call.resource, {
     namespace: namespaceOf(call),
     selection: selectionIn(call),
     options,
     context: contextOf(call, dryRun),
   });
-  return listReply(view, { entries, revision: 0, continue: undefined, remaining: undefined });
+  return listReply(view, found);
 }
 
 function removedStatus(resource: Resource, entry: Entry): Status {
@@ -290,7 +307,16 @@ function removedStatus(resource: Resource, entry: Entry): Status {
   };
 }
 
-function checkNamespace(call: Call, given: string | undefined): void {
-  if (given === undefined || given === "" || call.resource.scope === "Cluster" || given === call.info.namespace) return;
+/** @throws StatusError BadRequest where the object names another place than the path. */
+function checkPlace(call: Call, object: ApiObject): void {
+  const { name = "" } = object.metadata;
+  if (name !== "" && name !== call.info.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${call.info.name})`);
+  }
+  checkNamespace(call, object);
+}
+
+function checkNamespace({ resource, info }: Call, { metadata: { namespace = "" } }: ApiObject): void {
+  if (namespace === "" || resource.scope === "Cluster" || namespace === info.namespace) return;
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }

@@ -86,7 +86,10 @@ export function inProcessClient(options: InProcessClientOptions): Client {
         name,
         subresource,
         desired: () => object,
-        whenMissing: object,
+        whenMissing: {
+          object,
+          mayCreate: async () => void (await allowed(ref, { verb: "create", namespace, name })),
+        },
         context: contextOf(dryRun),
       });
       return objectOf(entry) as T;

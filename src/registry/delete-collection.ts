@@ -1,10 +1,10 @@
 import { StatusError } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
-import { objectOf, type Entry } from "../storage/stored-object.ts";
+import { objectOf } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { remove, type Deletion } from "./delete.ts";
-import { list } from "./list.ts";
+import { list, type Listed } from "./list.ts";
 import type { Selection } from "./selection.ts";
 
 export interface DeleteCollectionRequest {
@@ -14,12 +14,12 @@ export interface DeleteCollectionRequest {
   readonly context: RequestContext;
 }
 
-/** Deletes every object that matches, one by one; returns those it found. @throws StatusError of the first deletion that fails. */
+/** Deletes every object that matches, one by one; returns the list of those it found. @throws StatusError of the first deletion that fails. */
 export async function removeCollection(
   backend: Backend,
   resource: Resource,
   request: DeleteCollectionRequest,
-): Promise<readonly Entry[]> {
+): Promise<Listed> {
   const { namespace, selection, options, context } = request;
   const found = await list(backend, resource, { namespace, selection, from: { kind: "newest" }, limit: undefined });
   for (const entry of found.entries) {
@@ -31,7 +31,7 @@ export async function removeCollection(
       context,
     });
   }
-  return found.entries;
+  return found;
 }
 
 async function removeIfThere(

@@ -1,6 +1,6 @@
 import type { AdmissionRequest } from "../admission/admission.ts";
 import { rfc3339 } from "../core/clock.ts";
-import { notSupported, forbiddenField, invalidObject } from "../core/field-error.ts";
+import { invalid, invalidObject, notSupported } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { conflict, notFound } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
@@ -94,7 +94,7 @@ function checkOptions({ propagationPolicy, orphanDependents }: Deletion): void {
   const subject = { group: "meta.k8s.io", kind: "DeleteOptions" };
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
     const why = "orphanDependents and deletionPropagation cannot be both set";
-    throw invalidObject(subject, "", [forbiddenField("propagationPolicy", why)]);
+    throw invalidObject(subject, "", [invalid("propagationPolicy", propagationPolicy, why)]);
   }
   if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
     throw invalidObject(subject, "", [notSupported("propagationPolicy", propagationPolicy, policies)]);
@@ -104,11 +104,11 @@ function checkOptions({ propagationPolicy, orphanDependents }: Deletion): void {
 function checkPreconditions({ resource, request, current }: Step, stored: ApiObject): void {
   const { uid, resourceVersion } = request.options.preconditions ?? {};
   if (uid !== undefined && uid !== stored.metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.metadata.uid}`;
+    const why = `the UID in the precondition (${uid}) does not match the UID in record (${stored.metadata.uid}). The object might have been deleted and then recreated`;
     throw conflict(resource, request.name, why);
   }
   if (resourceVersion !== undefined && resourceVersion !== String(current.revision)) {
-    const why = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${current.revision}`;
+    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`;
     throw conflict(resource, request.name, why);
   }
 }

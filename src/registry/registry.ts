@@ -30,7 +30,7 @@ export interface Registry {
   create(resource: Resource, request: CreateRequest): Promise<Entry>;
   update(resource: Resource, request: UpdateRequest): Promise<{ readonly entry: Entry; readonly created: boolean }>;
   remove(resource: Resource, request: DeleteRequest): Promise<Deleted>;
-  removeCollection(resource: Resource, request: DeleteCollectionRequest): Promise<readonly Entry[]>;
+  removeCollection(resource: Resource, request: DeleteCollectionRequest): Promise<Listed>;
 }
 
 export interface RegistryOptions {

@@ -23,8 +23,8 @@ export interface UpdateRequest {
   readonly subresource: string;
   /** The object as the client wants it, made from the stored one. Called again after a lost race. @throws StatusError to refuse. */
   readonly desired: (stored: ApiObject) => ApiObject;
-  /** A whole object for where none is stored (PUT of kinds with createOnUpdate). */
-  readonly whenMissing?: ApiObject;
+  /** For where none is stored (PUT of kinds with createOnUpdate): a whole object, created once `mayCreate` has not thrown. */
+  readonly whenMissing?: { readonly object: ApiObject; readonly mayCreate: () => Promise<void> };
   readonly context: RequestContext;
 }
 
@@ -53,8 +53,10 @@ async function createInstead(backend: Backend, resource: Resource, request: Upda
   const { whenMissing, namespace, name, context } = request;
   if (whenMissing === undefined || !resource.createOnUpdate || request.subresource !== "")
     throw notFound(resource, name);
-  const { resourceVersion: _none, ...metadata } = whenMissing.metadata;
-  return create(backend, resource, { namespace, object: { ...whenMissing, metadata }, context });
+  await whenMissing.mayCreate();
+  const { object } = whenMissing;
+  const { resourceVersion: _none, ...metadata } = object.metadata;
+  return create(backend, resource, { namespace, object: { ...object, metadata }, context });
 }
 
 interface Step {
