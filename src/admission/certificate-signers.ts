@@ -15,10 +15,15 @@ function part(object: ApiObject | undefined, field: "spec" | "status"): Readonly
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
+function textIn(fields: Readonly<Record<string, unknown>>, field: string): string {
+  const value = fields[field];
+  return typeof value === "string" ? value : "";
+}
+
 /** The signer's own name, then `<domain>/*`: the two names by which a right on signers can be granted. */
 async function permitted(check: SignerCheck, request: AdmissionRequest, verb: "approve" | "sign"): Promise<void> {
   // The stored signer counts: the one in the request is the requester's word.
-  const signerName = String(part(request.oldObject, "spec")["signerName"] ?? "");
+  const signerName = textIn(part(request.oldObject, "spec"), "signerName");
   const domain = signerName.slice(0, signerName.indexOf("/"));
   if (await check(request.user, verb, signerName)) return;
   if (await check(request.user, verb, `${domain}/*`)) return;
@@ -65,7 +70,7 @@ export function certificateSubjectRestriction(
       if (!isCsr(request) || request.operation !== "CREATE") return;
       const spec = part(request.object, "spec");
       if (spec["signerName"] !== "kubernetes.io/kube-apiserver-client") return;
-      const pem = Buffer.from(String(spec["request"] ?? ""), "base64");
+      const pem = Buffer.from(textIn(spec, "request"), "base64");
       if (!organizationsOf(pem).includes("system:masters")) return;
       const why = "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed";
       throw forbidden(request.resource, request.name, why);

@@ -7,7 +7,7 @@ import {
 } from "../admission/certificate-signers.ts";
 import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
 import { rbacEscalation } from "../admission/rbac-escalation.ts";
-import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite, type RoleWrite } from "../authz/escalation.ts";
+import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../authz/escalation.ts";
 import { parseCsr } from "../pki/csr.ts";
 import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
@@ -41,7 +41,7 @@ export function hubAdmission(access: Authorization, cache: WatchCache): Admissio
     certificateSigning(signerCheck),
     certificateSubjectRestriction((pem) => parseCsr(pem).subject.organizations),
     rbacEscalation({
-      role: (write) => roleWriteRefusal(write as RoleWrite, checks),
+      role: (write) => roleWriteRefusal(write, checks),
       binding: (write) => bindingWriteRefusal(write as BindingWrite, checks),
     }),
   ]);

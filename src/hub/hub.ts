@@ -1,19 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
 import { mastersGroup, type UserInfo } from "../core/user.ts";
+import type { CertificateAuthority } from "../pki/ca.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import type { Backend } from "../registry/backend.ts";
-import { registry } from "../registry/registry.ts";
+import { registry, type Registry } from "../registry/registry.ts";
 import { builtinResources } from "../resources/builtin.ts";
-import { storagePrefix } from "../resources/resource.ts";
 import { openLmdb } from "../storage/lmdb.ts";
 import { StorageError, type Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import { adminKubeconfig } from "./admin-kubeconfig.ts";
 import { hubAdmission } from "./admission.ts";
-import { authentication } from "./authentication.ts";
-import { authorization } from "./authorization.ts";
+import { authentication, type Authentication } from "./authentication.ts";
+import { authorization, type Authorization } from "./authorization.ts";
 import { openAuthority } from "./authority.ts";
 import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
@@ -76,33 +78,10 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   ]);
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
-  const firstStart = cache.count(storagePrefix({ group: "", plural: "namespaces" })) === 0;
-
-  const access = authorization(options.authorizationModes, cache, () => performance.now());
-  const identity = await authentication({
-    roots: loadTrustRoots(authority.pem),
-    cache,
-    now: clock.now,
-    tokenAuthFile: options.tokenAuthFile,
-    anonymousAuth: options.anonymousAuth && !options.authorizationModes.includes("AlwaysAllow"),
-    warn: (message) => options.log({ level: "warn", message }),
-  });
-  const backend: Backend = {
-    store,
-    cache,
-    admission: hubAdmission(access, cache),
-    uuid: randomUUID,
-    random: systemRandom,
-  };
-  const verbs = registry({
-    backend,
-    resources: builtinResources,
-    reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
-  });
-  const clientOf = (user: UserInfo): ReturnType<typeof inProcessClient> =>
-    inProcessClient({ registry: verbs, authorizer: access.chain.authorize, clock, user });
+  const parts = await decisions(options, { store, cache, authority, clock });
+  const { verbs, access, identity, clientOf } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
-  await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove, firstStart });
+  await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
 
   let ready = false;
   const api = await serve(options, {
@@ -152,6 +131,50 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     stopped: stopped(cache, shutdown.signal, close),
     close,
   };
+}
+
+/** Who may do what, and the verbs that are done under those rules. */
+interface Decisions {
+  readonly access: Authorization;
+  readonly identity: Authentication;
+  readonly verbs: Registry;
+  readonly clientOf: (user: UserInfo) => Client;
+}
+
+async function decisions(
+  options: HubOptions,
+  base: {
+    readonly store: Store;
+    readonly cache: WatchCache;
+    readonly authority: CertificateAuthority;
+    readonly clock: Clock;
+  },
+): Promise<Decisions> {
+  const { store, cache, authority, clock } = base;
+  const access = authorization(options.authorizationModes, cache, () => performance.now());
+  const identity = await authentication({
+    roots: loadTrustRoots(authority.pem),
+    cache,
+    now: () => clock.now(),
+    tokenAuthFile: options.tokenAuthFile,
+    anonymousAuth: options.anonymousAuth && !options.authorizationModes.includes("AlwaysAllow"),
+    warn: (message) => options.log({ level: "warn", message }),
+  });
+  const backend: Backend = {
+    store,
+    cache,
+    admission: hubAdmission(access, cache),
+    uuid: randomUUID,
+    random: systemRandom,
+  };
+  const verbs = registry({
+    backend,
+    resources: builtinResources,
+    reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
+  });
+  const clientOf = (user: UserInfo): Client =>
+    inProcessClient({ registry: verbs, authorizer: access.chain.authorize, clock, user });
+  return { access, identity, verbs, clientOf };
 }
 
 async function openStore(dir: string, closers: Closer[]): Promise<Store> {

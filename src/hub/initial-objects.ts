@@ -13,12 +13,13 @@ export interface InitialObjectsOptions {
   readonly client: Client;
   /** Whether a node that joins with a token of ours has its client certificate approved without a person. */
   readonly nodeAutoapprove: boolean;
-  /** Whether this store was empty: only then is made what an operator may later take away. */
-  readonly firstStart: boolean;
 }
 
+/** On namespace kube-system: what is made only once has been made. */
+const initialized = "pratique.dev/initialized";
+
 /** Puts the namespaces, default roles and joining rules in place that a control plane is expected to have; what is there already is kept. */
-export async function putInitialObjects({ client, nodeAutoapprove, firstStart }: InitialObjectsOptions): Promise<void> {
+export async function putInitialObjects({ client, nodeAutoapprove }: InitialObjectsOptions): Promise<void> {
   await Promise.all(
     systemNamespaces.map((name) =>
       createIfMissing(client, "Namespace", { apiVersion: "v1", kind: "Namespace", metadata: { name } }),
@@ -28,12 +29,19 @@ export async function putInitialObjects({ client, nodeAutoapprove, firstStart }:
   const policy = bootstrapPolicy();
   await Promise.all(policy.filter(isRole).map((object) => reconcile(client, object)));
   await Promise.all(policy.filter((object) => !isRole(object)).map((object) => reconcile(client, object)));
-  if (!firstStart) return;
   // Like kubeadm init, once: who removes one of these bindings does not find it back after a restart.
+  const system = await client.get(refOf("Namespace"), { name: "kube-system" });
+  if (system.metadata.annotations?.[initialized] === "true") return;
   const joining = kubeadmPolicy({ nodeAutoapprove });
   await Promise.all(joining.filter(isRole).map((object) => createIfMissing(client, object.kind, object)));
   await Promise.all(
     joining.filter((object) => !isRole(object)).map((object) => createIfMissing(client, object.kind, object)),
+  );
+  // Last, so that a first start that was cut short is gone through again.
+  await client.patch(
+    refOf("Namespace"),
+    { name: "kube-system" },
+    { metadata: { annotations: { [initialized]: "true" } } },
   );
 }
 

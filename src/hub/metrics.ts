@@ -45,12 +45,13 @@ function gauge(
   registry: MetricsRegistry,
   { name, help, read }: { readonly name: string; readonly help: string; readonly read: () => number },
 ): void {
-  new Gauge({
+  const made = new Gauge({
     name,
     help,
-    registers: [registry],
+    registers: [],
     collect() {
       this.set(read());
     },
   });
+  registry.registerMetric(made);
 }

@@ -9,7 +9,7 @@ import type { UserInfo } from "../core/user.ts";
 import type { Review } from "../registry/registry.ts";
 import { reviewResources } from "../resources/builtin.ts";
 import { rulesReviewProblem, type SelfSubjectRulesReview } from "../resources/self-subject-rules-review.ts";
-import { tokenReviewProblem, type TokenReview } from "../resources/token-review.ts";
+import { tokenReviewProblem } from "../resources/token-review.ts";
 
 export interface ReviewOptions {
   readonly chain: AuthorizerChain;
@@ -84,7 +84,7 @@ function validated(name: string, answer: Review): Review {
 }
 
 function specOf(object: ApiObject): AccessSpec {
-  return (object["spec"] ?? {}) as AccessSpec;
+  return object["spec"] ?? {};
 }
 
 async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: UserInfo): Promise<ApiObject> {
@@ -98,23 +98,16 @@ async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: Use
   return { ...object, status };
 }
 
+const nothing = { namespace: "", verb: "", group: "", version: "*", resource: "", subresource: "", name: "" };
+
 function attributesFor(spec: AccessSpec, user: UserInfo): Attributes {
   const { resourceAttributes: asked, nonResourceAttributes: path } = spec;
-  return {
-    user,
-    verb: asked?.verb ?? path?.verb ?? "",
-    group: asked?.group ?? "",
-    version: asked?.version ?? "*",
-    resource: asked?.resource ?? "",
-    subresource: asked?.subresource ?? "",
-    namespace: asked?.namespace ?? "",
-    name: asked?.name ?? "",
-    path: asked === undefined ? (path?.path ?? "") : undefined,
-  };
+  if (asked !== undefined) return { ...nothing, ...asked, user, path: undefined };
+  return { ...nothing, user, verb: path?.verb ?? "", path: path?.path ?? "" };
 }
 
 async function tokenAnswer(options: ReviewOptions, object: ApiObject): Promise<ApiObject> {
-  const problem = tokenReviewProblem(object as TokenReview);
+  const problem = tokenReviewProblem(object);
   if (problem !== undefined) throw problem;
   const spec = (object["spec"] ?? {}) as { readonly token?: string; readonly audiences?: readonly string[] };
   // The token goes no further than the authenticator: the answer repeats the question without it.
