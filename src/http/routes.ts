@@ -158,7 +158,16 @@ function openApiReply(documents: OpenApiDocuments, admitted: Admitted, rest: str
   if (rest === "v3") return documentReply(documents.v3().index, ifNoneMatch);
   const doc = rest.startsWith("v3/") ? documents.v3().byKey.get(rest.slice("v3/".length)) : undefined;
   if (doc === undefined) return undefined;
+  if (!takesJson(header(admitted.request, "accept"))) {
+    throw new StatusError("NotAcceptable", "OpenAPI v3 is served as application/json");
+  }
   return hashedReply(doc, { path: admitted.info.path, query: admitted.query, ifNoneMatch, now: admitted.now });
+}
+
+const jsonClauses: ReadonlySet<string> = new Set(["", "*/*", "application/*", "application/json"]);
+
+function takesJson(accept = ""): boolean {
+  return accept.split(",").some((clause) => jsonClauses.has(clause.split(";", 1)[0]?.trim().toLowerCase() ?? ""));
 }
 
 function lazily<T>(make: () => T): () => T {

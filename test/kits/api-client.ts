@@ -157,7 +157,7 @@ function overHttp1(url: string, tls: Tls): Transport {
     send: (path, method, { headers, body }) =>
       new Promise((resolve, reject) => {
         const length = body.length > 0 || method === "POST" ? { "content-length": String(body.length) } : {};
-        const request = request1(url + path, { method, agent, headers: { ...length, ...headers } }, (response) => {
+        const request = request1(url, { path, method, agent, headers: { ...length, ...headers } }, (response) => {
           resolve({
             status: response.statusCode ?? 0,
             headers: response.headers,
