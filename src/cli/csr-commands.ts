@@ -1,6 +1,6 @@
 import type { Command, Operand, Option } from "./command.ts";
 import { outputOption } from "./output.ts";
-import { serverOptions } from "./server-access.ts";
+import { serverOptions } from "./server-options.ts";
 
 const requests: Operand = {
   name: "csr/NAME",

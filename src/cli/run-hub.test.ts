@@ -155,6 +155,18 @@ describe("pratique hub", () => {
     expect(io.out()).toBe("");
   });
 
+  test.each([
+    ["options", 2],
+    ["ca", 2],
+    ["port", 1],
+    ["data-dir", 1],
+  ] as const)("ends with a code that tells a wrong command line from the rest: %s", async (code, exit) => {
+    const startHub = (): Promise<Hub> => Promise.reject(new HubError(code, "why"));
+    const io = fakeIo({ startHub });
+    expect(await runLine("hub", io)).toBe(exit);
+    expect(io.err()).toMatch(/^error: why\n/);
+  });
+
   const refusals: Readonly<Record<string, string>> = {
     "hub --secure-port 65536": "error: --secure-port 65536: must be 0 to 65535\n",
     "hub --authorization-mode RBAC,ABAC":

@@ -1,4 +1,5 @@
 import type { Hub } from "../hub/hub.ts";
+import { HubError } from "../hub/hub-error.ts";
 import type { HubOptions, LogEntry } from "../hub/hub-options.ts";
 import { CliError } from "./cli-error.ts";
 import { coloursFor } from "./colours.ts";
@@ -14,7 +15,7 @@ import { shellWord } from "./shell-word.ts";
 export async function runHub(args: Args, io: Io): Promise<ExitName> {
   const options = hubOptions(args, io);
   const interrupted = io.interrupted();
-  const hub = await io.startHub(options);
+  const hub = await start(options, io);
   // Said while the hub still starts, the signal counts all the same.
   if (!interrupted.aborted) io.stdout.write(welcome(hub, io));
   const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
@@ -27,6 +28,16 @@ export async function runHub(args: Args, io: Io): Promise<ExitName> {
   await hub.close();
   if (ended !== "stopped") throw new CliError("failed", `the hub stopped: ${ended}`);
   return "ok";
+}
+
+/** A wrong flag or file is the fault of the command line; a port or a folder that is taken is not. */
+async function start(options: HubOptions, io: Io): Promise<Hub> {
+  try {
+    return await io.startHub(options);
+  } catch (error) {
+    const isUsage = error instanceof HubError && (error.code === "options" || error.code === "ca");
+    throw isUsage ? new CliError("usage", error.message) : error;
+  }
 }
 
 function reason(error: unknown): string {

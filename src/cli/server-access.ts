@@ -3,26 +3,8 @@ import { mergeKubeconfigs, parseKubeconfig, type Kubeconfig } from "../client/ku
 import type { RemoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { CliError } from "./cli-error.ts";
-import type { Args, Option } from "./command.ts";
+import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
-
-/** The options of every command that talks to a server. */
-export const serverOptions: readonly Option[] = [
-  {
-    name: "kubeconfig",
-    kind: "text",
-    value: "FILE",
-    completes: "file",
-    description:
-      "how to reach the server and who to be there; else the files of $KUBECONFIG, else ~/.kube/config, else the admin kubeconfig of a hub in ./pratique-data",
-  },
-  {
-    name: "context",
-    kind: "text",
-    value: "NAME",
-    description: "the context of the kubeconfig to use, instead of its current one",
-  },
-];
 
 /** A server that a kubeconfig leads to. */
 export interface ServerAccess {

@@ -1,6 +1,6 @@
 import type { Command } from "./command.ts";
 import { outputOption } from "./output.ts";
-import { serverOptions } from "./server-access.ts";
+import { serverOptions } from "./server-options.ts";
 
 /** `pratique version`. */
 export const versionCommand: Command = {

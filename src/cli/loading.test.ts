@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const source = resolve(import.meta.dirname, "..");
+// Type imports vanish; what stays is loaded with the file.
+const loading = /^(?:import|export) (?!type\b)(?:[^"'\n]*?|\{[^}]*\}) ?(?:from )?"([^"]+)"/gm;
+const later = /\bimport\("([^"]+)"\)/g;
+
+/** Every file and package that is loaded with `file`, and what its files load later. */
+function loadedWith(file: string): { readonly now: readonly string[]; readonly later: readonly string[] } {
+  const now = new Set([file]);
+  const lazily = new Set<string>();
+  for (const one of now) {
+    if (!one.endsWith(".ts")) continue;
+    const text = readFileSync(resolve(source, one), "utf8");
+    const target = (name: string): string =>
+      name.startsWith(".") ? relative(source, resolve(source, dirname(one), name)) : name;
+    for (const [, name = ""] of text.matchAll(loading)) now.add(target(name));
+    for (const [, name = ""] of text.matchAll(later)) lazily.add(target(name));
+  }
+  return { now: [...now], later: [...lazily] };
+}
+
+function rooms(files: readonly string[]): readonly string[] {
+  const local = files.filter((file) => file.endsWith(".ts")).map((file) => file.slice(0, file.indexOf("/")));
+  return [...new Set(local)].sort();
+}
+
+function packages(files: readonly string[]): readonly string[] {
+  return files.filter((file) => !file.endsWith(".ts") && !file.startsWith("node:")).sort();
+}
+
+describe("what is loaded", () => {
+  test("with the program itself is the tables and little more: no package, no hub, no cryptography of ours", () => {
+    const { now, later: lazily } = loadedWith("cli/main.ts");
+    expect(packages(now)).toEqual([]);
+    expect(rooms(now)).toEqual(["agent", "cli", "client", "core"]);
+    expect(now.filter((file) => !file.startsWith("cli/") && file.endsWith(".ts")).sort()).toEqual([
+      "agent/wall-clock.ts",
+      "client/client.ts",
+      "core/duration.ts",
+      "core/status.ts",
+    ]);
+    // Had the patterns found nothing, all this would hold too.
+    expect(lazily).toContain("hub/hub.ts");
+    expect(lazily).toContain("cli/run-join.ts");
+    expect(now.length).toBeGreaterThan(15);
+  });
+
+  test("with `join` is never the hub, its store or its metrics", () => {
+    const files = ["cli/main.ts", "cli/run-join.ts", "agent/join.ts"].flatMap((file) => loadedWith(file).now);
+    for (const room of ["hub", "storage", "registry", "http", "controllers", "admission", "authz"]) {
+      expect(rooms(files)).not.toContain(room);
+    }
+    for (const name of ["lmdb", "prom-client", "protobufjs"]) expect(packages(files)).not.toContain(name);
+  });
+});
