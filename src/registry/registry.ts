@@ -62,7 +62,9 @@ export function registry({ backend, resources, reviews }: RegistryOptions): Regi
 }
 
 async function evaluated(review: Review, { object, namespace, context }: CreateRequest): Promise<Entry> {
-  return unstoredEntry("", await review(object, { namespace, context }));
+  // Like any object, a question lies in the namespace of its path, whether or not it says so.
+  const asked = namespace === "" ? object : { ...object, metadata: { ...object.metadata, namespace } };
+  return unstoredEntry("", await review(asked, { namespace, context }));
 }
 
 async function translated<T>(result: Promise<T>): Promise<T> {
