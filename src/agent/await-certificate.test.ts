@@ -116,6 +116,22 @@ describe("waiting for a certificate", () => {
     expect(error.message).toContain(`no answer to the request ${request.name} within 20 seconds; last trouble: `);
   });
 
+  test("a trouble that has passed is not told at the end", async () => {
+    let lists = 0;
+    hub.intercept = (asked, response) => {
+      if ((asked.url ?? "").includes("watch=true")) {
+        response.writeHead(200).end();
+        return true;
+      }
+      lists += 1;
+      if (lists < 3) response.destroy();
+      return lists < 3;
+    };
+    const error = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
+    expect(lists).toBeGreaterThan(3);
+    expect(error.message).toContain("nobody decided");
+  });
+
   test("timeout-waiting: says how to approve, or that the signer does not sign", async () => {
     const polling: NonNullable<FakeHub["intercept"]> = (asked, response) => {
       if (!(asked.url ?? "").includes("watch=true")) return false;

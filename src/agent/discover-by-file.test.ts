@@ -2,10 +2,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
-import { joinBench, testToken, type JoinBench } from "../../test/kits/join-bench.ts";
+import { failureOf, joinBench, testToken, type JoinBench } from "../../test/kits/join-bench.ts";
 import { bootstrapKubeconfig } from "../client/build-kubeconfig.ts";
 import { clusterInfoKubeconfig } from "../trust/cluster-info.ts";
 import { formatToken } from "../trust/token.ts";
+import { discoveryConfig } from "./discovery-file.ts";
 import type { JoinError } from "./join-error.ts";
 import type { Joined } from "./join-options.ts";
 
@@ -178,6 +179,24 @@ describe("discovery by file", () => {
       expect(error.message).toBe("a discovery file comes from a path or an https URL without a user or password");
     },
   );
+});
+
+describe("a file that a discovery file names", () => {
+  const naming = (): string => withToken().replace(/token: .*/, "tokenFile: secret.txt");
+
+  test("is read beside a local one", async () => {
+    await writeFile(join(bench.dir, "secret.txt"), token);
+    expect((await byFile(naming())).outcome).toBe("joined");
+  });
+
+  test("is refused, unread, when the discovery file came from the network", async () => {
+    await writeFile(join(bench.dir, "secret.txt"), token);
+    const shown = join(bench.dir, "discovery.yaml");
+    const error = await failureOf(discoveryConfig(naming(), { shown, files: "refuse" }));
+    expect(error.code).toBe("bad-discovery-file");
+    expect(error.message).toContain("secret.txt; a downloaded kubeconfig must hold all data itself");
+    expect((await discoveryConfig(naming(), { shown, files: "read" })).token).toBe(token);
+  });
 });
 
 describe("a bootstrap kubeconfig", () => {

@@ -25,14 +25,22 @@ export async function readDiscoveryFile(location: string, context: DiscoveryCont
   const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(location);
   const shown = isUrl ? location : resolve(location);
   const text = isUrl ? await download(location, context) : await readText(shown);
+  return { shown, config: await discoveryConfig(text, { shown, files: isUrl ? "refuse" : "read" }) };
+}
+
+/** What the text of a discovery file says; a document from the network must not be able to name files of this machine. @throws JoinError bad-discovery-file */
+export async function discoveryConfig(
+  text: string,
+  from: { readonly shown: string; readonly files: "read" | "refuse" },
+): Promise<ResolvedKubeconfig> {
   try {
-    const config = withContext(parseKubeconfig(text, shown));
-    // A document from the network must not be able to name files of this machine.
-    const read = isUrl ? refuseFiles(shown) : (path: string): Promise<Uint8Array> => readFile(path);
-    return { shown, config: await resolveKubeconfig(config, { readFile: read }) };
+    const read =
+      from.files === "refuse" ? refuseFiles(from.shown) : (path: string): Promise<Uint8Array> => readFile(path);
+    return await resolveKubeconfig(withContext(parseKubeconfig(text, from.shown)), { readFile: read });
   } catch (error) {
-    if (error instanceof KubeconfigError) throw new JoinError("bad-discovery-file", error.message, { cause: error });
-    throw error;
+    if (!(error instanceof KubeconfigError)) throw error;
+    const { cause } = error;
+    throw cause instanceof JoinError ? cause : new JoinError("bad-discovery-file", error.message, { cause: error });
   }
 }
 
@@ -50,8 +58,8 @@ function withContext(config: Kubeconfig): Kubeconfig {
 
 function refuseFiles(shown: string): (path: string) => Promise<Uint8Array> {
   return async (path) => {
-    throw new KubeconfigError(
-      "unsupported",
+    throw new JoinError(
+      "bad-discovery-file",
       `${shown} points to the file ${path}; a downloaded kubeconfig must hold all data itself`,
     );
   };

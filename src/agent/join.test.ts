@@ -6,7 +6,7 @@ import { clientCertificate, startFakeHub, testCa, type FakeHub } from "../../tes
 import { joinBench, testToken, type JoinBench } from "../../test/kits/join-bench.ts";
 import { parseKubeconfig } from "../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
-import { loadPrivateKey, spkiOf } from "../pki/keys.ts";
+import { exportSec1Pem, generatePrivateKey, loadPrivateKey, spkiOf } from "../pki/keys.ts";
 import { privateFiles, type PrivateFiles } from "./private-files.ts";
 
 let hub: FakeHub;
@@ -119,6 +119,17 @@ describe("a join by token", () => {
   });
 });
 
+test("every connection is closed at the end, whether it went well or not", async () => {
+  await bench.join(hub);
+  await hub.idle();
+  hub.sign = (csr) => clientCertificate(testCa(), csr);
+  await bench.failure(hub, { force: true });
+  await hub.idle();
+  await bench.failure(hub, { force: true, token: { pins: [testCa().pin] } });
+  await hub.idle();
+  expect(hub.seen.length).toBeGreaterThan(6);
+});
+
 describe("a join that was done before", () => {
   test("is left alone without a word to the hub", async () => {
     const first = await bench.join(hub);
@@ -157,6 +168,19 @@ describe("a join that was done before", () => {
     };
     const second = await bench.join(hub, { clock: later });
     expect(second.outcome).toBe("joined");
+    expect(hub.requests.size).toBe(2);
+  });
+
+  test.each([
+    ["key of another", (pem: string) => pem.replace(/-----BEGIN EC[^]*/, exportSec1Pem(generatePrivateKey()))],
+    ["missing key", (pem: string) => pem.replace(/-----BEGIN EC[^]*/, "")],
+    ["missing certificate", (pem: string) => pem.replace(/-----BEGIN CERT[^]*?-----END CERTIFICATE-----/, "")],
+    ["damaged certificate", (pem: string) => pem.replace(/MII/, "MIA")],
+    ["empty content", () => ""],
+  ])("is done anew when its credential has the fault: %s", async (_, damage) => {
+    const { credentialFile } = await bench.join(hub);
+    await writeFile(credentialFile, damage(await readFile(credentialFile, "utf8")));
+    expect((await bench.join(hub)).outcome).toBe("joined");
     expect(hub.requests.size).toBe(2);
   });
 
@@ -309,6 +333,16 @@ describe("what the hub answers", () => {
     expect((await bench.failure(hub)).code).toBe("denied");
     expect((await bench.join(hub, { force: true })).outcome).toBe("joined");
     expect(hub.requests.size).toBe(2);
+  });
+
+  test("denied: by force a new request is not made twice", async () => {
+    hub.auto = false;
+    const deny: Parameters<JoinBench["join"]>[1] = {
+      force: true,
+      onEvent: (event) => event.kind === "request-created" && hub.condition(event.name, { type: "Denied" }),
+    };
+    expect((await bench.failure(hub, deny)).code).toBe("denied");
+    expect(hub.requests.size).toBe(1);
   });
 
   test("failed: the signer's reason is shown", async () => {

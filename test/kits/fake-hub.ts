@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { Condition } from "../../src/core/object.ts";
 import { createCa, type CertificateAuthority } from "../../src/pki/ca.ts";
@@ -73,6 +74,8 @@ export interface FakeHub {
   approve(name: string): void;
   issue(name: string, pem?: string): void;
   remove(name: string): void;
+  /** Resolves when no connection is open any more. */
+  idle(): Promise<void>;
   /** Ends all watches. */
   cut(): void;
   close(): Promise<void>;
@@ -130,6 +133,11 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
   let version = 100;
 
   const server = createServer({ ...serverCertificate(ca, options), requestCert: true, rejectUnauthorized: false });
+  const sockets = new Set<Duplex>();
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
   server.on("request", (request, response) => {
     const chunks: Buffer[] = [];
     hub.seen.push(seenOf(request));
@@ -252,6 +260,9 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       hub.requests.delete(name);
       version += 1;
       if (stored !== undefined) send("DELETED", stored);
+    },
+    idle: async () => {
+      while (sockets.size > 0) await new Promise((resolve) => setImmediate(resolve));
     },
     cut: () => {
       for (const { response } of watches) response.end();
