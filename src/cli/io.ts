@@ -24,7 +24,6 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;
-  readonly hostname: string;
   readonly clock: Clock;
   readonly random: RandomBytes;
   /** Aborts at the first SIGINT or SIGTERM. From the first call on, that signal no longer ends the process; a second one does. */

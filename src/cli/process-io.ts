@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { homedir, hostname } from "node:os";
+import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
 import { wallClock } from "../agent/wall-clock.ts";
 import { CliError } from "./cli-error.ts";
@@ -18,7 +18,6 @@ export function processIo(): Io {
     env: process.env,
     cwd: process.cwd(),
     home: process.env["HOME"] ?? homedir(),
-    hostname: hostname(),
     clock: wallClock,
     random: (size) => randomBytes(size),
     interrupted: () => (interruption ??= onFirstSignal()),

@@ -59,7 +59,7 @@ const story: readonly JoinEvent[] = [
   { kind: "written", path: "/etc/kubernetes/kubelet.conf" },
 ];
 
-const told = `nothing listens at hub.example:6443
+const told = `trying again, since nothing listens at hub.example:6443
 this clock is a minute ahead
 the hub https://hub.example:6443 is the right one: its CA has the pinned key
 made a private key: SHA256:abc
@@ -116,7 +116,7 @@ describe("pratique join", () => {
     const clear = "\r\u001b[K";
     expect(io.err()).toBe(
       `${clear}\u001b[36m⠋\u001b[39m looking for the hub at https://hub.example:6443${clear}` +
-        "\u001b[33m!\u001b[39m nothing listens at hub.example:6443\n" +
+        "\u001b[33m!\u001b[39m trying again, since nothing listens at hub.example:6443\n" +
         "\u001b[33m!\u001b[39m this clock is a minute ahead\n" +
         "\u001b[32m✓\u001b[39m the hub https://hub.example:6443 is the right one: its CA has the pinned key\n",
     );

@@ -151,6 +151,7 @@ function tell(event: JoinEvent, shown: Progress): void {
     case "discovering":
       return shown.doing(`looking for the hub at ${event.server}`);
     case "retrying":
+      return shown.note(`trying again, since ${event.message}`);
     case "clock-differs":
       return shown.note(event.message);
     case "server-differs":

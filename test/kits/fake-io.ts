@@ -50,7 +50,6 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
     env: {},
     cwd: "/work",
     home: "/home/ada",
-    hostname: "ada",
     clock,
     random: (size) => Uint8Array.from({ length: size }, () => next++ % 252),
     interrupted: () => stop.signal,
