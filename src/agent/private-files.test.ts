@@ -61,3 +61,15 @@ test("a folder is its owner's alone, with those above it; removing nothing is no
   expect([await mode(join(dir, "x")), await mode(join(dir, "x", "y"))]).toEqual([0o700, 0o700]);
   await removeFile(join(dir, "none"));
 });
+
+test("a folder that cannot be made is an error at once, where node's own recursion would never end", async () => {
+  await expect(privateFolder("/proc/pratique/x")).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("a file in the place of a folder is an error; a folder that somebody else makes meanwhile is none", async () => {
+  await writeFile(join(dir, "file"), "");
+  await expect(privateFolder(join(dir, "file"))).rejects.toMatchObject({ code: "EEXIST" });
+  await expect(privateFolder(join(dir, "file", "x"))).rejects.toMatchObject({ code: "ENOTDIR" });
+  await Promise.all([privateFolder(join(dir, "a", "b", "c")), privateFolder(join(dir, "a", "b", "c"))]);
+  expect(await mode(join(dir, "a", "b", "c"))).toBe(0o700);
+});

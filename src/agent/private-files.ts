@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, symlink } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** What an agent does to files, as a value, so that a test can let any step of it fail. */
@@ -11,9 +11,25 @@ export interface PrivateFiles {
   readonly removeFile: typeof removeFile;
 }
 
-/** Makes a folder, and those above it that are missing, that only its owner may enter. */
+/** Makes a folder, and those above it that are missing, that only its owner may enter. @throws the reason of the system when one cannot be made. */
 export async function privateFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  // One by one: node's own recursion never ends where the system says ENOENT for a folder whose parent is there, as /proc does.
+  if (await folderMade(path, "maybe")) return;
+  await privateFolder(dirname(path));
+  await folderMade(path, "there");
+}
+
+/** Whether the folder is there now; false where the one above it is missing. */
+async function folderMade(path: string, parent: "maybe" | "there"): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EEXIST" && (await stat(path)).isDirectory()) return true;
+    if (code === "ENOENT" && parent === "maybe" && dirname(path) !== path) return false;
+    throw error;
+  }
 }
 
 /**
