@@ -20,7 +20,7 @@ export function readBody(request: Incoming, limits: { readonly timeoutMs: number
     timer.unref();
     const stop = (): void => {
       clearTimeout(timer);
-      request.off("data", onData).off("end", onEnd).off("error", onError).off("aborted", onError);
+      request.off("data", onData).off("end", onEnd).off("error", onError).off("aborted", onError).off("close", onError);
     };
     const fail = (error: StatusError): void => {
       stop();
@@ -37,11 +37,16 @@ export function readBody(request: Incoming, limits: { readonly timeoutMs: number
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size));
     };
     const onError = (): void => fail(new StatusError("BadRequest", "the request body ended early"));
+    // Who has gone by now will not be heard of again.
+    if (request.destroyed) {
+      onError();
+      return;
+    }
     if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) {
       fail(tooLarge());
       return;
     }
-    request.on("data", onData).on("end", onEnd).on("error", onError).on("aborted", onError);
+    request.on("data", onData).on("end", onEnd).on("error", onError).on("aborted", onError).on("close", onError);
   });
 }
 

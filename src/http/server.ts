@@ -1,3 +1,4 @@
+import { constants } from "node:crypto";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { Incoming, Outgoing } from "./exchange.ts";
@@ -11,6 +12,19 @@ export interface ServerOptions {
   /** 0 picks a free port. */
   readonly port: number;
   readonly handle: (request: Incoming, response: Outgoing) => void;
+  readonly timeouts?: Timeouts | undefined;
+}
+
+/** How long a slow client is waited for, in milliseconds. */
+export interface Timeouts {
+  /** For its TLS handshake, and then for the headers of a request. Default 20000 (20 seconds). */
+  readonly headersMs: number;
+  /** With nothing under way. Default 120000 (2 minutes). */
+  readonly idleMs: number;
+  /** How often connections are looked at. Default 10000 (10 seconds). */
+  readonly checkMs: number;
+  /** How often a connection that carries requests must show that its peer is still there. Default 30000 (30 seconds). */
+  readonly aliveMs: number;
 }
 
 export interface Server {
@@ -23,20 +37,26 @@ export interface Server {
   close(graceMs: number): Promise<void>;
 }
 
-/** Milliseconds in which a client must have sent its headers, and in which an idle connection is closed. */
-const headersTimeoutMs = 20_000;
-const idleTimeoutMs = 120_000;
+const defaultTimeouts: Timeouts = { headersMs: 20_000, idleMs: 120_000, checkMs: 10_000, aliveMs: 30_000 };
 /** Streams that one HTTP/2 connection may have open at once. */
 const maxStreams = 1000;
 
 /** A TLS server that speaks HTTP/2 and HTTP/1.1 on one port and asks for a client certificate without judging it. */
 export async function listen(options: ServerOptions): Promise<Server> {
+  const timeouts = options.timeouts ?? defaultTimeouts;
+  const { headersMs, idleMs, checkMs, aliveMs } = timeouts;
+  const secure = {
+    ca: options.clientCaPem,
+    minVersion: "TLSv1.2",
+    // Renegotiation costs us more than its caller, and could change the certificate under requests that are under way.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  } as const;
   const server = createSecureServer({
+    ...secure,
     cert: options.certPem,
     key: options.keyPem,
-    ca: options.clientCaPem,
     allowHTTP1: true,
-    minVersion: "TLSv1.2",
+    handshakeTimeout: headersMs,
     requestCert: true,
     // The x509 authenticator judges certificates, at each request; here nobody is turned away.
     rejectUnauthorized: false,
@@ -45,36 +65,58 @@ export async function listen(options: ServerOptions): Promise<Server> {
   });
   const sockets = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  const timeouts = server as unknown as { requestTimeout: number; headersTimeout: number; keepAliveTimeout: number };
-  timeouts.headersTimeout = headersTimeoutMs;
-  timeouts.keepAliveTimeout = idleTimeoutMs;
-  // A watch lives as long as it says; bodies have a deadline of their own.
-  timeouts.requestTimeout = 0;
+  // What createSecureServer takes no options for.
+  Object.assign(server, {
+    headersTimeout: headersMs,
+    keepAliveTimeout: idleMs,
+    connectionsCheckingInterval: checkMs,
+    // A watch lives as long as it says; bodies have a deadline of their own.
+    requestTimeout: 0,
+    requireHostHeader: true,
+  });
 
   server.on("connection", (socket: Socket) => {
-    sockets.add(socket.setNoDelay(true));
+    sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
     socket.once("close", () => sockets.delete(socket));
   });
+  let latest: Socket | undefined;
+  server.prependListener("secureConnection", (socket) => {
+    latest = socket;
+  });
+  // Within that event; the session itself would not hand out its socket.
   server.on("session", (session) => {
     sessions.add(session);
-    guardSession(session);
+    if (latest !== undefined) guardSession(session, latest, timeouts);
     session.once("close", () => sessions.delete(session));
   });
-  server.on("tlsClientError", () => undefined);
+  // Without this, one that never finishes its handshake would keep its place for ever.
+  server.on("tlsClientError", (_error, socket) => void socket.destroy());
   server.on("sessionError", () => undefined);
-  server.on("clientError", (_error, socket: Socket) => {
-    if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
-    else socket.destroy();
-  });
+  server.on("clientError", refuseConnection);
   server.on("request", options.handle);
   await listening(server, options);
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     connections: () => sockets.size,
-    renew: (cert, key) => server.setSecureContext({ cert, key, ca: options.clientCaPem }),
+    renew: (cert, key) => server.setSecureContext({ ...secure, cert, key }),
     close: (graceMs) => closeServer({ server, sockets, sessions, graceMs }),
   };
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Payload Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+/** The last word on a connection of HTTP/1.1 whose bytes are no request. */
+function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
+  const code = error.code ?? "";
+  const status = Object.hasOwn(refusals, code) ? refusals[code] : "400 Bad Request";
+  if (socket.writable) {
+    socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}\n`);
+  } else socket.destroy();
 }
 
 function listening(server: Http2SecureServer, { host, port }: ServerOptions): Promise<void> {
@@ -87,9 +129,14 @@ function listening(server: Http2SecureServer, { host, port }: ServerOptions): Pr
   });
 }
 
-/** Ends sessions that carry nothing. Too many resets end a session by themselves: nghttp2 allows 1000 at once and 33 a second. */
-function guardSession(session: ServerHttp2Session): void {
+/**
+ * Ends sessions that carry nothing, and cuts those whose peer does not answer: it may be gone without a word, and Node 20 does not notice
+ * the end of a session that it has stopped reading from. Too many resets end a session by themselves: nghttp2 allows 1000 at
+ * once and 33 a second.
+ */
+function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, aliveMs }: Timeouts): void {
   let open = 0;
+  let unanswered = false;
   session.on("error", () => undefined);
   session.on("stream", (stream) => {
     open += 1;
@@ -97,9 +144,21 @@ function guardSession(session: ServerHttp2Session): void {
       open -= 1;
     });
   });
-  session.setTimeout(idleTimeoutMs, () => {
-    if (open === 0) session.close();
+  session.setTimeout(idleMs, () => {
+    if (open > 0) return;
+    if (session.closed) socket.destroy();
+    else session.close();
   });
+  const beat = setInterval(() => {
+    if (unanswered) socket.destroy();
+    if (open === 0 || session.destroyed) return;
+    unanswered = true;
+    session.ping(() => {
+      unanswered = false;
+    });
+  }, aliveMs);
+  beat.unref();
+  socket.once("close", () => clearInterval(beat));
 }
 
 async function closeServer(open: {

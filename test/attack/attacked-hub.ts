@@ -8,7 +8,16 @@ import { issueCertificate } from "../../src/pki/certificate.ts";
 import { exportSec1Pem, generatePrivateKey, spkiOf } from "../../src/pki/keys.ts";
 import { buildName } from "../../src/pki/names.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
-import { send, type Dial, type Protocol, type Target, type WireReply, type WireRequest } from "../kits/wire.ts";
+import {
+  openHttp2,
+  send,
+  sendHttp2,
+  type Dial,
+  type Protocol,
+  type Target,
+  type WireReply,
+  type WireRequest,
+} from "../kits/wire.ts";
 
 /** A hub in this process, and what an attacker's bench needs to know of it. */
 export interface AttackedHub extends Pick<TestHub, "dataDir" | "log" | "close"> {
@@ -160,4 +169,52 @@ export async function call(
   );
   const json = reply.text.startsWith("{") ? (JSON.parse(reply.text) as ApiReply["json"]) : {};
   return { status: reply.status, json, text: reply.text, headers: reply.headers };
+}
+
+/** Looks after a hub over one connection of the admin: whether it is well, and whether anything was written meanwhile. */
+export interface Watchman {
+  /** How many objects of the kinds that tests write are stored. */
+  readonly count: () => Promise<number>;
+  /** What is wrong by now: not ready, objects that came or went, errors in the log, a process that has grown by more than 512 MiB. */
+  readonly troubles: () => Promise<readonly string[]>;
+  readonly close: () => void;
+}
+
+const written = [
+  "api/v1/configmaps",
+  "api/v1/secrets",
+  "api/v1/namespaces",
+  "apis/certificates.k8s.io/v1/certificatesigningrequests",
+];
+const growth = 512 * 1024 * 1024;
+
+/** Begins to look after a hub; what is stored now is what shall be stored later. */
+export async function watchman(hub: AttackedHub): Promise<Watchman> {
+  const session = await openHttp2(hub.target, hub.admin);
+  const rss = process.memoryUsage().rss;
+  const count = async (): Promise<number> => {
+    const lists = await Promise.all(written.map((path) => sendHttp2(session, { path: `/${path}` })));
+    return lists.reduce(
+      (sum, { text }) => sum + (JSON.parse(text) as { readonly items: readonly unknown[] }).items.length,
+      0,
+    );
+  };
+  const before = await count();
+  return {
+    count,
+    troubles: async () => {
+      const [ready, fresh, now] = await Promise.all([
+        sendHttp2(session, { path: "/readyz" }),
+        send(hub.target, { path: "/readyz" }),
+        count(),
+      ]);
+      return [
+        ...(ready.text === "ok" && fresh.text === "ok" ? [] : [`not ready: ${ready.text} ${fresh.text}`]),
+        ...(now === before ? [] : [`${before} objects before and ${now} now`]),
+        ...hub.log.filter(({ level }) => level === "error").map((entry) => JSON.stringify(entry)),
+        ...(process.memoryUsage().rss - rss < growth ? [] : ["the process has grown beyond all bounds"]),
+      ];
+    },
+    close: () => session.destroy(),
+  };
 }
