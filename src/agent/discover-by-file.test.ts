@@ -46,6 +46,7 @@ describe("discovery by file", () => {
     expect(hub.seen.filter((request) => isRead(request.path))).toHaveLength(1);
     for (const request of hub.seen) expect(request.authorization).toBe(`Bearer ${token}`);
     expect(bench.events).toContainEqual({ kind: "verified", server: hub.url, caPins: [hub.ca.pin], by: "file" });
+    await hub.idle();
   });
 
   test("reads anonymously where the file has no credentials, and joins with the token", async () => {

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { lstat, readdir, readFile, readlink, stat, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { join as joinPath } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { clientCertificate, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
@@ -191,6 +191,17 @@ describe("a join that was done before", () => {
     expect(error.message).toBe(
       `this machine is joined to ${hub.url} already, as system:node:n1 and not as system:node:n2; give other places with --cert-dir and --kubeconfig, or replace it with --force`,
     );
+  });
+
+  test("that lost its kubeconfig does not lend its credential to another node", async () => {
+    await bench.join(hub);
+    await rm(bench.kubeconfig);
+    const joined = await bench.join(hub, { nodeName: "n2" });
+    expect(new X509Certificate(await readFile(joined.credentialFile)).subject).toContain("CN=system:node:n2");
+    await rm(bench.kubeconfig);
+    await bench.join(hub, { nodeName: "n2" });
+    expect(kinds()).toContain("credential-found");
+    expect(hub.requests.size).toBe(2);
   });
 
   test("already-joined: to another hub it is refused before that hub hears of it, and done by force", async () => {

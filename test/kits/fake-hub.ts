@@ -133,6 +133,8 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
   let version = 100;
 
   const server = createServer({ ...serverCertificate(ca, options), requestCert: true, rejectUnauthorized: false });
+  // Otherwise it would tidy up after a client that forgets its connections.
+  server.keepAliveTimeout = 0;
   const sockets = new Set<Duplex>();
   server.on("connection", (socket) => {
     sockets.add(socket);
