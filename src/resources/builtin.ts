@@ -2,6 +2,7 @@ import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { clusterRoleBindings } from "./cluster-role-binding.ts";
 import { clusterRoles } from "./cluster-role.ts";
 import { configMaps } from "./config-map.ts";
+import { customResourceDefinitions } from "./custom-resource-definition.ts";
 import { events } from "./event.ts";
 import { leases } from "./lease.ts";
 import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
@@ -16,6 +17,7 @@ import { selfSubjectAccessReviews } from "./self-subject-access-review.ts";
 import { selfSubjectReviews } from "./self-subject-review.ts";
 import { selfSubjectRulesReviews } from "./self-subject-rules-review.ts";
 import { serviceAccounts } from "./service-account.ts";
+import { services } from "./service.ts";
 import { subjectAccessReviews } from "./subject-access-review.ts";
 import { tokenReviews } from "./token-review.ts";
 
@@ -46,5 +48,8 @@ export const reviewResources: readonly Resource[] = [
   subjectAccessReviews,
 ];
 
+/** Kinds that clients expect to be able to read, and of which there are none. */
+const emptyResources: readonly Resource[] = [services, customResourceDefinitions];
+
 /** Every built-in kind. */
-export const builtinResources: readonly Resource[] = [...storedResources, ...reviewResources];
+export const builtinResources: readonly Resource[] = [...storedResources, ...emptyResources, ...reviewResources];

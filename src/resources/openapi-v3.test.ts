@@ -71,6 +71,7 @@ describe("the index", () => {
     };
     expect(Object.keys(index.paths)).toEqual([
       "api/v1",
+      "apis/apiextensions.k8s.io/v1",
       "apis/authentication.k8s.io/v1",
       "apis/authorization.k8s.io/v1",
       "apis/certificates.k8s.io/v1",

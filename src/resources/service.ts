@@ -1,0 +1,28 @@
+import { ageColumn } from "./age-column.ts";
+import type { Resource } from "./resource.ts";
+import { serviceSchema } from "./schemas/service.ts";
+
+/**
+ * Addresses for pods, of which a hub has none: the list is there, as clients such as `kubectl cluster-info` and kubelets read it,
+ * and always empty. Source: api/core/v1 Service.
+ */
+export const services: Resource = {
+  group: "",
+  version: "v1",
+  kind: "Service",
+  plural: "services",
+  singular: "service",
+  shortNames: ["svc"],
+  categories: ["all"],
+  scope: "Namespaced",
+  verbs: ["get", "list", "watch"],
+  description: "A Service gives pods one address. This hub runs no pods and has none.",
+  schema: serviceSchema,
+  columns: [ageColumn],
+  subresources: {},
+  names: "dns-label",
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  deleteReturnsObject: true,
+  generation: false,
+};
