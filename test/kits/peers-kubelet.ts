@@ -1,5 +1,5 @@
 import { X509Certificate, createPrivateKey } from "node:crypto";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
@@ -17,6 +17,8 @@ export interface Machine {
   start(...flags: readonly string[]): PeerProcess;
   /** The credential of a kubelet that runs, once it has it. */
   credentialOf(kubelet: PeerProcess): Promise<NodeCredential>;
+  /** The credential that is there now. */
+  credentialNow(): Promise<NodeCredential>;
 }
 
 export interface NodeCredential {
@@ -67,26 +69,18 @@ export function machine({ node, server, ca, token, within }: MachineOptions): Ma
     certDir,
     credential,
     start: (...more) => startPeer("kubelet", [...flags, ...more], { home: dir }),
+    credentialNow: async () => readCredential(credential),
     credentialOf: async (kubelet) => {
       let ended = false;
       void kubelet.done.then(() => (ended = true));
-      const read = async (): Promise<NodeCredential | undefined> => readCredential(credential);
-      const found = await eventually(`${credential}, or the end of the kubelet`, async () =>
-        ended ? ((await read()) ?? "none") : read(),
-      );
-      if (found === "none") throw new Error(`the kubelet ended without ${credential}`);
-      return found;
+      await eventually(`${credential}, or the end of the kubelet`, () => ended || existsSync(credential) || undefined);
+      return readCredential(credential);
     },
   };
 }
 
-async function readCredential(path: string): Promise<NodeCredential | undefined> {
-  try {
-    const pem = await readFile(path, "utf8");
-    const certificate = new X509Certificate(pem);
-    return { certificate, keyFits: certificate.checkPrivateKey(createPrivateKey(pem)) };
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
+async function readCredential(path: string): Promise<NodeCredential> {
+  const pem = await readFile(path, "utf8");
+  const certificate = new X509Certificate(pem);
+  return { certificate, keyFits: certificate.checkPrivateKey(createPrivateKey(pem)) };
 }

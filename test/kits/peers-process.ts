@@ -11,6 +11,7 @@ export interface PeerEnd {
 
 /** A program of others that runs. */
 export interface PeerProcess {
+  readonly command: string;
   /** What it printed so far, both streams. */
   readonly printed: () => string;
   /** Resolves with the match once it is printed. @throws Error with all it printed when it ends or time is up before. */
@@ -32,8 +33,25 @@ const defaultDeadlineMs = 45_000;
 
 /** Starts a peer for the test that runs; it is stopped when the test ends, and what it printed is shown when the test fails. */
 export function startPeer(program: PeerProgram, args: readonly string[], options: PeerStart): PeerProcess {
+  return ofThisTest(spawnProcess(requirePeer(program), args, options));
+}
+
+/** Ties a process to the test that runs. */
+export function ofThisTest(started: PeerProcess): PeerProcess {
+  onTestFinished(async () => {
+    await started.stop();
+  });
+  onTestFailed(() => {
+    process.stderr.write(`--- ${started.command}\n${withoutNoise(started.printed())}\n---\n`);
+  });
+  return started;
+}
+
+/** Starts a program; whoever does so stops it. */
+export function spawnProcess(path: string, args: readonly string[], options: PeerStart): PeerProcess {
   const { home, env, deadlineMs = defaultDeadlineMs } = options;
-  const child = spawn(requirePeer(program), [...args], {
+  const command = [path, ...args].join(" ");
+  const child = spawn(path, [...args], {
     cwd: home,
     env: { PATH: process.env["PATH"] ?? "", HOME: home, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -71,21 +89,15 @@ export function startPeer(program: PeerProgram, args: readonly string[], options
     });
     await Promise.race([seen, done]);
     const match = pattern.exec(printed);
-    if (match === null) throw new Error(`${program} ended before it printed ${pattern}:\n${withoutFlags(printed)}`);
+    if (match === null) throw new Error(`${command} ended before it printed ${pattern}:\n${withoutNoise(printed)}`);
     return match;
   };
-  onTestFinished(async () => {
-    await stop();
-  });
-  onTestFailed(() => {
-    process.stderr.write(`--- ${program} ${args.join(" ")}\n${withoutFlags(printed)}\n---\n`);
-  });
-  return { printed: () => printed, until, done, stop };
+  return { command, printed: () => printed, until, done, stop };
 }
 
-/** Without the hundreds of lines in which Kubernetes programs repeat their flags. */
-function withoutFlags(printed: string): string {
-  return printed.replaceAll(/^.* (?:FLAG: --|feature gates: ).*\n/gm, "");
+/** Without the hundreds of lines in which Kubernetes programs repeat their flags and list their goroutines. */
+function withoutNoise(printed: string): string {
+  return printed.replaceAll(/^.* (?:FLAG: --|feature gates: ).*\n/gm, "").replaceAll(/^goroutine (?:.+\n)+\n?/gm, "");
 }
 
 /** Flags as Go programs take them. */
@@ -99,7 +111,7 @@ export async function runPeer(program: PeerProgram, args: readonly string[], opt
 }
 
 /** Asks again until there is an answer. @throws Error that names `what` after 30 s, with the last error */
-export async function eventually<T>(what: string, probe: () => T | undefined | Promise<T | undefined>): Promise<T> {
+export async function eventually<T>(what: string, probe: () => T | Promise<T | undefined> | undefined): Promise<T> {
   const end = Date.now() + 30_000;
   let last: unknown = "no answer";
   while (Date.now() < end) {
@@ -107,6 +119,7 @@ export async function eventually<T>(what: string, probe: () => T | undefined | P
       const answer = await probe();
       if (answer !== undefined) return answer;
     } catch (error) {
+      if (error instanceof TypeError) throw error;
       last = error;
     }
     await pause(50);

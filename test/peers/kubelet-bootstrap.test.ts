@@ -5,6 +5,7 @@ import { startFakeHub } from "../kits/fake-hub.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { machine, type Machine } from "../kits/peers-kubelet.ts";
+import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { requestOf, requests, tokenOn, whoami } from "../kits/peers-cluster.ts";
 
 const limitMs = 60_000;
@@ -12,13 +13,28 @@ const limitMs = 60_000;
 peerSuite(["kubelet", "kubectl"], "a real kubelet and a hub that approves nodes by itself", () => {
   let hub: TestHub;
   let token: string;
+  let pratique: PratiqueProgram;
 
   beforeAll(async () => {
-    hub = await startTestHub();
+    [hub, pratique] = await Promise.all([startTestHub(), pratiqueProgram()]);
     token = await tokenOn(hub.kubectl);
   });
 
-  afterAll(() => hub?.close());
+  afterAll(async () => {
+    await Promise.all([hub?.close(), pratique?.remove()]);
+  });
+
+  /** Lets the agent join in the kubelet's place. */
+  async function joinBy(host: Machine): Promise<void> {
+    const { code, printed } = await pratique.start(["join", `127.0.0.1:${hub.port}`], {
+      token,
+      "discovery-token-ca-cert-hash": hub.hub.caPin,
+      "node-name": host.node,
+      "cert-dir": host.certDir,
+      kubeconfig: host.kubeconfig,
+    }).done;
+    expect([code, printed]).toEqual([0, printed]);
+  }
 
   const machineOf = (node: string): Machine => machine({ node, server: hub.url, ca: hub.ca, token, within: hub.dir });
 
@@ -87,10 +103,35 @@ peerSuite(["kubelet", "kubectl"], "a real kubelet and a hub that approves nodes 
     const second = host.start();
     await second.until(/exists and is valid, skipping bootstrap/);
     await second.stop();
-    expect((await host.credentialOf(second)).certificate.fingerprint256).toBe(certificate.fingerprint256);
+    expect((await host.credentialNow()).certificate.fingerprint256).toBe(certificate.fingerprint256);
     expect((await requests(hub.kubectl)).length).toBe(before);
     expect(await readdir(host.certDir)).not.toContain("kubelet-client.key.tmp");
   });
+
+  const takeovers = [
+    { node: "adopted", flags: [], says: /exists and is valid, skipping bootstrap/ },
+    {
+      node: "adopted-rotating",
+      flags: ["--rotate-certificates"],
+      says: /Loading cert\/key pair from ".*\/kubelet-client-current\.pem"[^]*rotation deadline is/,
+    },
+  ];
+
+  test.each(takeovers)(
+    "a kubelet goes on with what pratique join laid down: $node",
+    { timeout: limitMs },
+    async (one) => {
+      const host = machineOf(one.node);
+      await joinBy(host);
+      const { certificate } = await host.credentialNow();
+      const before = (await requests(hub.kubectl)).length;
+      const kubelet = host.start(...one.flags);
+      await kubelet.until(one.says);
+      await kubelet.stop();
+      expect((await host.credentialNow()).certificate.fingerprint256).toBe(certificate.fingerprint256);
+      expect((await requests(hub.kubectl)).length).toBe(before);
+    },
+  );
 
   test("a token that the hub does not know gets no request in", { timeout: limitMs }, async () => {
     const before = (await requests(hub.kubectl)).length;

@@ -1,0 +1,196 @@
+import { createHash, X509Certificate } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { kubectlRunner, type Kubectl } from "./kubectl.ts";
+import { requirePeer, type PeerProgram } from "./peers.ts";
+import { eventually, goFlags, spawnProcess, type PeerProcess } from "./peers-process.ts";
+
+/** What a control plane is made of. */
+export const kubePrograms: readonly PeerProgram[] = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kubeadm",
+  "kubectl",
+];
+
+/** A real control plane, as kubeadm sets one up for joining; nothing runs on it. */
+export interface Kubernetes {
+  readonly url: string;
+  /** `host:port`. */
+  readonly endpoint: string;
+  /** A bootstrap token that it knows. */
+  readonly token: string;
+  /** PEM of its CA, and the CA's pin. */
+  readonly ca: string;
+  readonly pin: string;
+  readonly kubeconfig: string;
+  /** A folder for the test's own files. */
+  readonly dir: string;
+  readonly kubectl: Kubectl;
+  /** What its programs have printed. */
+  readonly printed: () => string;
+  stop(): Promise<void>;
+}
+
+const token = "abcdef.0123456789abcdef";
+const deadlineMs = 240_000;
+
+/** Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. */
+export async function startKubernetes(): Promise<Kubernetes> {
+  const dir = await mkdtemp(join(tmpdir(), "pratique-kube-"));
+  const running: PeerProcess[] = [];
+  const printed = (): string => running.map((one) => `--- ${one.command}\n${one.printed()}`).join("\n");
+  const stop = async (): Promise<void> => {
+    for (const one of running.toReversed()) await one.stop();
+    await rm(dir, { recursive: true, force: true });
+  };
+  const start = (program: PeerProgram, flags: Parameters<typeof goFlags>[0]): PeerProcess => {
+    const started = spawnProcess(requirePeer(program), goFlags(flags), { home: dir, deadlineMs });
+    running.push(started);
+    return started;
+  };
+  try {
+    const ports = await freePorts();
+    await prepare(dir, ports.api);
+    start("etcd", etcdFlags(ports));
+    const api = start("kube-apiserver", apiFlags(dir, ports));
+    const kubeconfig = join(dir, "admin.conf");
+    const kubectl = kubectlRunner({ home: dir, kubeconfig });
+    await ready(kubectl, api);
+    start("kube-controller-manager", managerFlags(dir, ports.manager));
+    await kubeadm(dir, "bootstrap-token", "--skip-token-print", "--kubeconfig", kubeconfig);
+    const ca = await readFile(join(dir, "pki", "ca.crt"), "utf8");
+    const endpoint = `127.0.0.1:${ports.api}`;
+    return { url: `https://${endpoint}`, endpoint, token, ca, pin: pinOf(ca), kubeconfig, dir, kubectl, printed, stop };
+  } catch (error) {
+    process.stderr.write(`${printed()}\n`);
+    await stop();
+    throw error;
+  }
+}
+
+function pinOf(ca: string): string {
+  const spki = new X509Certificate(ca).publicKey.export({ type: "spki", format: "der" });
+  return `sha256:${createHash("sha256").update(spki).digest("hex")}`;
+}
+
+interface Ports {
+  readonly api: number;
+  readonly etcd: number;
+  readonly etcdPeers: number;
+  readonly manager: number;
+}
+
+/** Certificates and kubeconfigs. */
+async function prepare(dir: string, port: number): Promise<void> {
+  const config = `apiVersion: kubeadm.k8s.io/v1beta2
+kind: InitConfiguration
+localAPIEndpoint: { advertiseAddress: 10.0.0.1, bindPort: ${port} }
+bootstrapTokens: [{ token: ${token} }]
+---
+apiVersion: kubeadm.k8s.io/v1beta2
+kind: ClusterConfiguration
+kubernetesVersion: v1.20.2
+certificatesDir: ${join(dir, "pki")}
+controlPlaneEndpoint: 127.0.0.1:${port}
+apiServer: { certSANs: [127.0.0.1] }
+`;
+  await writeFile(join(dir, "kubeadm.yaml"), config);
+  await kubeadm(dir, "certs", "all");
+  for (const name of ["admin", "controller-manager"]) {
+    await kubeadm(dir, "kubeconfig", name, "--kubeconfig-dir", dir);
+    // kubeadm writes the advertised address into that of the controller manager.
+    const path = join(dir, `${name}.conf`);
+    const text = await readFile(path, "utf8");
+    await writeFile(path, text.replace(/https:\/\/[^\s]+/, `https://127.0.0.1:${port}`), { mode: 0o600 });
+  }
+}
+
+async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> {
+  const args = ["init", "phase", ...phase, "--config", join(dir, "kubeadm.yaml")];
+  const { code, printed } = await spawnProcess(requirePeer("kubeadm"), args, { home: dir }).done;
+  if (code !== 0) throw new Error(`kubeadm init phase ${phase.join(" ")} ended with ${code}: ${printed}`);
+}
+
+async function ready(kubectl: Kubectl, api: PeerProcess): Promise<void> {
+  let ended = false;
+  void api.done.then(() => (ended = true));
+  const answer = await eventually("the API server to be ready", async () =>
+    ended ? "ended" : (await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined,
+  );
+  if (answer !== "ready") throw new Error("the API server has ended");
+}
+
+function etcdFlags({ etcd, etcdPeers }: Ports): Parameters<typeof goFlags>[0] {
+  const [clients, peers] = [`http://127.0.0.1:${etcd}`, `http://127.0.0.1:${etcdPeers}`];
+  return {
+    "data-dir": "etcd",
+    "listen-client-urls": clients,
+    "advertise-client-urls": clients,
+    "listen-peer-urls": peers,
+    "initial-advertise-peer-urls": peers,
+    "initial-cluster": `default=${peers}`,
+    "unsafe-no-fsync": true,
+    "log-level": "error",
+  };
+}
+
+function apiFlags(dir: string, { api, etcd }: Ports): Parameters<typeof goFlags>[0] {
+  const pki = join(dir, "pki");
+  return {
+    "advertise-address": "10.0.0.1",
+    "bind-address": "127.0.0.1",
+    "secure-port": api,
+    "insecure-port": 0,
+    "etcd-servers": `http://127.0.0.1:${etcd}`,
+    "client-ca-file": join(pki, "ca.crt"),
+    "tls-cert-file": join(pki, "apiserver.crt"),
+    "tls-private-key-file": join(pki, "apiserver.key"),
+    "service-account-issuer": "https://kubernetes.default.svc",
+    "service-account-key-file": join(pki, "sa.pub"),
+    "service-account-signing-key-file": join(pki, "sa.key"),
+    "authorization-mode": "Node,RBAC",
+    "enable-bootstrap-token-auth": true,
+    "enable-admission-plugins": "NodeRestriction",
+    "service-cluster-ip-range": "10.96.0.0/16",
+  };
+}
+
+function managerFlags(dir: string, port: number): Parameters<typeof goFlags>[0] {
+  const kubeconfig = join(dir, "controller-manager.conf");
+  return {
+    kubeconfig,
+    "authentication-kubeconfig": kubeconfig,
+    "authorization-kubeconfig": kubeconfig,
+    "cluster-signing-cert-file": join(dir, "pki", "ca.crt"),
+    "cluster-signing-key-file": join(dir, "pki", "ca.key"),
+    "root-ca-file": join(dir, "pki", "ca.crt"),
+    "service-account-private-key-file": join(dir, "pki", "sa.key"),
+    "use-service-account-credentials": true,
+    controllers: "*,bootstrapsigner,tokencleaner",
+    "leader-elect": false,
+    "bind-address": "127.0.0.1",
+    "secure-port": port,
+    port: 0,
+  };
+}
+
+/** Ports that were free a moment ago. All are open at once, so that no two are the same. */
+async function freePorts(): Promise<Ports> {
+  const servers = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      return server;
+    }),
+  );
+  const [api = 0, etcd = 0, etcdPeers = 0, manager = 0] = servers.map((server) => {
+    const address = server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  });
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return { api, etcd, etcdPeers, manager };
+}

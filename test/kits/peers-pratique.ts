@@ -1,0 +1,39 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { build } from "esbuild";
+import { goFlags, ofThisTest, spawnProcess, type PeerProcess } from "./peers-process.ts";
+
+/** The command line as a program of its own, made of the sources as they are. */
+export interface PratiqueProgram {
+  /** Starts it for the test that runs. */
+  start(args: readonly string[], flags: Parameters<typeof goFlags>[0]): PeerProcess;
+  remove(): Promise<void>;
+}
+
+/** Bundles the command line into a folder of its own; what only a hub needs is left out. */
+export async function pratiqueProgram(): Promise<PratiqueProgram> {
+  const root = resolve(import.meta.dirname, "../..");
+  const dir = await mkdtemp(join(tmpdir(), "pratique-program-"));
+  await build({
+    absWorkingDir: root,
+    entryPoints: { pratique: "src/cli/main.ts" },
+    outdir: dir,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    external: ["lmdb"],
+    define: { __PRATIQUE_VERSION__: '"0.0.0-test"' },
+    banner: { js: 'import { createRequire as make } from "node:module"; const require = make(import.meta.url);' },
+    logLevel: "error",
+  });
+  const path = join(dir, "pratique.mjs");
+  return {
+    start: (args, flags) =>
+      ofThisTest(spawnProcess(process.execPath, [path, ...args, ...goFlags(flags)], { home: dir })),
+    remove: () => rm(dir, { recursive: true, force: true }),
+  };
+}
