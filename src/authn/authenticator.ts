@@ -6,11 +6,18 @@ export interface RequestFacts {
   readonly authorization: string | undefined;
   /** The DER of the certificates that the client presented, leaf first; empty without one. */
   readonly peerCertificates: readonly Uint8Array[];
+  /** One of these must be among those that a token is meant for; absent means the audiences of the API itself. */
+  readonly audiences?: readonly string[];
 }
 
 /** `absent`: this request carries nothing for me. `rejected`: it carries something for me, and it is wrong; the request must end as 401. */
 export type Authentication =
-  | { readonly kind: "authenticated"; readonly user: UserInfo }
+  | {
+      readonly kind: "authenticated";
+      readonly user: UserInfo;
+      /** Those asked for that a token is meant for; absent for credentials that name none. */
+      readonly audiences?: readonly string[];
+    }
   | { readonly kind: "absent" }
   | { readonly kind: "rejected"; readonly reason: string };
 

@@ -5,6 +5,7 @@ import { bearer, parseBearer, type TokenAuthenticator } from "./bearer.ts";
 import { headerText } from "./header-text.ts";
 
 const facts = (authorization: string | undefined): RequestFacts => ({ authorization, peerCertificates: [] });
+const api = { audiences: ["api"] };
 const alice = { username: "alice", groups: [] };
 const knows =
   (...tokens: string[]): TokenAuthenticator =>
@@ -73,25 +74,57 @@ describe("headerText", () => {
 
 describe("bearer", () => {
   it("takes the first member that knows the token, and drops its expiry", async () => {
-    await expect(bearer(knows("a"), knows("b"))(facts("Bearer b"))).resolves.toEqual({
+    await expect(bearer(api, knows("a"), knows("b"))(facts("Bearer b"))).resolves.toEqual({
       kind: "authenticated",
       user: alice,
+      audiences: ["api"],
     });
   });
 
   it("is absent without a token", async () => {
-    await expect(bearer(knows("a"))(facts("Basic a"))).resolves.toEqual({ kind: "absent" });
+    await expect(bearer(api, knows("a"))(facts("Basic a"))).resolves.toEqual({ kind: "absent" });
   });
 
   it.each([
-    ["nobody knows", bearer(knows("a"))],
-    ["no member could know", bearer()],
+    ["nobody knows", bearer(api, knows("a"))],
+    ["no member could know", bearer(api)],
   ])("rejects a token that %s", async (_name, judge) => {
     await expect(judge(facts("Bearer b"))).resolves.toEqual({ kind: "rejected", reason: "invalid bearer token" });
   });
 
   it("passes an outage on instead of judging", async () => {
     const broken: TokenAuthenticator = () => Promise.reject(new TypeError("down"));
-    await expect(bearer(broken, knows("a"))(facts("Bearer a"))).rejects.toThrow("down");
+    await expect(bearer(api, broken, knows("a"))(facts("Bearer a"))).rejects.toThrow("down");
+  });
+});
+
+describe("the audiences of a token", () => {
+  const judge = bearer({ audiences: ["api", "hub"] }, async (token) =>
+    token === "plain"
+      ? { kind: "authenticated", user: alice }
+      : { kind: "authenticated", user: alice, audiences: token.split(",") },
+  );
+  const ask = (token: string, audiences?: readonly string[]) =>
+    judge({ ...facts(`Bearer ${token}`), ...(audiences === undefined ? {} : { audiences }) });
+
+  it.each([
+    ["a token for the API", "api", undefined, ["api"]],
+    ["a token for several, where one is asked for", "vault,other", ["other", "third"], ["other"]],
+    ["a token that names nobody, asked for the API", "plain", ["hub"], ["hub"]],
+    ["a token that names nobody", "plain", undefined, ["api", "hub"]],
+  ])("let in %s", async (_name, token, asked, audiences) => {
+    await expect(ask(token, asked)).resolves.toEqual({ kind: "authenticated", user: alice, audiences });
+  });
+
+  it.each([
+    ["a token for another service", "vault", undefined, '["vault"] is invalid for the target audiences ["api" "hub"]'],
+    ["a token for the API where another service asks", "api", ["vault"], '["api"] is invalid for the target audiences'],
+    ["a prefix of an audience", "ap", undefined, '["ap"] is invalid'],
+    ["an audience in other letters", "API", undefined, '["API"] is invalid'],
+    ["a token that names nobody where another service asks", "plain", ["vault"], "invalid bearer token"],
+    ["any token where nobody asks", "api", [], '["api"] is invalid for the target audiences []'],
+  ])("keep out %s", async (_name, token, asked, reason) => {
+    const verdict = await ask(token, asked);
+    expect(verdict).toMatchObject({ kind: "rejected", reason: expect.stringContaining(reason) as string });
   });
 });

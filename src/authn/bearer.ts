@@ -5,7 +5,13 @@ import { firstAuthenticated } from "./union.ts";
 
 /** What a token is worth. `until`, in milliseconds since the epoch, is the moment after which it is worth nothing. */
 export type TokenAuthentication =
-  | { readonly kind: "authenticated"; readonly user: UserInfo; readonly until?: number }
+  | {
+      readonly kind: "authenticated";
+      readonly user: UserInfo;
+      readonly until?: number;
+      /** Whom the token is meant for; absent for tokens that name nobody and so are meant for the API itself. */
+      readonly audiences?: readonly string[];
+    }
   | { readonly kind: "absent" }
   | { readonly kind: "rejected"; readonly reason: string };
 
@@ -15,23 +21,37 @@ export type TokenAuthenticator = (token: string) => Promise<TokenAuthentication>
 /** The reason for which a token that nobody knows is rejected. */
 export const invalidBearerToken = "invalid bearer token";
 
+export interface BearerOptions {
+  /** The names of the API itself: a token must be meant for one of them, unless the request asks about others. */
+  readonly audiences: readonly string[];
+}
+
 /**
  * Authenticates by the bearer token of a request, asking `members` in order. A request without one is absent; a token that no
- * member accepts is rejected, never absent, so that it cannot end as anonymous. @see RFC 6750
+ * member accepts, or that is meant for others, is rejected, never absent, so that it cannot end as anonymous. @see RFC 6750
  */
-export function bearer(...members: readonly TokenAuthenticator[]): Authenticator {
+export function bearer(options: BearerOptions, ...members: readonly TokenAuthenticator[]): Authenticator {
   const judge = firstAuthenticated(...members);
   return async function bearerToken(request): Promise<Authentication> {
     const token = parseBearer(request.authorization);
-    if (token === undefined) {
-      return { kind: "absent" };
-    }
+    if (token === undefined) return { kind: "absent" };
     const found = await judge(token);
-    if (found.kind === "authenticated") {
-      return { kind: "authenticated", user: found.user };
-    }
-    return found.kind === "absent" ? { kind: "rejected", reason: invalidBearerToken } : found;
+    if (found.kind === "absent") return { kind: "rejected", reason: invalidBearerToken };
+    if (found.kind === "rejected") return found;
+    const asked = request.audiences ?? options.audiences;
+    const audiences = (found.audiences ?? options.audiences).filter((audience) => asked.includes(audience));
+    if (audiences.length > 0) return { kind: "authenticated", user: found.user, audiences };
+    return { kind: "rejected", reason: meantForOthers(found.audiences, asked) };
   };
+}
+
+function meantForOthers(meant: readonly string[] | undefined, asked: readonly string[]): string {
+  if (meant === undefined) return invalidBearerToken;
+  return `token audiences ${listed(meant)} is invalid for the target audiences ${listed(asked)}`;
+}
+
+function listed(audiences: readonly string[]): string {
+  return `[${audiences.map((audience) => JSON.stringify(audience)).join(" ")}]`;
 }
 
 /**

@@ -56,6 +56,7 @@ describe("a bad token is never anonymous", () => {
   const hub = authenticate(
     withAuthenticatedGroup(
       bearer(
+        { audiences: ["api"] },
         bootstrapTokens(
           (id) => (id === "abcdef" ? secret : undefined),
           () => start,

@@ -17,8 +17,6 @@ export function addAuthenticatedGroup(user: UserInfo): UserInfo {
 export function withAuthenticatedGroup(member: Authenticator): Authenticator {
   return async function authenticatedGroupAdder(request) {
     const result = await member(request);
-    return result.kind === "authenticated"
-      ? { kind: "authenticated", user: addAuthenticatedGroup(result.user) }
-      : result;
+    return result.kind === "authenticated" ? { ...result, user: addAuthenticatedGroup(result.user) } : result;
   };
 }

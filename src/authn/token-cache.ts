@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
 
 /** How a cache of tokens is bounded. */
 export interface TokenCacheOptions {
@@ -11,15 +10,19 @@ export interface TokenCacheOptions {
   readonly capacity?: number;
 }
 
-type Success = Extract<TokenAuthentication, { kind: "authenticated" }>;
+/** What is known of a token; `until`, in milliseconds since the epoch, is the moment after which that counts no longer. */
+type Known = { readonly kind: "authenticated"; readonly until?: number } | { readonly kind: "absent" | "rejected" };
 
 /**
  * Remembers successes of `member` for a short time, never past their `until`, and failures not at all: a new token works at
  * once, and a token that is withdrawn works for at most `ttlMs` more. Tokens are kept as SHA-256 digests only.
  */
-export function cachedTokens(member: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
+export function cachedTokens<Result extends Known>(
+  member: (token: string) => Promise<Result>,
+  options: TokenCacheOptions,
+): (token: string) => Promise<Result> {
   const { now, ttlMs = 10_000, capacity = 4096 } = options;
-  const successes = new Map<string, { readonly from: number; readonly until: number; readonly success: Success }>();
+  const successes = new Map<string, { readonly from: number; readonly until: number; readonly success: Result }>();
   return async function cachedToken(token) {
     const key = createHash("sha256").update(token, "utf8").digest("base64");
     const cached = successes.get(key);

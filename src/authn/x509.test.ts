@@ -169,7 +169,7 @@ describe("a certificate beside a token", () => {
   const hub = authenticate(
     firstAuthenticated(
       x509({ roots: () => roots, now: () => start }),
-      bearer(async (token) =>
+      bearer({ audiences: ["api"] }, async (token) =>
         token === "good" ? { kind: "authenticated", user: { username: "by-token", groups: [] } } : { kind: "absent" },
       ),
     ),

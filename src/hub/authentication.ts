@@ -29,6 +29,8 @@ export interface AuthenticationOptions {
   readonly cache: WatchCache;
   readonly now: () => number;
   readonly tokenAuthFile: string | undefined;
+  /** The names of the API, for which tokens must be meant. */
+  readonly audiences: readonly string[];
   readonly anonymousAuth: boolean;
   readonly warn: (message: string) => void;
 }
@@ -51,7 +53,8 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   const members: TokenAuthenticator[] = [];
   if (options.tokenAuthFile !== undefined) members.push(await tokenFile(options.tokenAuthFile, options.warn));
   members.push(bootstrapTokens(lookup, now));
-  const credentials = withAuthenticatedGroup(firstAuthenticated(x509({ roots: () => roots, now }), bearer(...members)));
+  const tokens = bearer({ audiences: options.audiences }, ...members);
+  const credentials = withAuthenticatedGroup(firstAuthenticated(x509({ roots: () => roots, now }), tokens));
   return { credentials, request: authenticate(credentials, { allowAnonymous: options.anonymousAuth }) };
 }
 

@@ -157,6 +157,7 @@ async function decisions(
     cache,
     now: () => clock.now(),
     tokenAuthFile: options.tokenAuthFile,
+    audiences: ["https://kubernetes.default.svc"],
     anonymousAuth: options.anonymousAuth && !options.authorizationModes.includes("AlwaysAllow"),
     warn: (message) => options.log({ level: "warn", message }),
   });

@@ -1,0 +1,54 @@
+import { createHash, createPublicKey, type KeyObject } from "node:crypto";
+import { keyKindOf, spkiOf } from "../pki/keys.ts";
+import { KeyError, type KeyKind } from "../pki/public-key.ts";
+
+/** The signature algorithms of ServiceAccount tokens. */
+export type TokenAlgorithm = "RS256" | "ES256" | "ES384" | "ES512";
+
+/** A public key with the one algorithm that it may be used with, so that a token can choose neither. */
+export interface TokenKey {
+  /** The SHA-256 of the key's SubjectPublicKeyInfo in base64url, as Kubernetes names keys. */
+  readonly kid: string;
+  readonly alg: TokenAlgorithm;
+  readonly key: KeyObject;
+}
+
+const algorithms: Readonly<Record<KeyKind, TokenAlgorithm | undefined>> = {
+  rsa: "RS256",
+  p256: "ES256",
+  p384: "ES384",
+  p521: "ES512",
+  ed25519: undefined,
+};
+
+/**
+ * The public half of a key as a verifier of tokens.
+ * @throws KeyError for a key that no algorithm of these tokens is made for
+ * @see kubernetes pkg/serviceaccount/jwt.go
+ */
+export function tokenKey(key: KeyObject): TokenKey {
+  const alg = algorithms[keyKindOf(key)];
+  if (alg === undefined) throw new KeyError("unsupported", "tokens are signed with RSA or EC keys, not with Ed25519");
+  const kid = createHash("sha256").update(spkiOf(key)).digest("base64url");
+  return { kid, alg, key: key.type === "private" ? createPublicKey(key) : key };
+}
+
+/** The keys without repetition; the first of two equal ones counts. */
+export function distinctKeys(keys: readonly TokenKey[]): readonly TokenKey[] {
+  return keys.filter(({ kid }, index) => keys.findIndex((other) => other.kid === kid) === index);
+}
+
+/** The keys as others need them to verify tokens. @see RFC 7517 section 5 */
+export function jsonWebKeySet(keys: readonly TokenKey[]): {
+  readonly keys: readonly Readonly<Record<string, string>>[];
+} {
+  return {
+    keys: keys.map(({ kid, alg, key }) => {
+      const { kty = "", crv, x, y, n, e } = key.export({ format: "jwk" });
+      const numbers = Object.entries({ x, y, n, e }).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined,
+      );
+      return { use: "sig", kty, kid, ...(crv === undefined ? {} : { crv }), alg, ...Object.fromEntries(numbers) };
+    }),
+  };
+}
