@@ -13,8 +13,3 @@ export type RandomBytes = (size: number) => Uint8Array;
 export function rfc3339(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
-
-/** `2026-11-21T02:05:49.123000Z`: the API's MicroTime. */
-export function rfc3339Micro(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 23)}000Z`;
-}

@@ -126,7 +126,11 @@ export function parseCsrDer(der: Uint8Array): ParsedCsr {
 function readCsrDer(der: Uint8Array): {
   readonly contents: CsrContents;
   readonly keyInfo: PublicKeyInfo;
-  readonly signed: { readonly info: DerNode | undefined; readonly algorithmNode: DerNode | undefined; readonly signatureNode: DerNode | undefined };
+  readonly signed: {
+    readonly info: DerNode | undefined;
+    readonly algorithmNode: DerNode | undefined;
+    readonly signatureNode: DerNode | undefined;
+  };
 } {
   if (der.length > maxCsrBytes) {
     throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);

@@ -18,7 +18,7 @@ export interface Namespace extends ApiObject {
 export const namespaceContentFinalizer = "kubernetes";
 
 /** The label that carries a namespace's own name, for selectors. */
-export const namespaceNameLabel = "kubernetes.io/metadata.name";
+const namespaceNameLabel = "kubernetes.io/metadata.name";
 
 /** What a control plane creates at start. */
 export const systemNamespaces: readonly string[] = ["default", "kube-system", "kube-public", "kube-node-lease"];

@@ -16,7 +16,6 @@ export interface Secret extends ApiObject {
 }
 
 export const opaqueSecretType = "Opaque";
-export const bootstrapTokenSecretType = "bootstrap.kubernetes.io/token";
 export const serviceAccountTokenSecretType = "kubernetes.io/service-account-token";
 export const serviceAccountNameAnnotation = "kubernetes.io/service-account.name";
 

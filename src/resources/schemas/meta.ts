@@ -2,10 +2,8 @@ import type { ObjectSchema } from "../../core/schema.ts";
 import { objectMeta } from "./object-meta.ts";
 import {
   about,
-  anything,
   atomic,
   bool,
-  described,
   int32,
   int64,
   list,
@@ -16,7 +14,6 @@ import {
   str,
   stringMap,
   strings,
-  time,
   typed,
 } from "./shorthand.ts";
 
@@ -56,15 +53,6 @@ export const fieldSelectorRequirement: ObjectSchema = message(
     values: strings(3, atomic),
   },
 );
-
-export const condition: ObjectSchema = message("io.k8s.apimachinery.pkg.apis.meta.v1.Condition", {
-  type: required(str(1)),
-  status: required(str(2)),
-  observedGeneration: int64(3),
-  lastTransitionTime: required(time(4)),
-  reason: required(str(5)),
-  message: required(str(6)),
-});
 
 export const partialObjectMetadataSchema: ObjectSchema = typed(
   "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
@@ -123,14 +111,5 @@ export const statusSchema: ObjectSchema = typed(
     reason: about("Why it failed, for programs.", str(4)),
     details: about("Which object and which fields are meant.", pointer(object(5, statusDetails))),
     code: about("The HTTP status code.", int32(6)),
-  },
-);
-
-export const watchEvent: ObjectSchema = described(
-  "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent",
-  "One event of a watch stream.",
-  {
-    type: about("ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.", required(str(1))),
-    object: about("The object after the event, or a Status for ERROR.", required(anything(2))),
   },
 );
