@@ -10,8 +10,8 @@ export interface Run {
 
 /** A program that still runs. */
 export interface Running {
-  /** Resolves with all output so far once it matches. @throws Error with the output when the program ends first, or after 10 s. */
-  until(pattern: RegExp): Promise<string>;
+  /** Resolves with all output so far once it matches; `err` for what goes to standard error. @throws Error with the output when the program ends first, or after 10 s. */
+  until(pattern: RegExp, where?: "out" | "err"): Promise<string>;
   /** Ends it, and waits for that. */
   stop(): Promise<Run>;
   readonly done: Promise<Run>;
@@ -88,21 +88,22 @@ function follow(child: ChildProcessWithoutNullStreams): Running {
   });
   return {
     done,
-    until: (pattern) =>
+    until: (pattern, where = "out") =>
       new Promise((resolve, reject) => {
+        const text = (): string => (where === "out" ? out : err);
         const finish = (error?: Error): void => {
           clearTimeout(timer);
           checks.delete(check);
-          if (error === undefined) resolve(out);
+          if (error === undefined) resolve(text());
           else reject(error);
         };
         const check = (): void => {
-          if (pattern.test(out)) finish();
+          if (pattern.test(text())) finish();
         };
         const unmatched = (why: string): Error => new Error(`${why} before it printed ${pattern}: ${out}${err}`);
         const timer = setTimeout(() => finish(unmatched("10 s passed")), 10_000);
         checks.add(check);
-        void done.then(() => finish(pattern.test(out) ? undefined : unmatched("kubectl ended")));
+        void done.then(() => finish(pattern.test(text()) ? undefined : unmatched("kubectl ended")));
         check();
       }),
     stop: async () => {
