@@ -59,7 +59,7 @@ export function invalidObject(
   const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;
   return new StatusError("Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${body}`, {
     details: {
-      name,
+      ...(name === "" ? {} : { name }),
       ...(subject.group === "" ? {} : { group: subject.group }),
       kind: subject.kind,
       causes: errors.map((error) => ({ reason: error.type, message: error.message, field: error.path })),

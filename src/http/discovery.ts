@@ -94,7 +94,7 @@ function resourceList(groupVersion: string, resources: readonly Resource[]): obj
         name: `${resource.plural}/${name}`,
         singularName: "",
         namespaced: resource.scope === "Namespaced",
-        kind: resource.kind,
+        ...(subresource.creates === undefined ? { kind: resource.kind } : responseKindOf(subresource.creates)),
         verbs: subresource.verbs,
       })),
     ]),
@@ -119,11 +119,15 @@ function aggregatedGroup(name: string, resources: readonly Resource[]): object {
   };
 }
 
+function responseKindOf({ group, version, kind }: Resource): object {
+  return { group, version, kind };
+}
+
 function aggregatedResource(resource: Resource): object {
-  const responseKind = { group: resource.group, version: resource.version, kind: resource.kind };
+  const responseKind = responseKindOf(resource);
   const subresources = Object.entries(resource.subresources).map(([name, subresource]: [string, Subresource]) => ({
     subresource: name,
-    responseKind,
+    responseKind: subresource.creates === undefined ? responseKind : responseKindOf(subresource.creates),
     verbs: subresource.verbs,
   }));
   return {

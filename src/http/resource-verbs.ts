@@ -17,7 +17,7 @@ import { patcherOf } from "./patch-body.ts";
 import { prettyWanted } from "./pretty.ts";
 import type { Admitted, Handler } from "./pipeline.ts";
 import { countOf, writeOptions } from "./query-options.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { Resource, Subresource } from "../resources/resource.ts";
 import { unknownPath } from "./routes.ts";
 import { watchFrames } from "./watch-frames.ts";
 import { watchStream } from "./watch-stream.ts";
@@ -35,6 +35,8 @@ export interface ResourceVerbsOptions {
 /** One request for a resource that exists. */
 interface Call extends Admitted {
   readonly resource: Resource;
+  /** What is sent and answered: the resource itself, or what its subresource creates. */
+  readonly kind: Resource;
   readonly options: ResourceVerbsOptions;
 }
 
@@ -62,13 +64,17 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     if (resource === undefined || (resource.scope === "Cluster" && isBelowNamespace(info))) throw unknownPath();
     const verb = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
     const offered: readonly Verb[] | undefined =
-      info.subresource === "" ? resource.verbs : resource.subresources[info.subresource]?.verbs;
+      info.subresource === "" ? resource.verbs : subresourceOf(resource, info)?.verbs;
     if (offered === undefined) throw unknownPath();
     if (verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
       throw notAllowed(resource, info.verb);
     }
-    return verb({ ...admitted, resource, options });
+    return verb({ ...admitted, resource, options, kind: subresourceOf(resource, info)?.creates ?? resource });
   };
+}
+
+function subresourceOf({ subresources }: Resource, { subresource }: Admitted["info"]): Subresource | undefined {
+  return Object.hasOwn(subresources, subresource) ? subresources[subresource] : undefined;
 }
 
 function isBelowNamespace({ group, resource, namespace }: Admitted["info"]): boolean {
@@ -99,7 +105,7 @@ function namespaceOf({ info, resource }: Call): string {
 }
 
 function viewOf(call: Call): View {
-  const { resource, now, request, query } = call;
+  const { kind: resource, now, request, query } = call;
   const media = negotiate(header(request, "accept"), { meta: true, protobuf: true });
   return {
     resource,
@@ -195,24 +201,25 @@ async function startWatch(
 
 async function bodyOf(call: Call): Promise<ParsedBody> {
   const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
-  return parseBody({ bytes, contentType: header(call.request, "content-type") }, () => call.resource.schema);
+  return parseBody({ bytes, contentType: header(call.request, "content-type") }, () => call.kind.schema);
 }
 
 async function create(call: Call): Promise<Reply> {
   const view = viewOf(call);
-  const { resource, query } = call;
+  const { resource, info, query } = call;
   const write = writeOptions(call.request, query, "CreateOptions");
   const object = objectOfBody(await bodyOf(call), {
-    resource,
+    resource: call.kind,
     fieldValidation: write.fieldValidation,
     warn: call.warn,
   });
   checkNamespace(call, object);
-  const entry = await call.options.registry.create(resource, {
-    namespace: namespaceOf(call),
-    object,
-    context: contextOf(call, write.dryRun),
-  });
+  const request = { namespace: namespaceOf(call), object, context: contextOf(call, write.dryRun) };
+  const { registry } = call.options;
+  const entry =
+    info.subresource === ""
+      ? await registry.create(resource, request)
+      : await registry.createUnder(resource, { ...request, name: info.name, subresource: info.subresource });
   return entryReply(view, entry, 201);
 }
 

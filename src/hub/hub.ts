@@ -172,6 +172,7 @@ async function decisions(
     backend,
     resources: builtinResources,
     reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
+    created: {},
   });
   const clientOf = (user: UserInfo): Client =>
     inProcessClient({ registry: verbs, authorizer: access.chain.authorize, clock, user });

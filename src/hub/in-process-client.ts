@@ -6,7 +6,7 @@ import { applyJsonPatch } from "../core/json-patch.ts";
 import { applyMergePatch } from "../core/merge-patch.ts";
 import { parseFieldSelector, selectedName } from "../core/field-selector.ts";
 import { apiVersionOf, type ApiList, type ApiObject, type ObjectKey } from "../core/object.ts";
-import { StatusError, notFound } from "../core/status.ts";
+import { StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { RequestContext } from "../registry/context.ts";
 import { objectOf } from "../registry/entry.ts";
@@ -80,10 +80,16 @@ function writes(options: InProcessClientOptions): Omit<Client, Reads> {
       object: ApiObject,
       { dryRun = false, subresource = "" } = {},
     ) => {
-      const { namespace = "" } = object.metadata;
-      const resource = await allowed(ref, { verb: "create", namespace, subresource });
-      if (subresource !== "") throw notFound(resource, `${object.metadata.name ?? ""}/${subresource}`);
-      return objectOf(await registry.create(resource, { namespace, object, context: contextOf(dryRun) })) as T;
+      const { namespace = "", name = "" } = object.metadata;
+      const request = { namespace, object, context: contextOf(dryRun) };
+      // A create has no name to be authorized by, while what is created under an object goes by that object's name.
+      const target = subresource === "" ? { namespace } : { namespace, name, subresource };
+      const resource = await allowed(ref, { verb: "create", ...target });
+      const entry =
+        subresource === ""
+          ? await registry.create(resource, request)
+          : await registry.createUnder(resource, { ...request, name, subresource });
+      return objectOf(entry) as T;
     },
     update: async <T extends ApiObject>(
       ref: ResourceRef,

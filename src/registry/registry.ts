@@ -5,6 +5,7 @@ import type { Entry } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create, type CreateRequest } from "./create.ts";
+import { createUnder, type CreateUnder, type CreateUnderRequest } from "./create-under.ts";
 import { remove, type Deleted, type DeleteRequest } from "./delete.ts";
 import { removeCollection, type DeleteCollectionRequest } from "./delete-collection.ts";
 import { get } from "./get.ts";
@@ -28,6 +29,8 @@ export interface Registry {
   list(resource: Resource, request: ListRequest): Promise<Listed>;
   watch(resource: Resource, request: WatchRequest): Promise<WatchHandle>;
   create(resource: Resource, request: CreateRequest): Promise<Entry>;
+  /** Creates what a subresource stands for, e.g. a token under a ServiceAccount. */
+  createUnder(resource: Resource, request: CreateUnderRequest): Promise<Entry>;
   update(resource: Resource, request: UpdateRequest): Promise<{ readonly entry: Entry; readonly created: boolean }>;
   remove(resource: Resource, request: DeleteRequest): Promise<Deleted>;
   removeCollection(resource: Resource, request: DeleteCollectionRequest): Promise<Listed>;
@@ -38,10 +41,12 @@ export interface RegistryOptions {
   readonly resources: readonly Resource[];
   /** By `plural.group`. Every resource that only knows the verb create needs one. */
   readonly reviews: Readonly<Record<string, Review>>;
+  /** By `plural.group/subresource`. Every subresource that things are created under needs one. */
+  readonly created: Readonly<Record<string, CreateUnder>>;
 }
 
 /** Joins resources, admission and store. Every error it throws is a StatusError or a fault. */
-export function registry({ backend, resources, reviews }: RegistryOptions): Registry {
+export function registry({ backend, resources, reviews, created }: RegistryOptions): Registry {
   const byPath = new Map(
     resources.map((resource) => [`${apiVersionOf(resource.group, resource.version)}/${resource.plural}`, resource]),
   );
@@ -54,6 +59,10 @@ export function registry({ backend, resources, reviews }: RegistryOptions): Regi
     create: (resource, request) => {
       const review = reviews[qualified(resource)];
       return translated(review === undefined ? create(backend, resource, request) : evaluated(review, request));
+    },
+    createUnder: (resource, request) => {
+      const answer = created[`${qualified(resource)}/${request.subresource}`];
+      return translated(createUnder(backend, resource, { request, answer }));
     },
     update: (resource, request) => translated(update(backend, resource, request)),
     remove: (resource, request) => translated(remove(backend, resource, request)),

@@ -1,7 +1,7 @@
 import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
 import { jsonEqual } from "../core/equal.ts";
 import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
-import { conflict, notFound, staleObject } from "../core/status.ts";
+import { conflict, methodNotAllowed, notFound, staleObject } from "../core/status.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../resources/object-validation.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
@@ -37,6 +37,7 @@ export async function update(
   resource: Resource,
   request: UpdateRequest,
 ): Promise<{ readonly entry: Entry; readonly created: boolean }> {
+  if (resource.subresources[request.subresource]?.creates !== undefined) throw methodNotAllowed(resource, "update");
   const key = storageKey(resource, request);
   await caughtUp(backend);
   for (let attempt = 1; ; attempt += 1) {
@@ -114,7 +115,7 @@ function withServerFields(step: Step, objects: { readonly stored: ApiObject; rea
   };
   const subresource = resource.subresources[request.subresource];
   const next =
-    subresource === undefined
+    subresource?.prepareForUpdate === undefined
       ? (resource.prepareForUpdate?.(incoming, stored, request.context) ?? incoming)
       : subresource.prepareForUpdate(incoming, stored, request.context);
   return resource.generation ? withGeneration(next, stored) : next;

@@ -172,7 +172,7 @@ function through(
 ): { status: unknown; errors: readonly string[] } {
   const old = csr({ spec, status: before });
   const part = requests.subresources[subresource];
-  const next = part?.prepareForUpdate(csr({ spec: { ...spec, username: "forged" }, status }), old, context) ?? old;
+  const next = part?.prepareForUpdate?.(csr({ spec: { ...spec, username: "forged" }, status }), old, context) ?? old;
   expect(next["spec"]).toStrictEqual(spec);
   return { status: next["status"], errors: said(part?.validateUpdate?.(next, old)) };
 }

@@ -56,7 +56,7 @@ describe("updating a namespace", () => {
 
   test("through status changes the status only", () => {
     const incoming = { ...stored, spec: {}, status: { phase: "Active", conditions: [] } };
-    expect(namespaces.subresources["status"]?.prepareForUpdate(incoming, stored, context)).toStrictEqual({
+    expect(namespaces.subresources["status"]?.prepareForUpdate?.(incoming, stored, context)).toStrictEqual({
       ...stored,
       status: { phase: "Active", conditions: [] },
     });
@@ -64,7 +64,7 @@ describe("updating a namespace", () => {
 
   test("through finalize changes the finalizers only", () => {
     const incoming = { ...stored, spec: { finalizers: [] }, status: { phase: "Gone" } };
-    const next = namespaces.subresources["finalize"]?.prepareForUpdate(incoming, stored, context);
+    const next = namespaces.subresources["finalize"]?.prepareForUpdate?.(incoming, stored, context);
     expect(next).toStrictEqual({ ...stored, spec: { finalizers: [] } });
   });
 

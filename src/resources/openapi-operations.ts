@@ -68,8 +68,8 @@ export function operationsOf(resource: Resource): readonly Operation[] {
           id: `${one.id}ForAllNamespaces`,
         }))
       : [];
-  const parts = Object.entries(resource.subresources).flatMap(([subresource, { verbs }]) =>
-    verbs.flatMap((verb) => operation({ resource, verb, base: collection, subresource })),
+  const parts = Object.entries(resource.subresources).flatMap(([subresource, { verbs, creates }]) =>
+    verbs.flatMap((verb) => operation({ resource, verb, base: collection, subresource, creates })),
   );
   return [...own, ...acrossNamespaces, ...parts];
 }
@@ -79,6 +79,8 @@ interface Place {
   readonly verb: Verb;
   readonly base: string;
   readonly subresource: string;
+  /** The kind that the operation is about, where it is not the resource's own. */
+  readonly creates?: Resource | undefined;
 }
 
 interface VerbShape {
@@ -90,12 +92,12 @@ interface VerbShape {
   readonly codes: readonly number[];
 }
 
-function operation({ resource, verb, base, subresource }: Place): Operation[] {
+function operation({ resource, verb, base, subresource, creates }: Place): Operation[] {
   // A watch is a list with `watch=true`; it needs no path of its own.
   if (verb === "watch") return [];
   const shape = verbs[verb];
   const onItem = shape.on === "item" || subresource !== "";
-  const name = definitionName(resource);
+  const name = definitionName(creates ?? resource);
   const path = `${base}${onItem ? "/{name}" : ""}${subresource === "" ? "" : `/${subresource}`}`;
   const scope = base.includes("{namespace}") ? "Namespaced" : "";
   const deletes = verb === "delete" || verb === "deletecollection";
@@ -106,7 +108,7 @@ function operation({ resource, verb, base, subresource }: Place): Operation[] {
       method: shape.method,
       action: shape.action,
       id: `${shape.word}${groupWord(resource)}${scope}${resource.kind}${capital(subresource)}`,
-      resource,
+      resource: creates ?? resource,
       query: shape.query,
       ...(verb === "get" || verb === "list" ? {} : { body }),
       reply: replyOf(verb, resource, name),

@@ -56,12 +56,19 @@ export function openApiSchemas(resources: readonly Resource[], flavour: OpenApiF
   for (const resource of resources) {
     const { group, version, kind } = resource;
     collect(resource.schema, definitionName(resource), [{ group, kind, version }]);
+    for (const { creates } of Object.values(resource.subresources)) {
+      if (creates !== undefined) collect(creates.schema, definitionName(creates), [kindNameOf(creates)]);
+    }
     if (!resource.verbs.includes("list")) continue;
     const named: ObjectSchema = { ...resource.schema, name: definitionName(resource) };
     collect(listOf(named, kind), `${definitionName(resource)}List`, [{ group, kind: `${kind}List`, version }]);
   }
   for (const [name, schema] of Object.entries<Json>(sharedSchemas[flavour])) found.set(name, schema);
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function kindNameOf({ group, version, kind }: Resource): KindName {
+  return { group, kind, version };
 }
 
 function v1(group: string, kind: string): KindName {

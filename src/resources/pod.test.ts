@@ -227,7 +227,7 @@ describe("updating a pod", () => {
 
   test("through status leaves spec and owners alone", () => {
     const incoming = { ...pod({}, { phase: "Running" }), metadata: { name: "a", ownerReferences: [] } };
-    expect(pods.subresources["status"]?.prepareForUpdate(incoming, stored, context)).toStrictEqual({
+    expect(pods.subresources["status"]?.prepareForUpdate?.(incoming, stored, context)).toStrictEqual({
       ...incoming,
       metadata: { name: "a" },
       spec: stored["spec"],

@@ -36,12 +36,25 @@ export interface PrepareContext {
   readonly now: number;
 }
 
-/** A part of an object with a path and an authorization of its own, such as `status` or `approval`. */
-export interface Subresource {
+/** What lies below an object, with a path and an authorization of its own. */
+export type Subresource = PartOfObject | CreatedUnderObject;
+
+/** A part of the object itself that is read and changed by itself, such as `status` or `approval`. */
+export interface PartOfObject {
   readonly verbs: readonly Verb[];
   /** Takes from `incoming` only what this subresource may change and the rest from `stored`. */
   readonly prepareForUpdate: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+  readonly creates?: undefined;
+}
+
+/** Something of another kind that is created under the object and answered instead of stored, such as the `token` of a ServiceAccount. */
+export interface CreatedUnderObject {
+  readonly verbs: readonly ["create"];
+  /** The kind that is sent and answered. Its plural and names are never used: what is created goes by the object it is under. */
+  readonly creates: Resource;
+  readonly prepareForUpdate?: undefined;
+  readonly validateUpdate?: undefined;
 }
 
 /** What is special about deleting objects of a kind; all functions are pure. */

@@ -156,7 +156,7 @@ describe("the built-in kinds", () => {
         const updated = one.prepareForUpdate?.(odd, created, context) ?? odd;
         expect(Array.isArray(one.validateUpdate?.(updated, created) ?? [])).toBe(true);
         for (const subresource of Object.values(one.subresources)) {
-          const next = subresource.prepareForUpdate(odd, created, context);
+          const next = subresource.prepareForUpdate?.(odd, created, context) ?? odd;
           expect(Array.isArray(subresource.validateUpdate?.(next, created) ?? [])).toBe(true);
         }
       }
