@@ -87,6 +87,7 @@ describe("privilege escalation by bindings", () => {
       const body = { metadata: { name: "mine" }, subjects, roleRef: adminRef };
       expectEscalation(await call(hub, hub.as("binder"), { path: `${rbac}/clusterrolebindings`, body }));
     }
+    expect(await get(`${rbac}/clusterrolebindings/mine`)).toEqual({ missing: 404 });
   });
 
   test("nor join a binding that others have, by update or any patch", async () => {
