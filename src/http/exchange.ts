@@ -23,10 +23,10 @@ export function header(request: Incoming, name: string): string | undefined {
   return Array.isArray(value) ? value.join(",") : value;
 }
 
-/** Kubernetes' reading of a boolean parameter: present and not `false` or `0`. */
+/** Kubernetes' reading of a boolean parameter: present and not `false`, in any case of letters, or `0`. */
 export function flag(query: Query, name: string): boolean {
   const value = query.get(name);
-  return value !== null && value !== "false" && value !== "0";
+  return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
 /** Part of a whole reply; a stream writes to Outgoing by itself. */
