@@ -1,4 +1,5 @@
 import { ageColumn } from "./age-column.ts";
+import { stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 import { serviceSchema } from "./schemas/service.ts";
 
@@ -25,4 +26,9 @@ export const services: Resource = {
   unconditionalUpdate: true,
   deleteReturnsObject: true,
   generation: false,
+  // A kubelet asks for those with an address: spec.clusterIP!=None.
+  selectableFields: {
+    "spec.clusterIP": (object) => stringAt(object, "spec", "clusterIP"),
+    "spec.type": (object) => stringAt(object, "spec", "type"),
+  },
 };
