@@ -1,6 +1,7 @@
 import { constants } from "node:crypto";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
+import { connectionBurst } from "./connection-burst.ts";
 import type { Incoming, Outgoing } from "./exchange.ts";
 
 export interface ServerOptions {
@@ -12,6 +13,8 @@ export interface ServerOptions {
   /** 0 picks a free port. */
   readonly port: number;
   readonly handle: (request: Incoming, response: Outgoing) => void;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
   readonly timeouts?: Timeouts | undefined;
 }
 
@@ -75,7 +78,9 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requireHostHeader: true,
   });
 
+  const burst = connectionBurst({ now: options.now, nextTurn: setImmediate });
   server.on("connection", (socket: Socket) => {
+    burst.accepted();
     sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
     socket.once("close", () => sockets.delete(socket));
   });
@@ -93,7 +98,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
   server.on("tlsClientError", (_error, socket) => void socket.destroy());
   server.on("sessionError", () => undefined);
   server.on("clientError", refuseConnection);
-  server.on("request", options.handle);
+  server.on("request", (request, response) => burst.pass(() => options.handle(request, response)));
   await listening(server, options);
   const address = server.address();
   return {

@@ -87,6 +87,7 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
     clientCaPem: authority.pem,
     host: options.bindAddress,
     port: options.securePort,
+    now: () => clock.now(),
     handle: pipeline({
       authenticate: identity.request,
       impersonate: impersonation(access.chain),

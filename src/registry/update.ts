@@ -121,27 +121,26 @@ function withServerFields(step: Step, objects: { readonly stored: ApiObject; rea
   return resource.generation ? withGeneration(next, stored) : next;
 }
 
+/** Whose metadata an update keeps, and whose it takes. */
+const serverFields = [
+  "name",
+  "namespace",
+  "generateName",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+const clientFields = ["labels", "annotations", "ownerReferences", "finalizers"] as const;
+
 /** What an update may not change about metadata; managedFields are not tracked and so not kept. */
 function keptMeta(desired: ObjectMeta, stored: ObjectMeta): ObjectMeta {
-  const { labels, annotations, ownerReferences, finalizers } = desired;
-  const { name, namespace, generateName, uid, resourceVersion, generation, creationTimestamp } = stored;
-  const { deletionTimestamp, deletionGracePeriodSeconds } = stored;
-  const meta = {
-    name,
-    generateName,
-    namespace,
-    uid,
-    resourceVersion,
-    generation,
-    creationTimestamp,
-    deletionTimestamp,
-    deletionGracePeriodSeconds,
-    labels,
-    annotations,
-    ownerReferences,
-    finalizers,
-  };
-  return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)) as ObjectMeta;
+  const meta: Record<string, unknown> = {};
+  for (const field of serverFields) if (stored[field] !== undefined) meta[field] = stored[field];
+  for (const field of clientFields) if (desired[field] !== undefined) meta[field] = desired[field];
+  return meta;
 }
 
 function withGeneration(next: ApiObject, stored: ApiObject): ApiObject {

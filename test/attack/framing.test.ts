@@ -387,6 +387,7 @@ describe("a slow client", () => {
       { now: Date.now(), random: (size) => crypto.getRandomValues(new Uint8Array(size)) },
     );
     slow = await listen({
+      now: () => Date.now(),
       ...pair,
       clientCaPem: hub.authority.pem,
       host: "127.0.0.1",
