@@ -20,13 +20,23 @@ export async function hubProgram(stage, { fromSource = false } = {}) {
   return built;
 }
 
+/** The options that `npm start` gives to Node, so that what is measured is what people run. */
+function startOptions() {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const words = scripts.start.split(/\s+/);
+  return words.slice(
+    1,
+    words.findIndex((word) => word.endsWith("pratique.js")),
+  );
+}
+
 /**
  * Starts the hub and waits until `/readyz` says ok. `readyMs` counts from just before the process is spawned.
  * `nodeArgs` go to Node; with `ipc` the child has a message channel.
  */
 export async function startHub(stage, { program, dataDir, nodeArgs = [], ipc = false }) {
   const begun = performance.now();
-  const args = [...nodeArgs, program, "hub", "--data-dir", dataDir, "--secure-port", "0"];
+  const args = [...startOptions(), ...nodeArgs, program, "hub", "--data-dir", dataDir, "--secure-port", "0"];
   const running = stage.start(process.execPath, args, {
     cwd: root,
     env: { ...process.env, NO_COLOR: "1" },
