@@ -1,7 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { decodeObject } from "../core/decode.ts";
 import { DecodeError } from "../core/decode-error.ts";
-import { findDuplicateFields } from "../core/json-duplicates.ts";
-import { isJsonObject, type JsonObject } from "../core/json-value.ts";
+import { findDuplicateFields, nestsDeeper } from "../core/json-duplicates.ts";
+import { isJsonObject, maximumDepth, type JsonObject } from "../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import { StatusError, badRequest } from "../core/status.ts";
@@ -44,11 +45,11 @@ export async function parseBody(
   switch (type) {
     case "":
     case jsonTypes:
-      return parseJson(raw.bytes.toString());
+      return parseJson(textOf(raw.bytes));
     case yamlTypes:
     case "application/x-yaml":
     case "text/yaml":
-      return parseYaml(raw.bytes.toString());
+      return parseYaml(textOf(raw.bytes));
     case protobufType:
       return parseProtobuf(raw.bytes, schemaOf);
     default:
@@ -59,11 +60,24 @@ export async function parseBody(
   }
 }
 
+/** A body as text: what is no UTF-8 is refused, since replacing it would store something else than was sent. @throws StatusError BadRequest. */
+export function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw badRequest("the body is not valid UTF-8");
+  return bytes.toString();
+}
+
+/** Any JSON, nested at most as deep as objects may be. @throws SyntaxError. */
+export function jsonOf(text: string): unknown {
+  // Asked before parsing, which would spend a hundred times the memory of the text on brackets.
+  if (nestsDeeper(text, maximumDepth)) throw new SyntaxError("JSON nested too deeply");
+  return JSON.parse(text);
+}
+
 /** JSON text as an object. @throws StatusError BadRequest. */
 export function parseJson(text: string): ParsedBody {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = jsonOf(text);
   } catch (error) {
     throw badRequest(
       `couldn't get version/kind; json parse error: ${error instanceof SyntaxError ? shortened(error.message) : "unreadable"}`,

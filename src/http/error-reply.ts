@@ -1,4 +1,4 @@
-import { StatusError, internalError, type Status } from "../core/status.ts";
+import { StatusError, internalError, type Status, type StatusCause, type StatusDetails } from "../core/status.ts";
 import type { Reply } from "./exchange.ts";
 
 /** The Status for whatever a handler threw: a StatusError as it is, anything else as an InternalError that tells nothing but the request. */
@@ -13,10 +13,45 @@ export function statusReply(status: Status): Reply {
   return {
     status: status.code ?? 200,
     contentType: "application/json",
-    body: JSON.stringify(status),
+    body: JSON.stringify(bounded(status)),
     headers: {
       ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
       ...(status.code === 403 ? { "x-content-type-options": "nosniff" } : {}),
     },
   };
+}
+
+/** What a reply may quote of a request, in characters, so that refusing costs less than asking. */
+const longest = { message: 16_384, cause: 2_048, name: 1_024 } as const;
+const mostCauses = 64;
+
+function bounded(status: Status): Status {
+  const { message, details } = status;
+  return {
+    ...status,
+    ...(message === undefined ? {} : { message: cut(message, longest.message) }),
+    ...(details === undefined ? {} : { details: boundedDetails(details) }),
+  };
+}
+
+function boundedDetails(details: StatusDetails): StatusDetails {
+  const { name, causes } = details;
+  return {
+    ...details,
+    ...(name === undefined ? {} : { name: cut(name, longest.name) }),
+    ...(causes === undefined ? {} : { causes: causes.slice(0, mostCauses).map(boundedCause) }),
+  };
+}
+
+function boundedCause(cause: StatusCause): StatusCause {
+  const { message, field } = cause;
+  return {
+    ...cause,
+    message: cut(message, longest.cause),
+    ...(field === undefined ? {} : { field: cut(field, longest.name) }),
+  };
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

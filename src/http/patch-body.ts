@@ -9,7 +9,7 @@ import type { ApiObject } from "../core/object.ts";
 import { PatchError } from "../core/patch-error.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
-import { checkType, decodeTyped, mediaType } from "./decode-body.ts";
+import { checkType, decodeTyped, jsonOf, mediaType, textOf } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
 import type { FieldValidation } from "./query-options.ts";
 
@@ -55,7 +55,7 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [error]);
   }
   return async (bytes) => {
-    const text = bytes.toString();
+    const text = textOf(bytes);
     const patch = parsePatch(text);
     const duplicates = options.fieldValidation === "Ignore" ? [] : findDuplicateFields(text);
     return (stored) => {
@@ -74,7 +74,7 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
 
 function parsePatch(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return jsonOf(text);
   } catch {
     throw badRequest("error decoding patch: the body is not JSON");
   }
