@@ -23,11 +23,7 @@ export async function hubProgram(stage, { fromSource = false } = {}) {
 /** The options that `npm start` gives to Node, so that what is measured is what people run. */
 function startOptions() {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const words = scripts.start.split(/\s+/);
-  return words.slice(
-    1,
-    words.findIndex((word) => word.endsWith("pratique.js")),
-  );
+  return /\bnode\s+((?:--\S+\s+)*)\S+\.js\b/.exec(scripts.start)?.[1].split(/\s+/).filter(Boolean) ?? [];
 }
 
 /**
