@@ -27,17 +27,20 @@ export interface TestHub {
   token(user: string): string;
   /** A kubeconfig that holds nothing but a bearer token; the user's own, or `token` when given. */
   kubeconfigOf(user: string, token?: string): Promise<string>;
-  close(): Promise<void>;
+  /** Stops the hub; what it has written is removed, unless it is to be kept. */
+  close(files?: "remove" | "keep"): Promise<void>;
 }
 
 export interface TestHubOptions extends Partial<Omit<HubOptions, "dataDir" | "log">> {
+  /** The folder of an earlier hub that was closed with `keep`: the new one goes on with its data. */
+  readonly dir?: string;
   /** Users of a token file, with their groups. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Starts a hub; `close` stops it and removes everything. */
-export async function startTestHub({ users = {}, ...options }: TestHubOptions = {}): Promise<TestHub> {
-  const dir = await mkdtemp(join(tmpdir(), "pratique-hub-"));
+export async function startTestHub({ users = {}, dir: given, ...options }: TestHubOptions = {}): Promise<TestHub> {
+  const dir = given ?? (await mkdtemp(join(tmpdir(), "pratique-hub-")));
   const dataDir = join(dir, "data");
   const log: LogEntry[] = [];
   const token = (user: string): string => `${user}-token-6f1c2a`;
@@ -80,9 +83,9 @@ export async function startTestHub({ users = {}, ...options }: TestHubOptions = 
       await writeFile(path, bootstrapKubeconfig({ server: hub.url, ca: { pem: ca }, token: given }), { mode: 0o600 });
       return path;
     },
-    close: async () => {
+    close: async (files = "remove") => {
       await hub.close();
-      await rm(dir, { recursive: true, force: true });
+      if (files === "remove") await rm(dir, { recursive: true, force: true });
     },
   };
 }
