@@ -89,11 +89,11 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
 export async function structured(view: Pick<View, "media">, value: object, status: number): Promise<Reply> {
   const { format, pretty } = view.media;
   if (format === "yaml") {
-    const { stringify } = await import("yaml");
+    const { yamlText } = await import("./yaml-text.ts");
     return {
       status,
       contentType: contentTypes.yaml,
-      body: stringify(value, { lineWidth: 0, aliasDuplicateObjects: false }),
+      body: yamlText(value),
     };
   }
   const schema = format === "protobuf" && "kind" in value ? metaSchemas[String(value.kind)] : undefined;

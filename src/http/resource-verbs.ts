@@ -165,6 +165,11 @@ async function watch(call: Call): Promise<"streamed"> {
   writeHead(response, 200, headers);
   (response as { flushHeaders?: () => void }).flushHeaders?.();
   call.streaming();
+  if (call.request.method === "HEAD") {
+    if (!(handle instanceof StatusError)) handle.close();
+    response.end();
+    return "streamed";
+  }
   if (handle instanceof StatusError) {
     response.end(encoder.error(handle));
     return "streamed";

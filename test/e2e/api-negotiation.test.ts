@@ -50,6 +50,8 @@ describe("the form of replies", () => {
     const reply = await api(`${maps}/one`, { accept: "application/json;q=0.5,application/yaml" });
     expect(reply.headers["content-type"]).toBe("application/yaml");
     expect(reply.text).toMatch(/^kind: ConfigMap$/m);
+    // What other readers would take for a time or a truth is quoted.
+    expect(reply.text).toMatch(/^ {2}creationTimestamp: "20\d\d-.*Z"$/m);
   });
 
   it("is protobuf for one object and for a list", async () => {

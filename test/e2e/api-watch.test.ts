@@ -190,6 +190,13 @@ describe("a watch", () => {
     stream.close();
   });
 
+  it("asked for by HEAD ends with its headers", async () => {
+    for (const client of [api, http2]) {
+      const reply = await client(`${secrets}?watch=true`, { method: "HEAD" });
+      expect([reply.status, reply.body.length]).toEqual([200, 0]);
+    }
+  });
+
   it("means nothing where the path has a name: that is a get, and only of this object", async () => {
     await create("one");
     const reply = await api(`${secrets}/one?watch=true`);
