@@ -2,13 +2,18 @@ import type { ApiObject } from "../core/object.ts";
 import { csrView } from "./csr-view.ts";
 
 const decidedMs = 3_600_000;
+const youngMs = 600_000;
 const pendingMs = 24 * 3_600_000;
 
 /**
- * Why a CertificateSigningRequest is to be deleted at `now`, or undefined when it stays. `certificateEnd` is the NotAfter of the
- * issued certificate in milliseconds, where that can be read. Source: Kubernetes pkg/controller/certificates/cleaner.
+ * Why a CertificateSigningRequest is to be deleted at `now`, or undefined when it stays. `certificateEnd` gives the NotAfter of the
+ * issued certificate in milliseconds, where that can be read; it is asked last, and not for a young request. Source: Kubernetes pkg/controller/certificates/cleaner.
  */
-export function staleReason(object: ApiObject, certificateEnd: number | undefined, now: number): string | undefined {
+export function staleReason(
+  object: ApiObject,
+  certificateEnd: () => number | undefined,
+  now: number,
+): string | undefined {
   const csr = csrView(object);
   const issued = csr.certificate !== "";
   const ended = (type: string): boolean =>
@@ -20,9 +25,9 @@ export function staleReason(object: ApiObject, certificateEnd: number | undefine
     return "pending for more than 24 hours";
   }
   const approved = csr.conditions.some((one) => one.type === "Approved");
-  return issued && approved && certificateEnd !== undefined && certificateEnd < now
-    ? "its certificate has expired"
-    : undefined;
+  // Reading a certificate costs more than all of the above; young ones are looked at again within the hour.
+  if (!issued || !approved || !isOlder(object.metadata.creationTimestamp, youngMs, now)) return undefined;
+  return (certificateEnd() ?? Number.POSITIVE_INFINITY) < now ? "its certificate has expired" : undefined;
 }
 
 // A time that is absent or unreadable is never old: deleting is for what is known to be.

@@ -28,7 +28,7 @@ export function csrCleaner(options: CsrCleanerOptions): Controller {
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
     if (object === undefined) return done;
-    if (staleReason(object, certificateEnd(object), clock.now()) === undefined) {
+    if (staleReason(object, () => certificateEnd(object), clock.now()) === undefined) {
       return { kind: "requeue", afterMs: pollMs, why: "not stale yet" };
     }
     const { uid } = object.metadata;

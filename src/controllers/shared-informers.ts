@@ -75,10 +75,12 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   function as(serviceAccount: string): Identity {
     return {
       client: options.clientFor(serviceAccount),
-      reader: (selection) => ({
-        get: (key) => get(serviceAccount, selection).get(key),
-        list: () => get(serviceAccount, selection).list(),
-      }),
+      reader: (selection) => {
+        // Not before the first look: a reader is made before the informer may run.
+        let followed: Informer | undefined;
+        const informerOf = (): Informer => (followed ??= get(serviceAccount, selection));
+        return { get: (key) => informerOf().get(key), list: () => informerOf().list() };
+      },
     };
   }
 

@@ -24,6 +24,8 @@ export function kubeadmPolicy(options: { readonly nodeAutoapprove: boolean }): r
     binding("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", joining),
     ...(options.nodeAutoapprove ? [binding("kubeadm:node-autoapprove-bootstrap", `${csr}:nodeclient`, joining)] : []),
     binding("kubeadm:node-autoapprove-certificate-rotation", `${csr}:selfnodeclient`, nodes),
+    // With mode RBAC alone nothing else lets a node ask for its next certificate; the Node authorizer grants the same.
+    binding("pratique:node-renewal", "system:node-bootstrapper", nodes),
     clusterRole("kubeadm:get-nodes", [rule("get", "core", "nodes")]),
     binding("kubeadm:get-nodes", "kubeadm:get-nodes", joining),
     ...readableConfigMap("kube-system", "kubeadm:nodes-kubeadm-config", "kubeadm-config", [joining, nodes]),
