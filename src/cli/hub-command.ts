@@ -82,6 +82,48 @@ export const hubCommand: Command = {
       description: "the longest life of a certificate that the hub signs",
     },
     {
+      name: "service-account-issuer",
+      kind: "list",
+      value: "ISSUER",
+      default: "https://kubernetes.default.svc",
+      description:
+        "who tokens of ServiceAccounts are from; of several, the first one stands in new tokens and all are believed",
+    },
+    {
+      name: "service-account-signing-key-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "the private key that signs new tokens; without it the hub makes one of its own, pki/sa.key",
+    },
+    {
+      name: "service-account-key-file",
+      kind: "list",
+      value: "FILE",
+      completes: "file",
+      description:
+        "further keys whose tokens are believed, public or private, in PEM; may be given several times, for changing the key that signs",
+    },
+    {
+      name: "api-audiences",
+      kind: "list",
+      value: "NAMES",
+      description: "the names of this API, for one of which a token must be meant; default the issuers",
+    },
+    {
+      name: "service-account-max-token-expiration",
+      kind: "duration",
+      value: "DURATION",
+      default: "0",
+      description: "the longest life of a token, from 1h; 0 sets no bound",
+    },
+    {
+      name: "service-account-extend-token-expiration",
+      kind: "boolean",
+      default: "true",
+      description: "let tokens of pods hold a year where a kubelet asks for the usual hour",
+    },
+    {
       name: "no-node-autoapprove",
       kind: "boolean",
       default: "false",

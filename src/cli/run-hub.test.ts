@@ -72,6 +72,11 @@ describe("pratique hub", () => {
       authorizationModes: ["RBAC"],
       anonymousAuth: true,
       clusterSigningDurationSeconds: 31_536_000,
+      serviceAccountIssuers: ["https://kubernetes.default.svc"],
+      serviceAccountKeyFiles: [],
+      apiAudiences: [],
+      serviceAccountMaxTokenExpirationSeconds: 0,
+      serviceAccountExtendTokenExpiration: true,
       nodeAutoapprove: true,
       maxRequestsInflight: 4000,
       release: "0.0.0-test",
@@ -82,7 +87,10 @@ describe("pratique hub", () => {
     const world = hubWorld();
     const line = `hub --data-dir d --bind-address :: --secure-port 0 --tls-san a,b --tls-san c --authorization-mode RBAC,AlwaysAllow
       --anonymous-auth=false --token-auth-file t --cluster-signing-cert-file c --cluster-signing-key-file k
-      --cluster-signing-duration 1h30m --no-node-autoapprove --audit-log-path a --max-requests-inflight 7`;
+      --cluster-signing-duration 1h30m --no-node-autoapprove --audit-log-path a --max-requests-inflight 7
+      --service-account-issuer https://a --service-account-issuer https://b --service-account-signing-key-file s
+      --service-account-key-file x --service-account-key-file y,z --api-audiences api,hub
+      --service-account-max-token-expiration 24h --service-account-extend-token-expiration=false`;
     expect(await stopped(world, line.replaceAll(/\s+/g, " "))).toBe(0);
     expect(world.options[0]).toMatchObject({
       dataDir: "d",
@@ -98,6 +106,12 @@ describe("pratique hub", () => {
       nodeAutoapprove: false,
       auditLogPath: "a",
       maxRequestsInflight: 7,
+      serviceAccountIssuers: ["https://a", "https://b"],
+      serviceAccountSigningKeyFile: "s",
+      serviceAccountKeyFiles: ["x", "y", "z"],
+      apiAudiences: ["api", "hub"],
+      serviceAccountMaxTokenExpirationSeconds: 86_400,
+      serviceAccountExtendTokenExpiration: false,
     });
   });
 

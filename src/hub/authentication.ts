@@ -10,6 +10,7 @@ import {
   isImpersonationHeader,
   parseImpersonation,
 } from "../authn/impersonation.ts";
+import { serviceAccountTokens } from "../authn/service-account-token.ts";
 import { parseTokenFile, staticTokens, TokenFileError } from "../authn/static-token-file.ts";
 import { firstAuthenticated } from "../authn/union.ts";
 import { x509 } from "../authn/x509.ts";
@@ -23,14 +24,16 @@ import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { HubError } from "./hub-error.ts";
+import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { tokenObjects } from "./token-requests.ts";
 
 export interface AuthenticationOptions {
   readonly roots: readonly TrustRoot[];
   readonly cache: WatchCache;
   readonly now: () => number;
   readonly tokenAuthFile: string | undefined;
-  /** The names of the API, for which tokens must be meant. */
-  readonly audiences: readonly string[];
+  /** Whose tokens of ServiceAccounts are believed, and for whom tokens must be meant. */
+  readonly issuer: ServiceAccountIssuer;
   readonly anonymousAuth: boolean;
   readonly warn: (message: string) => void;
 }
@@ -52,8 +55,10 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   };
   const members: TokenAuthenticator[] = [];
   if (options.tokenAuthFile !== undefined) members.push(await tokenFile(options.tokenAuthFile, options.warn));
+  const { issuers, keys, audiences } = options.issuer;
+  members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
   members.push(bootstrapTokens(lookup, now));
-  const tokens = bearer({ audiences: options.audiences }, ...members);
+  const tokens = bearer({ audiences }, ...members);
   const credentials = withAuthenticatedGroup(firstAuthenticated(x509({ roots: () => roots, now }), tokens));
   return { credentials, request: authenticate(credentials, { allowAnonymous: options.anonymousAuth }) };
 }

@@ -27,8 +27,10 @@ import { inProcessClient } from "./in-process-client.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder, replaceFile } from "../agent/private-files.ts";
 import { reviews } from "./reviews.ts";
+import { openServiceAccountIssuer, type ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { serve } from "./serving.ts";
 import { systemClock } from "./system-clock.ts";
+import { tokenObjects, tokenRequests } from "./token-requests.ts";
 
 /** A running hub. */
 export interface Hub {
@@ -72,13 +74,14 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
   // The store and the keys do not wait for each other.
-  const [store, authority] = await Promise.all([
+  const [store, authority, issuer] = await Promise.all([
     openStore(join(options.dataDir, "store"), closers),
     openAuthority({ ...at, certFile: options.clusterSigningCertFile, keyFile: options.clusterSigningKeyFile }),
+    openServiceAccountIssuer(options, pkiDir),
   ]);
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
-  const parts = await decisions(options, { store, cache, authority, clock });
+  const parts = await decisions(options, { store, cache, authority, issuer, clock });
   const { verbs, access, identity, clientOf } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
@@ -147,17 +150,18 @@ async function decisions(
     readonly store: Store;
     readonly cache: WatchCache;
     readonly authority: CertificateAuthority;
+    readonly issuer: ServiceAccountIssuer;
     readonly clock: Clock;
   },
 ): Promise<Decisions> {
-  const { store, cache, authority, clock } = base;
+  const { store, cache, authority, issuer, clock } = base;
   const access = authorization(options.authorizationModes, cache, () => performance.now());
   const identity = await authentication({
     roots: loadTrustRoots(authority.pem),
     cache,
     now: () => clock.now(),
     tokenAuthFile: options.tokenAuthFile,
-    audiences: ["https://kubernetes.default.svc"],
+    issuer,
     anonymousAuth: options.anonymousAuth && !options.authorizationModes.includes("AlwaysAllow"),
     warn: (message) => options.log({ level: "warn", message }),
   });
@@ -172,7 +176,7 @@ async function decisions(
     backend,
     resources: builtinResources,
     reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
-    created: {},
+    created: { "serviceaccounts/token": tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID }) },
   });
   const clientOf = (user: UserInfo): Client =>
     inProcessClient({ registry: verbs, authorizer: access.chain.authorize, clock, user });

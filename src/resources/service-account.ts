@@ -3,6 +3,7 @@ import { ageColumn } from "./age-column.ts";
 import { arrayAt, fieldListAt, stringAt, withField } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
 import { serviceAccountSchema } from "./schemas/configuration.ts";
+import { tokenRequests } from "./token-request.ts";
 
 /** An identity for processes, by the name `system:serviceaccount:<namespace>:<name>`. Source: api/core/v1 ServiceAccount. */
 export interface ServiceAccount extends ApiObject {
@@ -32,7 +33,7 @@ export const serviceAccounts: Resource = {
     },
     ageColumn,
   ],
-  subresources: {},
+  subresources: { token: { verbs: ["create"], creates: tokenRequests } },
   names: "dns-subdomain",
   createOnUpdate: false,
   unconditionalUpdate: true,

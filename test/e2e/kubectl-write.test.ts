@@ -106,14 +106,8 @@ peerSuite("kubectl", "kubectl writes to the hub", () => {
       expect(await fed(review).ok("create", "-f", "-", "-o", "jsonpath={.status.allowed}")).toBe("false");
     });
 
-    it("makes tokens of ServiceAccounts where discovery lists them, and else says that they are not there", async () => {
-      const listed = (await kubectl.ok("get", "--raw", "/api/v1")).includes('"serviceaccounts/token"');
-      const { out, err } = await kubectl("create", "token", "default", "--duration=10m");
-      expect(out + err).toMatch(
-        listed
-          ? /^[\w-]+\.[\w-]+\.[\w-]+\n$/
-          : /^error: failed to create token: the server could not find the requested resource\n$/,
-      );
+    it("makes tokens of ServiceAccounts", async () => {
+      expect(await kubectl.ok("create", "token", "default", "--duration=10m")).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
     });
 
     it("says what the hub does not do", async () => {

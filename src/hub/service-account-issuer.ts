@@ -1,0 +1,113 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { KeyObject } from "node:crypto";
+import { distinctKeys, tokenKey, type TokenKey } from "../authn/service-account-keys.ts";
+import { tokenSigner, type TokenSigner } from "../authn/service-account-signer.ts";
+import { privateFolder, replaceFile, textIfThere } from "../agent/private-files.ts";
+import { exportPkcs8Pem, generatePrivateKey, loadPrivateKey, spkiOf } from "../pki/keys.ts";
+import { loadPublicKeys } from "../pki/load-public-keys.ts";
+import { encodePem } from "../pki/pem.ts";
+import { KeyError } from "../pki/public-key.ts";
+import { errorText } from "./error-text.ts";
+import { HubError } from "./hub-error.ts";
+import type { HubOptions } from "./hub-options.ts";
+
+/** Who gives out the tokens of ServiceAccounts here, and whose tokens are believed. */
+export interface ServiceAccountIssuer {
+  /** The first one stands in new tokens; the others are believed too. */
+  readonly issuers: readonly [string, ...string[]];
+  /** The names of the API. */
+  readonly audiences: readonly string[];
+  /** Everything that verifies, the key that signs first. */
+  readonly keys: readonly TokenKey[];
+  readonly sign: TokenSigner;
+  readonly maxExpirationSeconds: number | undefined;
+  readonly extendExpiration: boolean;
+}
+
+/** The issuer of a hub that is told nothing else. Source: kubeadm. */
+export const defaultIssuer = "https://kubernetes.default.svc";
+
+/**
+ * Loads the keys, or makes one in `dir` at the first start. The key that signs always verifies too, so that a hub believes itself.
+ * @throws HubError with the file or option that is wrong
+ */
+export async function openServiceAccountIssuer(options: HubOptions, dir: string): Promise<ServiceAccountIssuer> {
+  const [issuer = defaultIssuer, ...others] = options.serviceAccountIssuers ?? [];
+  const issuers = [issuer, ...others] as const;
+  for (const one of issuers) checkIssuer(one);
+  const signing = await signingKey(options.serviceAccountSigningKeyFile, dir);
+  const files = options.serviceAccountKeyFiles ?? [];
+  const verifying = await Promise.all(files.map((file) => keysIn(file)));
+  const audiences = options.apiAudiences ?? [];
+  return {
+    issuers,
+    audiences: audiences.length === 0 ? issuers : audiences,
+    keys: distinctKeys([signing.key, ...verifying.flat()]),
+    sign: signing.sign,
+    maxExpirationSeconds: checkedMaximum(options.serviceAccountMaxTokenExpirationSeconds),
+    extendExpiration: options.serviceAccountExtendTokenExpiration ?? true,
+  };
+}
+
+/** A text with a colon is a URL to whoever reads the token. Source: RFC 7519 StringOrURI. */
+function checkIssuer(issuer: string): void {
+  if (issuer !== "" && (!issuer.includes(":") || URL.canParse(issuer))) return;
+  throw new HubError("options", `--service-account-issuer ${JSON.stringify(issuer)} is neither a URL nor a plain word`);
+}
+
+function checkedMaximum(seconds: number | undefined): number | undefined {
+  if (seconds === undefined || seconds === 0) return undefined;
+  if (seconds >= 3600 && seconds <= 2 ** 32) return seconds;
+  throw new HubError("options", "--service-account-max-token-expiration must be between 1 hour and 2^32 seconds");
+}
+
+interface Signing {
+  readonly key: TokenKey;
+  readonly sign: TokenSigner;
+}
+
+async function signingKey(file: string | undefined, dir: string): Promise<Signing> {
+  if (file !== undefined) {
+    const pem = await textOf("--service-account-signing-key-file", file);
+    return read(`--service-account-signing-key-file ${file}`, () => signingWith(loadPrivateKey(pem)));
+  }
+  const own = join(dir, "sa.key");
+  const pem = await textIfThere(own);
+  return pem === undefined ? makeKey(dir) : read(own, () => signingWith(loadPrivateKey(pem)));
+}
+
+function signingWith(key: KeyObject): Signing {
+  return { key: tokenKey(key), sign: tokenSigner(key) };
+}
+
+async function makeKey(dir: string): Promise<Signing> {
+  await privateFolder(dir);
+  const key = generatePrivateKey();
+  // The public half is for others to read; the hub itself needs the private one only.
+  await replaceFile(join(dir, "sa.pub"), encodePem("PUBLIC KEY", spkiOf(key)), 0o644);
+  await replaceFile(join(dir, "sa.key"), exportPkcs8Pem(key));
+  return signingWith(key);
+}
+
+async function keysIn(file: string): Promise<readonly TokenKey[]> {
+  const pem = await textOf("--service-account-key-file", file);
+  return read(`--service-account-key-file ${file}`, () => loadPublicKeys(pem).map(tokenKey));
+}
+
+async function textOf(option: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new HubError("options", `${option} ${file} cannot be read: ${errorText(error)}`, { cause: error });
+  }
+}
+
+function read<T>(what: string, load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    if (error instanceof KeyError) throw new HubError("options", `${what}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
