@@ -69,8 +69,16 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     if (verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
       throw notAllowed(resource, info.verb);
     }
-    return verb({ ...admitted, resource, options, kind: subresourceOf(resource, info)?.creates ?? resource });
+    const kind = info.subresource === "" ? resource : (subresourceOf(resource, info)?.creates ?? resource);
+    return verb(callOf(admitted, { resource, kind, options }));
   };
+}
+
+/** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
+function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
+  const { request, response, info, query, user, now, warn, alsoMay, common, streaming } = admitted;
+  const { resource, kind, options } = of;
+  return { request, response, info, query, user, now, warn, alsoMay, common, streaming, resource, kind, options };
 }
 
 function subresourceOf({ subresources }: Resource, { subresource }: Admitted["info"]): Subresource | undefined {

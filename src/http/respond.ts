@@ -12,19 +12,20 @@ export async function respond(
   reply: Reply,
   options: { readonly common: CommonHeaders; readonly acceptEncoding: string | undefined; readonly head: boolean },
 ): Promise<void> {
-  let body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
+  // Text stays text: HTTP/1.1 then sends it in one piece with the headers.
+  let { body } = reply;
   const headers: Record<string, string | number | readonly string[]> = {
     "cache-control": "no-cache, private",
     ...options.common,
     "content-type": reply.contentType,
     ...reply.headers,
   };
-  if (body.length > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "")) {
+  if (Buffer.byteLength(body) > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "")) {
     body = await gzip(body);
     headers["content-encoding"] = "gzip";
     headers["vary"] = headers["vary"] === undefined ? "Accept-Encoding" : `${String(headers["vary"])}, Accept-Encoding`;
   }
-  headers["content-length"] = body.length;
+  headers["content-length"] = Buffer.byteLength(body);
   writeHead(response, reply.status, headers);
   if (options.head) response.end();
   else endWith(response, body);
@@ -40,8 +41,8 @@ export function writeHead(
 }
 
 /** Both protocols' end under one signature. */
-export function endWith(response: Outgoing, last: Buffer): void {
-  (response.end as (chunk: Buffer) => unknown).call(response, last);
+export function endWith(response: Outgoing, last: Buffer | string): void {
+  (response.end as (chunk: Buffer | string) => unknown).call(response, last);
 }
 
 /** Both protocols' write under one signature; false when the socket is full. */
@@ -49,7 +50,7 @@ export function writeChunk(response: Outgoing, chunk: Buffer): boolean {
   return (response.write as (chunk: Buffer) => boolean).call(response, chunk);
 }
 
-async function gzip(body: Buffer): Promise<Buffer> {
+async function gzip(body: Buffer | string): Promise<Buffer> {
   const zlib = await import("node:zlib");
   return new Promise((resolve, reject) => {
     zlib.gzip(body, { level: 1 }, (error, result) => {
