@@ -3,6 +3,7 @@ import { aggregatedList, discoveryOf } from "./discovery.ts";
 import { document, documentReply, hashedReply, type Document } from "./documents.ts";
 import { header, type Reply } from "./exchange.ts";
 import { health, type HealthChecks } from "./health.ts";
+import { issuerDocument, issuerPaths, type PublishedIssuer } from "./issuer-documents.ts";
 import { negotiate } from "./negotiate.ts";
 import type { Admitted } from "./pipeline.ts";
 import type { Resource } from "../resources/resource.ts";
@@ -22,6 +23,7 @@ export interface RouteOptions {
   readonly health: HealthChecks;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly version: object;
+  readonly issuer: PublishedIssuer;
   /** `host:port` as clients reach this hub. */
   readonly serverAddress: () => string;
 }
@@ -35,10 +37,16 @@ export function routes(options: RouteOptions): (admitted: Admitted) => Promise<R
     (endpoint: keyof HealthChecks): Route =>
     async ({ query }, rest) =>
       health(endpoint, { checks: options.health, query, only: rest === "" ? undefined : rest });
+  const issuerRoute =
+    (first: string): Route =>
+    async (_admitted, rest) =>
+      issuerDocument(`/${first}/${rest}`, options.issuer, options.serverAddress());
   const exact: Readonly<Record<string, Route>> = {
+    ".well-known": issuerRoute(".well-known"),
     api: async (admitted, rest) => derived().api(admitted, rest),
     apis: async (admitted, rest) => derived().apis(admitted, rest),
     openapi: async (admitted, rest) => derived().openApi(admitted, rest),
+    openid: issuerRoute("openid"),
     healthz: healthRoute("healthz"),
     livez: healthRoute("livez"),
     readyz: healthRoute("readyz"),
@@ -120,6 +128,7 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
   const openApi = lazily(() => options.openApi(resources));
   return {
     paths: [
+      ...issuerPaths.filter((path) => issuerDocument(path, options.issuer, "") !== undefined),
       "/api",
       "/api/v1",
       "/apis",

@@ -92,6 +92,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     access,
     identity,
     authority,
+    issuer,
     cache,
     store,
     clock,

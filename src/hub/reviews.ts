@@ -1,7 +1,8 @@
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuthorizerChain } from "../authz/chain.ts";
 import type { RulesLister } from "../authz/rules-review.ts";
-import type { RequestFacts } from "../authn/authenticator.ts";
+import type { Authentication, Authenticator } from "../authn/authenticator.ts";
+import { invalidBearerToken } from "../authn/bearer.ts";
 import { invalidObject } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { badRequest, qualified } from "../core/status.ts";
@@ -15,9 +16,7 @@ export interface ReviewOptions {
   readonly chain: AuthorizerChain;
   readonly rules: RulesLister;
   /** The authenticator without anonymous. */
-  readonly authenticate: (
-    facts: RequestFacts,
-  ) => Promise<{ readonly kind: "authenticated"; readonly user: UserInfo } | { readonly kind: "absent" | "rejected" }>;
+  readonly authenticate: Authenticator;
 }
 
 /** The spec of any access review; validation has run. */
@@ -109,12 +108,23 @@ function attributesFor(spec: AccessSpec, user: UserInfo): Attributes {
 async function tokenAnswer(options: ReviewOptions, object: ApiObject): Promise<ApiObject> {
   const problem = tokenReviewProblem(object);
   if (problem !== undefined) throw problem;
-  const spec = (object["spec"] ?? {}) as { readonly token?: string; readonly audiences?: readonly string[] };
+  const { token, audiences = [] } = (object["spec"] ?? {}) as {
+    readonly token?: string;
+    readonly audiences?: readonly string[];
+  };
   // The token goes no further than the authenticator: the answer repeats the question without it.
-  const asked = { ...object, spec: spec.audiences === undefined ? {} : { audiences: spec.audiences } };
-  const result = await options.authenticate({ authorization: `Bearer ${spec.token}`, peerCertificates: [] });
-  if (result.kind !== "authenticated") return { ...asked, status: { user: {}, error: "[invalid bearer token]" } };
-  return { ...asked, status: { authenticated: true, user: userInfo(result.user) } };
+  const asked = { ...object, spec: audiences.length === 0 ? {} : { audiences } };
+  const facts = { authorization: `Bearer ${token}`, peerCertificates: [] };
+  const result = await options.authenticate(audiences.length === 0 ? facts : { ...facts, audiences });
+  if (result.kind !== "authenticated") return { ...asked, status: { user: {}, error: tokenProblem(result) } };
+  const meantFor = result.audiences === undefined ? {} : { audiences: result.audiences };
+  return { ...asked, status: { authenticated: true, user: userInfo(result.user), ...meantFor } };
+}
+
+/** Why a token is worth nothing, as far as whoever may review tokens is told. */
+function tokenProblem(result: Exclude<Authentication, { kind: "authenticated" }>): string {
+  const reason = result.kind === "rejected" ? result.reason : invalidBearerToken;
+  return reason === invalidBearerToken ? reason : `[${invalidBearerToken}, ${reason}]`;
 }
 
 function userInfo({ username, uid, groups, extra }: UserInfo): object {

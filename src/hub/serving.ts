@@ -23,6 +23,7 @@ import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiDocuments } from "./open-api.ts";
+import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { servingRenewal } from "./serving-renewal.ts";
 
 /** What serving needs of the parts made before. */
@@ -31,6 +32,7 @@ export interface ServeParts {
   readonly access: Authorization;
   readonly identity: Authentication;
   readonly authority: CertificateAuthority;
+  readonly issuer: ServiceAccountIssuer;
   readonly cache: WatchCache;
   readonly store: Store;
   readonly clock: Clock;
@@ -51,7 +53,7 @@ const drainMs = 5_000;
 
 /** Opens the port. Health says `controllers` until `isReady`. */
 export async function serve(options: HubOptions, parts: ServeParts): Promise<Serving> {
-  const { verbs, access, identity, authority, cache, store, clock } = parts;
+  const { verbs, access, identity, authority, issuer, cache, store, clock } = parts;
   const names = servingNames(options);
   const pair = await servingCertificate(authority, names, parts.at);
   const inflight = inflightLimit(options.maxRequestsInflight);
@@ -79,6 +81,7 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
     health: { healthz: [stored, started], livez: [], readyz: [stored, started] },
     metrics: metrics.text,
     version,
+    issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
   const resources = resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown: parts.shutdown });

@@ -1,3 +1,4 @@
+import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "../../src/core/object.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
@@ -218,6 +219,88 @@ describe("a token ends", () => {
     await expect(whois(await tokenOf("robot", { audiences: ["https://kubernetes.default.svc/"] }))).resolves.toBe(401);
     const both = await tokenOf("robot", { audiences: ["vault", "https://kubernetes.default.svc"] });
     await expect(whois(both)).resolves.toMatchObject({ username: "system:serviceaccount:default:robot" });
+  });
+});
+
+describe("issuer discovery", () => {
+  it("publishes what verifies the tokens, to every ServiceAccount and to nobody unknown", async () => {
+    const token = await tokenOf("robot");
+    const robot = apiClient(hub, { token });
+    const configuration = await robot("/.well-known/openid-configuration");
+    expect([
+      configuration.status,
+      configuration.headers["content-type"],
+      configuration.headers["cache-control"],
+    ]).toEqual([200, "application/json", "public, max-age=3600"]);
+    expect(configuration.json()).toEqual({
+      issuer: "https://kubernetes.default.svc",
+      jwks_uri: `${hub.url}/openid/v1/jwks`,
+      response_types_supported: ["id_token"],
+      subject_types_supported: ["public"],
+      id_token_signing_alg_values_supported: ["ES256"],
+    });
+    const set = await robot("/openid/v1/jwks");
+    expect([set.status, set.headers["content-type"], set.headers["cache-control"]]).toEqual([
+      200,
+      "application/jwk-set+json",
+      "public, max-age=3600",
+    ]);
+    const { payload } = await jwtVerify(token, createLocalJWKSet(set.json() as unknown as JSONWebKeySet), {
+      issuer: "https://kubernetes.default.svc",
+      audience: "https://kubernetes.default.svc",
+      subject: "system:serviceaccount:default:robot",
+    });
+    expect(Number(payload.exp) - Number(payload.iat)).toBe(3600);
+    robot.close();
+
+    const anybody = apiClient(hub, "anonymous");
+    for (const path of ["/.well-known/openid-configuration", "/openid/v1/jwks"]) {
+      expect((await anybody(path)).status).toBe(403);
+      expect((await admin(path, { method: "POST", body: {} })).status).toBe(405);
+      expect((await admin("/")).json()["paths"]).toContain(path);
+    }
+    anybody.close();
+    expect((await admin("/openid/v1")).status).toBe(404);
+    expect((await admin("/.well-known/other")).status).toBe(404);
+  });
+});
+
+describe("a review of a token", () => {
+  const review = async (token: string, audiences?: readonly string[]): Promise<unknown> => {
+    const spec = audiences === undefined ? { token } : { token, audiences };
+    const reply = await post("/apis/authentication.k8s.io/v1/tokenreviews", { spec });
+    return reply.json()["status"];
+  };
+
+  it("answers for the audiences it asks about, and names those that fit", async () => {
+    const token = await tokenOf("robot", { audiences: ["vault", "registry"] });
+    const user = { username: "system:serviceaccount:default:robot" };
+    expect(await review(token, ["registry", "other"])).toMatchObject({
+      authenticated: true,
+      user,
+      audiences: ["registry"],
+    });
+    expect(await review(token, ["vault", "registry"])).toMatchObject({ audiences: ["vault", "registry"] });
+    expect(await review(await tokenOf("robot"))).toMatchObject({
+      authenticated: true,
+      user: { ...user, groups: ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"] },
+      audiences: ["https://kubernetes.default.svc"],
+    });
+  });
+
+  it("says no, and why, for any other", async () => {
+    const token = await tokenOf("robot", { audiences: ["vault"] });
+    const unfit = '[invalid bearer token, token audiences ["vault"] is invalid for the target audiences';
+    expect(await review(token)).toEqual({ user: {}, error: `${unfit} ["https://kubernetes.default.svc"]]` });
+    expect(await review(token, ["other"])).toEqual({ user: {}, error: `${unfit} ["other"]]` });
+    expect(await review("nonsense", ["other"])).toEqual({ user: {}, error: "invalid bearer token" });
+    await account("short");
+    const orphan = await tokenOf("short", { audiences: ["vault"] });
+    await admin(`${accounts}/short`, { method: "DELETE" });
+    expect(await review(orphan, ["vault"])).toEqual({
+      user: {},
+      error: '[invalid bearer token, serviceaccounts "short" not found]',
+    });
   });
 });
 
