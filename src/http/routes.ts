@@ -56,7 +56,7 @@ export function routes(options: RouteOptions): (admitted: Admitted) => Promise<R
   };
   return async (admitted) => {
     const { path } = admitted.info;
-    const trimmed = path.replace(/^\/+|\/+$/g, "");
+    const trimmed = withoutOuterSlashes(path);
     const slash = trimmed.indexOf("/");
     const first = slash < 0 ? trimmed : trimmed.slice(0, slash);
     const route = Object.hasOwn(exact, first) ? exact[first] : undefined;
@@ -69,6 +69,17 @@ export function routes(options: RouteOptions): (admitted: Admitted) => Promise<R
     }
     return reply;
   };
+}
+
+const slashCode = 0x2f;
+
+/** A loop, since a regular expression for the end tries anew at each slash. */
+function withoutOuterSlashes(path: string): string {
+  let start = 0;
+  let end = path.length;
+  while (start < end && path.charCodeAt(start) === slashCode) start += 1;
+  while (end > start && path.charCodeAt(end - 1) === slashCode) end -= 1;
+  return path.slice(start, end);
 }
 
 /** The 404 for a path behind which there is nothing. */

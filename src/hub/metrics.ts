@@ -13,10 +13,12 @@ export function hubMetrics(read: {
   readonly revision: () => number;
   readonly connections: () => number;
   readonly inflight: () => number;
+  /** Whether a resource of this plural is served. */
+  readonly isResource: (plural: string) => boolean;
 }): Metrics {
   const registry = new MetricsRegistry();
   collectDefaultMetrics({ register: registry });
-  const requests = requestMetrics();
+  const requests = requestMetrics(read.isResource);
   const failures = new Counter({
     name: "pratique_controller_errors_total",
     help: "Reconciliations that ended in an error and were put back, by controller.",

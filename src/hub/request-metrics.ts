@@ -28,19 +28,27 @@ interface Durations {
 const counterName = "apiserver_request_total";
 const histogramName = "apiserver_request_duration_seconds";
 const bounds: readonly number[] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
-/** Verbs and resources come from clients, so past so many sums all others are one. */
-const mostSums = 1000;
-const mostVerbs = 16;
+/** All verbs of requests, for resources and for other paths. */
+const knownVerbs: ReadonlySet<string> = new Set(
+  "get list watch create update patch delete deletecollection head post put options".split(" "),
+);
+const other = "other";
 
-/** Sums from zero. */
-export function requestMetrics(): RequestMetrics {
+/**
+ * Sums from zero. Verbs and resources come from clients, anonymous ones too: those that are not known are one, so that nobody can add
+ * sums at will. `isResource` tells whether a plural is served.
+ */
+export function requestMetrics(isResource: (plural: string) => boolean): RequestMetrics {
   const sums = new Map<string, Sum>();
   const durations = new Map<string, Durations>();
   return {
     observe: (request) => {
-      sumFor(sums, request).count += 1;
-      if (request.info.verb === "watch") return;
-      const ofVerb = durationsFor(durations, request.info.verb);
+      const verb = knownVerbs.has(request.info.verb) ? request.info.verb : other;
+      const { resource } = request.info;
+      const named = resource === "" || isResource(resource) ? resource : other;
+      sumFor(sums, { verb, resource: named, code: request.code }).count += 1;
+      if (verb === "watch") return;
+      const ofVerb = durationsFor(durations, verb);
       const at = bounds.findIndex((bound) => request.ms <= bound * 1000);
       const bucket = at < 0 ? bounds.length : at;
       ofVerb.buckets[bucket] = (ofVerb.buckets[bucket] ?? 0) + 1;
@@ -50,26 +58,23 @@ export function requestMetrics(): RequestMetrics {
   };
 }
 
-function sumFor(sums: Map<string, Sum>, { info, code }: FinishedRequest): Sum {
-  const key = `${info.verb} ${info.resource} ${code}`;
+function sumFor(
+  sums: Map<string, Sum>,
+  { verb, resource, code }: { readonly verb: string; readonly resource: string; readonly code: number },
+): Sum {
+  const key = `${verb} ${resource} ${code}`;
   const known = sums.get(key);
   if (known !== undefined) return known;
-  const full = sums.size >= mostSums;
-  const place = full ? `other ${code}` : key;
-  const sum = sums.get(place) ?? {
-    labels: full ? labelText("other", "other", code) : labelText(info.verb, info.resource, code),
-    count: 0,
-  };
-  sums.set(place, sum);
+  const sum = { labels: labelText(verb, resource, code), count: 0 };
+  sums.set(key, sum);
   return sum;
 }
 
 function durationsFor(durations: Map<string, Durations>, verb: string): Durations {
   const known = durations.get(verb);
   if (known !== undefined) return known;
-  const place = durations.size >= mostVerbs ? "other" : verb;
-  const fresh = durations.get(place) ?? { buckets: Array.from({ length: bounds.length + 1 }, () => 0), seconds: 0 };
-  durations.set(place, fresh);
+  const fresh = { buckets: Array.from({ length: bounds.length + 1 }, () => 0), seconds: 0 };
+  durations.set(verb, fresh);
   return fresh;
 }
 

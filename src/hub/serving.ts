@@ -63,6 +63,7 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
     revision: cache.revision,
     connections: () => server?.connections() ?? 0,
     inflight: inflight.current,
+    isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
   const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };
   const started: HealthCheck = {

@@ -76,7 +76,9 @@ async function moment(
       await waitForVersion(backend, from.revision);
       return { revision: from.revision, after: undefined };
     case "continue":
-      if (from.token.revision < 0) await caughtUp(backend);
+      if (from.token.revision < 0 || from.token.revision > backend.cache.revision()) await caughtUp(backend);
+      if (from.token.revision > backend.cache.revision())
+        throw badRequest("continue key is not valid: it is of a moment that has not been");
       return { revision: from.token.revision < 0 ? undefined : from.token.revision, after: from.token.after };
   }
 }

@@ -7,6 +7,7 @@ import { encodeProtobuf } from "../../src/resources/protobuf.ts";
 import { apiVersionOf, type ApiObject } from "../../src/core/object.ts";
 import type { Resource } from "../../src/resources/resource.ts";
 import { openHttp2, protocols, send, sendHttp2, type WireReply } from "../kits/wire.ts";
+import { answer, refusal } from "./verdict.ts";
 import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
 
 let hub: AttackedHub;
@@ -50,23 +51,6 @@ function post({
   headers = [],
 }: Sent): Promise<WireReply> {
   return sendHttp2(session, { method, path, body, headers: [["content-type", type], ...headers] });
-}
-
-/** `refused` for a refusal as a client can read it: 4xx, a Status, and not an echo of what was sent. Otherwise what came instead. */
-function refusal(reply: WireReply): string {
-  const { kind, status, code } = JSON.parse(reply.text) as Readonly<Record<string, unknown>>;
-  const readable = kind === "Status" && status === "Failure" && code === reply.status;
-  const short = reply.body.length < 192 * 1024;
-  return reply.status >= 400 && reply.status < 500 && readable && short
-    ? "refused"
-    : `${reply.status} ${reply.text.slice(0, 500)}`;
-}
-
-/** `answered` for anything but a fault: a refusal, or the reply to what turned out to be in order. */
-function answer(reply: WireReply): string {
-  if (reply.status === 200 || reply.status === 201) return "answered";
-  const found = refusal(reply);
-  return found === "refused" ? "answered" : found;
 }
 
 const nested = (open: string, close: string, times: number, inner = "1"): string =>

@@ -1,0 +1,23 @@
+import type { WireReply } from "../kits/wire.ts";
+
+/** How long a refusal may be, in bytes: it quotes what was wrong, not all that was sent. */
+const longest = 192 * 1024;
+
+/** `refused` for a refusal as a client can read it: 4xx, a Status, and not an echo of what was sent. Otherwise what came instead. */
+export function refusal(reply: WireReply): string {
+  const { kind, status, code } = reply.text.startsWith("{")
+    ? (JSON.parse(reply.text) as Readonly<Record<string, unknown>>)
+    : {};
+  const readable = kind === "Status" && status === "Failure" && code === reply.status;
+  const short = reply.body.length < longest;
+  return reply.status >= 400 && reply.status < 500 && readable && short
+    ? "refused"
+    : `${reply.status} ${reply.text.slice(0, 500)}`;
+}
+
+/** `answered` for anything but a fault: a refusal, or the reply to what turned out to be in order. */
+export function answer(reply: WireReply): string {
+  if (reply.status >= 200 && reply.status < 400) return "answered";
+  const found = refusal(reply);
+  return found === "refused" ? "answered" : found;
+}
