@@ -39,3 +39,4 @@ export type { SelfSubjectAccessReview } from "./resources/self-subject-access-re
 export type { SelfSubjectReview } from "./resources/self-subject-review.ts";
 export type { ServiceAccount } from "./resources/service-account.ts";
 export type { SubjectAccessReview } from "./resources/subject-access-review.ts";
+export type { TokenReview } from "./resources/token-review.ts";
