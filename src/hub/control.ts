@@ -9,6 +9,7 @@ import { hubControllers, systemRandom } from "./hub-controllers.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { inProcessClient } from "./in-process-client.ts";
 import type { Metrics } from "./metrics.ts";
+import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 
 /** What the controllers need of the parts made before. */
 export interface ControlParts {
@@ -16,6 +17,7 @@ export interface ControlParts {
   readonly clientOf: (user: UserInfo) => ReturnType<typeof inProcessClient>;
   readonly clock: Clock;
   readonly authority: CertificateAuthority;
+  readonly issuer: ServiceAccountIssuer;
   readonly url: string;
   readonly metrics: Metrics;
   readonly signal: AbortSignal;
@@ -45,6 +47,7 @@ export function control(options: HubOptions, parts: ControlParts): ReturnType<ty
     clock,
     random: systemRandom,
     authority: parts.authority,
+    issuer: parts.issuer,
     server: parts.url,
     signingSeconds: options.clusterSigningDurationSeconds,
     resources: verbs.resources,

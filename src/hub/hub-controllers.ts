@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { legacyClaims } from "../authn/service-account-claims.ts";
 import { bootstrapSigner } from "../controllers/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/cluster-info-publisher.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
@@ -10,6 +11,7 @@ import { garbageCollector } from "../controllers/garbage-collector.ts";
 import { namespaceController } from "../controllers/namespace.ts";
 import { rootCaPublisher } from "../controllers/root-ca-publisher.ts";
 import { serviceAccountDefault } from "../controllers/service-account-default.ts";
+import { serviceAccountToken } from "../controllers/service-account-token.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { tokenCleaner } from "../controllers/token-cleaner.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
@@ -18,12 +20,15 @@ import { issueCertificate } from "../pki/certificate.ts";
 import { readVerifiedCsr } from "../pki/csr.ts";
 import { certificateValidity } from "../pki/validity.ts";
 import type { Resource } from "../resources/resource.ts";
+import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 
 export interface HubControllersOptions {
   readonly informers: SharedInformers;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly authority: CertificateAuthority;
+  /** Signs the tokens that Secrets ask for. */
+  readonly issuer: Pick<ServiceAccountIssuer, "sign">;
   /** Where joining machines reach this hub. */
   readonly server: string;
   /** `--cluster-signing-duration`, in seconds. */
@@ -33,7 +38,7 @@ export interface HubControllersOptions {
 
 /** The controllers that run inside the hub. Each has the rights of its own ServiceAccount and no others. */
 export function hubControllers(options: HubControllersOptions): readonly Controller[] {
-  const { informers, clock, authority, server, resources } = options;
+  const { informers, clock, authority, issuer, server, resources } = options;
   return [
     csrApproving({ informers, parse: readVerifiedCsr }),
     csrSigning({ informers, parse: readVerifiedCsr, sign: async (order) => sign(order, options) }),
@@ -43,6 +48,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     tokenCleaner({ informers, clock }),
     rootCaPublisher({ informers, caPem: authority.pem }),
     serviceAccountDefault({ informers }),
+    serviceAccountToken({ informers, caPem: authority.pem, mint: (order) => issuer.sign(legacyClaims(order)) }),
     namespaceController({ informers, resources, clock }),
     garbageCollector({ informers, resources }),
     clusterRoleAggregation({ informers }),

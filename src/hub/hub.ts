@@ -106,6 +106,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     clientOf,
     clock,
     authority,
+    issuer,
     url: api.url,
     metrics: api.metrics,
     signal: shutdown.signal,

@@ -18,6 +18,7 @@ export interface Secret extends ApiObject {
 export const opaqueSecretType = "Opaque";
 export const serviceAccountTokenSecretType = "kubernetes.io/service-account-token";
 export const serviceAccountNameAnnotation = "kubernetes.io/service-account.name";
+export const serviceAccountUidAnnotation = "kubernetes.io/service-account.uid";
 
 const columns: readonly Column[] = [
   {

@@ -222,6 +222,38 @@ describe("a token ends", () => {
   });
 });
 
+describe("a Secret of type kubernetes.io/service-account-token", () => {
+  const secretsPath = "/api/v1/namespaces/default/secrets";
+
+  it("is filled with a token, which holds until the Secret or the account is deleted", async () => {
+    await account("legacy");
+    const watch = await admin.stream(`${secretsPath}?watch=true&fieldSelector=metadata.name=legacy-token`);
+    const made = await post(secretsPath, {
+      metadata: { name: "legacy-token", annotations: { "kubernetes.io/service-account.name": "legacy" } },
+      type: "kubernetes.io/service-account-token",
+    });
+    expect(made.status).toBe(201);
+    let data: Readonly<Record<string, string>> = {};
+    while (data["token"] === undefined) data = ((await watch.next()).object["data"] ?? {}) as typeof data;
+    watch.close();
+    const text = (key: string): string => Buffer.from(data[key] ?? "", "base64").toString();
+    expect([text("namespace"), text("ca.crt")]).toEqual(["default", hub.ca]);
+    expect(claimsOf(text("token"))).not.toHaveProperty("exp");
+    expect(await whois(text("token"))).toEqual({
+      username: "system:serviceaccount:default:legacy",
+      uid: expect.any(String) as string,
+      groups: ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"],
+    });
+    await admin(`${secretsPath}/legacy-token`, { method: "DELETE" });
+    expect(await whois(text("token"))).toBe(401);
+  });
+
+  it("is never made unasked", async () => {
+    const all = await admin("/api/v1/secrets?fieldSelector=type=kubernetes.io/service-account-token");
+    expect(all.items()).toEqual([]);
+  });
+});
+
 describe("issuer discovery", () => {
   it("publishes what verifies the tokens, to every ServiceAccount and to nobody unknown", async () => {
     const token = await tokenOf("robot");

@@ -54,6 +54,12 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("get list watch", "core", "namespaces"),
     eventsRule(),
   ],
+  // Secrets of one type only, which no rule can say.
+  "service-account-token-controller": () => [
+    rule("delete get list update watch", "core", "secrets"),
+    rule("get list watch", "core", "serviceaccounts"),
+    eventsRule(),
+  ],
 };
 
 /** The ClusterRoles `system:controller:<name>` of our controllers. */
