@@ -4,8 +4,8 @@ import { connectionBurst, type ConnectionBurst } from "./connection-burst.ts";
 interface Loop {
   readonly burst: ConnectionBurst;
   readonly served: string[];
-  /** One turn of the event loop, `ms` milliseconds long. */
-  readonly turn: (ms?: number) => void;
+  /** Time goes by in steps of a millisecond. */
+  readonly pass: (ms: number, each?: () => void) => void;
   readonly request: (name: string) => void;
 }
 
@@ -13,14 +13,17 @@ function loop(): Loop {
   let now = 0;
   let next: (() => void)[] = [];
   const served: string[] = [];
-  const burst = connectionBurst({ now: () => now, nextTurn: (run) => void next.push(run) });
-  const turn = (ms = 0): void => {
-    now += ms;
-    const due = next;
-    next = [];
-    for (const run of due) run();
+  const burst = connectionBurst({ now: () => now, soon: (run) => void next.push(run) });
+  const pass: Loop["pass"] = (ms, each) => {
+    for (let left = ms; left > 0; left -= 1) {
+      now += 1;
+      const due = next;
+      next = [];
+      for (const run of due) run();
+      each?.();
+    }
   };
-  return { burst, served, turn, request: (name) => burst.pass(() => served.push(name)) };
+  return { burst, served, pass, request: (name) => burst.pass(() => served.push(name)) };
 }
 
 describe("a bunch of connections", () => {
@@ -30,54 +33,52 @@ describe("a bunch of connections", () => {
     expect(served).toEqual(["a"]);
   });
 
-  test("is accepted before the requests that came meanwhile, which keep their order", () => {
-    const { burst, served, turn, request } = loop();
-    burst.accepted();
+  test("shakes hands before requests are served, which keep their order", () => {
+    const { burst, served, pass, request } = loop();
+    const one = burst.accepted();
     request("a");
-    burst.accepted();
-    turn();
+    pass(2);
+    const two = burst.accepted();
+    one();
+    one();
     request("b");
-    burst.accepted();
-    turn();
+    pass(2);
     expect(served).toEqual([]);
-    turn();
+    two();
+    pass(1);
     expect(served).toEqual(["a", "b"]);
     request("c");
     expect(served).toEqual(["a", "b", "c"]);
   });
 
-  test("holds requests for 50 ms at the most, and then not again for 250 ms", () => {
-    const { burst, served, turn, request } = loop();
+  test("that never speaks holds requests for 4 ms", () => {
+    const { burst, served, pass, request } = loop();
     burst.accepted();
     request("a");
-    for (let ms = 0; ms < 50; ms += 10) {
-      expect(served).toEqual([]);
-      burst.accepted();
-      turn(10);
-    }
+    pass(3);
+    expect(served).toEqual([]);
+    pass(1);
     expect(served).toEqual(["a"]);
-    burst.accepted();
     request("b");
     expect(served).toEqual(["a", "b"]);
-    turn(250);
-    burst.accepted();
-    request("c");
-    expect(served).toEqual(["a", "b"]);
-    turn();
-    expect(served).toEqual(["a", "b", "c"]);
   });
 
-  test("holds requests for 128 turns at the most, however short those are", () => {
-    const { burst, served, turn, request } = loop();
-    burst.accepted();
+  test("without end holds requests for 200 ms at the most, and then not again for 800 ms", () => {
+    const { burst, served, pass, request } = loop();
+    const dial = (): void => void burst.accepted();
+    dial();
     request("a");
-    for (let turns = 0; turns < 127; turns += 1) {
-      burst.accepted();
-      turn();
-    }
+    pass(199, dial);
     expect(served).toEqual([]);
-    burst.accepted();
-    turn();
+    pass(1);
     expect(served).toEqual(["a"]);
+    dial();
+    request("b");
+    pass(799, dial);
+    expect(served).toEqual(["a", "b"]);
+    pass(1);
+    dial();
+    request("c");
+    expect(served).toEqual(["a", "b"]);
   });
 });

@@ -78,15 +78,24 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requireHostHeader: true,
   });
 
-  const burst = connectionBurst({ now: options.now, nextTurn: setImmediate });
+  // By peer, since the handshake speaks through another object than the connection.
+  const handshakes = new Map<string, () => void>();
+  const burst = connectionBurst({ now: options.now, soon: (run) => void setTimeout(run, 1) });
   server.on("connection", (socket: Socket) => {
-    burst.accepted();
+    const peer = peerOf(socket);
+    const shaken = burst.accepted();
+    handshakes.set(peer, shaken);
     sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
-    socket.once("close", () => sockets.delete(socket));
+    socket.once("close", () => {
+      shaken();
+      if (handshakes.get(peer) === shaken) handshakes.delete(peer);
+      sockets.delete(socket);
+    });
   });
   let latest: Socket | undefined;
   server.prependListener("secureConnection", (socket) => {
     latest = socket;
+    handshakes.get(peerOf(socket))?.();
   });
   // Within that event; the session itself would not hand out its socket.
   server.on("session", (session) => {
@@ -107,6 +116,10 @@ export async function listen(options: ServerOptions): Promise<Server> {
     renew: (cert, key) => server.setSecureContext({ ...secure, cert, key }),
     close: (graceMs) => closeServer({ server, sockets, sessions, graceMs }),
   };
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 const refusals: Readonly<Record<string, string>> = {
