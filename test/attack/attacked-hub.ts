@@ -99,7 +99,7 @@ export function clientOf(issuer: Parameters<typeof issueCertificate>[0]["issuer"
   return { cert: `${pem}${chain}`, key: exportSec1Pem(key) };
 }
 
-/** Who the hub takes the sender of a request for: `401`, `anonymous`, or a name and its groups. */
+/** Who the hub takes the sender of a request for: `401`, `anonymous`, a name and its groups, or `closed` when it hangs up. */
 export async function identity(
   hub: Pick<AttackedHub, "target">,
   dial: Dial & { readonly over?: Protocol },
@@ -121,6 +121,7 @@ export async function identity(
 /** The same from a reply to a SelfSubjectReview. */
 export function identityIn(reply: Pick<WireReply, "status" | "text">): string {
   if (reply.status === 401) return "401";
+  if (reply.status === 0 || reply.text === "400 Bad Request\n") return "closed";
   const body = JSON.parse(reply.text) as {
     readonly message?: string;
     readonly status?: { readonly userInfo?: { readonly username: string; readonly groups: readonly string[] } };

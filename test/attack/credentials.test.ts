@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   openTls,
@@ -50,6 +51,22 @@ describe.each(protocols)("over %s", (over) => {
       for (const attached of ["x", ",", "%00", "\\0", "\u0080"]) {
         expect(await who({}, [["Authorization", `Bearer ${hub.tokens.operator}${attached}`]])).toBe("401");
       }
+    });
+
+    test("of any text never make anybody of anybody", async () => {
+      const letter = fc.integer({ min: 0x20, max: 0xff }).filter((code) => code !== 0x7f);
+      const text = fc.array(letter, { maxLength: 60 }).map((codes) => String.fromCharCode(...codes));
+      const token = fc.stringMatching(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom("Bearer ", "bearer ", "BEARER  ", ""),
+          fc.oneof(text, token),
+          async (scheme, one) => {
+            expect(["401", "anonymous"]).toContain(await who({}, [["Authorization", `${scheme}${one}`.trim()]]));
+          },
+        ),
+        { numRuns: 60, seed: 20261121 },
+      );
     });
 
     test("other schemes and empty tokens are as no credentials", async () => {

@@ -1,0 +1,202 @@
+import * as fc from "fast-check";
+import type { ClientHttp2Session } from "node:http2";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { isJsonObject } from "../../src/core/json-value.ts";
+import { apiVersionOf } from "../../src/core/object.ts";
+import { createCsr } from "../../src/pki/csr.ts";
+import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { storedResources } from "../../src/resources/builtin.ts";
+import type { Resource } from "../../src/resources/resource.ts";
+import { openHttp2, sendHttp2 } from "../kits/wire.ts";
+import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { answer } from "./verdict.ts";
+
+let hub: AttackedHub;
+let guard: Watchman;
+let session: ClientHttp2Session;
+
+const rbac = "rbac.authorization.k8s.io";
+const request = createCsr({ key: generatePrivateKey(), commonName: "jane", organizations: [] });
+/** One object of each kind with something in every part, by plural. */
+const samples: Readonly<Record<string, object>> = {
+  configmaps: { data: { a: "b" }, binaryData: { c: "AAAA" }, immutable: false },
+  events: {
+    involvedObject: { kind: "Pod", name: "a", namespace: "default" },
+    reason: "r",
+    message: "m",
+    count: 1,
+    source: { component: "c" },
+  },
+  namespaces: { spec: { finalizers: ["kubernetes"] } },
+  nodes: {
+    spec: { taints: [{ key: "a", effect: "NoSchedule" }], podCIDR: "10.0.0.0/24" },
+    status: {
+      conditions: [{ type: "Ready", status: "True" }],
+      addresses: [{ type: "InternalIP", address: "10.0.0.1" }],
+    },
+  },
+  pods: {
+    spec: {
+      nodeName: "n",
+      containers: [{ name: "c", image: "i", env: [{ name: "A", value: "b" }], ports: [{ containerPort: 80 }] }],
+      tolerations: [{ key: "a" }],
+    },
+  },
+  secrets: { type: "Opaque", data: { a: "AAAA" } },
+  serviceaccounts: { secrets: [{ name: "s" }], imagePullSecrets: [{ name: "p" }] },
+  certificatesigningrequests: {
+    spec: {
+      request: Buffer.from(request).toString("base64"),
+      signerName: "kubernetes.io/kube-apiserver-client",
+      usages: ["client auth"],
+    },
+  },
+  leases: { spec: { holderIdentity: "h", leaseDurationSeconds: 40, renewTime: "2026-11-21T00:00:00.000000Z" } },
+  roles: { rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"], resourceNames: ["a"] }] },
+  clusterroles: {
+    rules: [{ nonResourceURLs: ["/x"], verbs: ["get"] }],
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] },
+  },
+  rolebindings: {
+    subjects: [{ kind: "User", name: "u", apiGroup: rbac }],
+    roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "view" },
+  },
+  clusterrolebindings: {
+    subjects: [{ kind: "Group", name: "g", apiGroup: rbac }],
+    roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "view" },
+  },
+};
+
+interface Target {
+  readonly resource: Resource;
+  /** With the subresources after it that can be written. */
+  readonly paths: readonly string[];
+  readonly object: object;
+}
+
+const targets: Target[] = [];
+
+beforeAll(async () => {
+  hub = await startAttackedHub();
+  session = await openHttp2(hub.target, hub.admin);
+  for (const resource of storedResources) {
+    const { group, version, scope, plural } = resource;
+    const place = `/${group === "" ? "api" : "apis"}/${apiVersionOf(group, version)}${scope === "Namespaced" ? "/namespaces/default" : ""}/${plural}`;
+    const metadata = { name: "sample", labels: { a: "b" }, annotations: { c: "d" }, finalizers: ["example.com/hold"] };
+    const { json, status } = await call(hub, hub.admin, { path: place, body: { metadata, ...samples[plural] } });
+    if (status !== 201) continue;
+    const writable = Object.entries(resource.subresources).filter(([, { verbs }]) =>
+      (verbs as readonly string[]).some((verb) => verb === "update" || verb === "create"),
+    );
+    targets.push({
+      resource,
+      object: json,
+      paths: [`${place}/sample`, ...writable.map(([name]) => `${place}/sample/${name}`)],
+    });
+  }
+  guard = await watchman(hub);
+});
+afterEach(() => unharmed());
+afterAll(async () => {
+  guard.close();
+  session.destroy();
+  await hub.close();
+});
+
+/** Whatever was sent, the hub goes on, has written nothing, and has found no fault of its own. */
+async function unharmed(): Promise<void> {
+  expect(await guard.troubles()).toEqual([]);
+}
+
+/** All places in a value, as keys from its top. */
+function placesIn(value: unknown, above: readonly string[] = []): readonly (readonly string[])[] {
+  const below =
+    Array.isArray(value) || isJsonObject(value)
+      ? Object.entries(value).flatMap(([key, one]) => placesIn(one, [...above, key]))
+      : [];
+  return [above, ...below];
+}
+
+/** The value with another one at a place, or, where that is undefined, with nothing there. */
+function replaced(value: unknown, [key, ...rest]: readonly string[], by: unknown): unknown {
+  if (key === undefined) return by;
+  if (Array.isArray(value))
+    return value.map((one: unknown, index) => (String(index) === key ? replaced(one, rest, by) : one));
+  return Object.fromEntries(
+    Object.entries(value as object).map(([name, one]) => [
+      name,
+      name === key ? replaced(one, rest, by) : (one as unknown),
+    ]),
+  );
+}
+
+const odd = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.constantFrom<unknown>(
+    undefined,
+    null,
+    "",
+    "x",
+    -1,
+    0,
+    1e21,
+    2 ** 53,
+    0.5,
+    true,
+    [],
+    {},
+    [null],
+    [[]],
+    { a: null },
+    "\u0000",
+    "\ud800",
+    "9".repeat(40),
+    "True",
+    "2026-13-45T99:99:99Z",
+    "a/b/c",
+    "*",
+    "__proto__",
+  ),
+);
+
+test("there is an object of every kind to be changed", () => {
+  expect(targets.map(({ resource }) => resource.plural)).toEqual(storedResources.map(({ plural }) => plural));
+});
+
+test("any change to any object is answered, through every door", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(),
+      fc.nat(),
+      fc.array(fc.tuple(fc.nat(), odd), { minLength: 1, maxLength: 3 }),
+      async (which, door, changes) => {
+        const { object, paths } = targets[which % targets.length] as Target;
+        const changed = changes.reduce<unknown>((value, [at, by]) => {
+          const places = placesIn(value);
+          return replaced(value, places[at % places.length] ?? [], by);
+        }, object);
+        const path = `${paths[door % paths.length]}?dryRun=All`;
+        const body = JSON.stringify(changed) ?? "";
+        for (const [method, type] of [
+          ["PUT", "application/json"],
+          ["POST", "application/json"],
+          ["PATCH", "application/merge-patch+json"],
+          ["PATCH", "application/strategic-merge-patch+json"],
+        ] as const) {
+          expect(answer(await sendHttp2(session, { method, path, headers: [["content-type", type]], body }))).toBe(
+            "answered",
+          );
+        }
+      },
+    ),
+    { numRuns: 250, seed: 20261121 },
+  );
+});
+
+test("the objects are what they were before", async () => {
+  for (const { object, paths } of targets) {
+    const { json } = await call(hub, hub.admin, { path: paths[0] ?? "" });
+    expect(json["spec"]).toEqual((object as typeof json)["spec"]);
+    expect(json["data"]).toEqual((object as typeof json)["data"]);
+  }
+});
