@@ -349,6 +349,20 @@ describe("HTTP/2", () => {
     expect(process.memoryUsage().rss - rss).toBeLessThan(256 * 1024 * 1024);
   });
 
+  test("requests that are taken back while others connect are forgotten", async () => {
+    const flood = (stream: number): Buffer =>
+      Buffer.concat([headersFrame(stream, get("/api/v1/secrets")), frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))]);
+    const sessions = await Promise.all(Array.from({ length: 5 }, () => openTls(hub.target, "h2", hub.admin)));
+    const silent = Array.from({ length: 50 }, () => connect(hub.target.port, "127.0.0.1"));
+    await Promise.all(silent.map((socket) => once(socket, "connect")));
+    for (const session of sessions) {
+      session.write(Buffer.concat([http2Preface, ...Array.from({ length: 100 }, (_, index) => flood(2 * index + 1))]));
+    }
+    for (const socket of silent) socket.destroy();
+    expect((await send(hub.target, { path: "/readyz" })).text).toBe("ok");
+    for (const session of sessions) session.destroy();
+  });
+
   test("requests of several people on several sessions stay apart", async () => {
     const [jane, john, anybody] = await Promise.all(
       [hub.as("jane"), hub.as("john"), {}].map((dial) => openHttp2(hub.target, dial)),
