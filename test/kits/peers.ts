@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { describe, test } from "vitest";
+import { describe } from "vitest";
 
 /** Programs of others that tests run against ours; `peers/provision` fetches them. */
 export type PeerProgram =
@@ -28,18 +28,8 @@ export function peerProgram(name: PeerProgram): string | undefined {
 /** The path of a program that is known to be there. */
 export function requirePeer(name: PeerProgram): string {
   const path = peerProgram(name);
-  if (path === undefined) throw new TypeError(`${name} is not in ${peerFolder()}; use peerTest or peerSuite`);
+  if (path === undefined) throw new TypeError(`${name} is not in ${peerFolder()}; use peerSuite`);
   return path;
-}
-
-/** One test that needs programs; where one is absent it is skipped with one line that says so. */
-export function peerTest(
-  needs: PeerProgram | readonly PeerProgram[],
-  title: string,
-  body: () => Promise<void> | void,
-): void {
-  const run = present(needs, title) ? test : test.skip;
-  run(title, body);
 }
 
 /** A group of tests that need programs; where one is absent the whole group is skipped with one line. */
