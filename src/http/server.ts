@@ -7,7 +7,7 @@ import type { Incoming, Outgoing } from "./exchange.ts";
 export interface ServerOptions {
   readonly certPem: string;
   readonly keyPem: string;
-  /** Names of these CAs are sent to clients, so that they know which of their certificates to present. */
+  /** The names in these certificates are sent to clients, so that they know which of theirs to present; nobody is judged by them. */
   readonly clientCaPem: string;
   readonly host: string;
   /** 0 picks a free port. */

@@ -21,6 +21,7 @@ import { errorText } from "./error-text.ts";
 import type { systemRandom } from "./hub-controllers.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { nameOnlyCertificate } from "./name-only-certificate.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiDocuments } from "./open-api.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
@@ -88,7 +89,7 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
   const resources = resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown: parts.shutdown });
   server = await listen({
     ...pair,
-    clientCaPem: authority.pem,
+    clientCaPem: nameOnlyCertificate(authority, parts.at),
     host: options.bindAddress,
     port: options.securePort,
     now: () => clock.now(),
