@@ -78,13 +78,19 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   };
   const run = async (): Promise<void> => {
     const endsAt = clock.now() + options.timeoutMs;
+    // A timer may fire a moment early, so the last bookmark is counted and not told from the time that is left.
+    let last = !options.bookmarks || options.timeoutMs <= lastBookmarkMs;
     while (!finished) {
       const left = endsAt - clock.now();
       if (left <= 0) return end();
-      const untilLast = left - lastBookmarkMs;
-      const pause = options.bookmarks && untilLast > 0 ? Math.min(bookmarkEveryMs, untilLast) : left;
-      await clock.sleep(pause, ending.signal);
-      if (options.bookmarks && pause !== left) bookmark();
+      if (last) {
+        await clock.sleep(left, ending.signal);
+        continue;
+      }
+      const untilLast = Math.max(left - lastBookmarkMs, 0);
+      last = untilLast <= bookmarkEveryMs;
+      await clock.sleep(Math.min(bookmarkEveryMs, untilLast), ending.signal);
+      bookmark();
     }
   };
 
