@@ -48,8 +48,8 @@ export async function lockDirectory(dir: string): Promise<DirectoryLock> {
 
 interface Claim {
   readonly name: string;
-  /** Makes the claim the lock. */
-  conclude(): Promise<void>;
+  /** Makes the claim the lock; false when somebody took it for a dead one and removed it. */
+  conclude(): Promise<boolean>;
   withdraw(): Promise<void>;
 }
 
@@ -70,8 +70,14 @@ async function putUpClaim(dir: string): Promise<Claim | undefined> {
     name,
     async conclude() {
       const concluded = join(dir, name.replace(claimPrefix, lockPrefix));
-      await rename(path, concluded);
+      try {
+        await rename(path, concluded);
+      } catch (cause) {
+        if (codeOf(cause) === "ENOENT") return false;
+        throw cause;
+      }
       path = concluded;
+      return true;
     },
     async withdraw() {
       await rm(path, { recursive: true, force: true });
@@ -85,10 +91,7 @@ async function contend(dir: string, claim: Claim): Promise<"won" | "yield" | { r
     const rivals = await livingRivals(dir, claim.name);
     const holder = rivals.find((name) => name.startsWith(lockPrefix));
     if (holder !== undefined) return { holder };
-    if (rivals.length === 0) {
-      await claim.conclude();
-      return "won";
-    }
+    if (rivals.length === 0) return (await claim.conclude()) ? "won" : "yield";
     if (rivals.some((name) => name < claim.name)) return "yield";
     await pause(retryMs);
   }
@@ -101,10 +104,20 @@ async function livingRivals(dir: string, own: string): Promise<readonly string[]
   const living: string[] = [];
   for (const name of names) {
     const path = join(dir, name);
-    if (await isListening(path)) living.push(name);
-    else await rm(path, { recursive: true, force: true });
+    if ((await isListening(path)) || !(await isRemoved(path))) living.push(name);
   }
   return living;
+}
+
+/** Removes what a dead process left; false when it came to life meanwhile and put something in. */
+async function isRemoved(path: string): Promise<boolean> {
+  try {
+    await rm(path, { recursive: true, force: true });
+    return true;
+  } catch (cause) {
+    if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(codeOf(cause))) return false;
+    throw cause;
+  }
 }
 
 function listen(server: Server, path: string): Promise<void> {
