@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { applyJsonPatch, maximumPatchOperations } from "./json-patch.ts";
+import { jsonProblem } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 function codeOf(document: unknown, patch: unknown): string {
@@ -176,7 +177,9 @@ const key = fc.constantFrom("a", "b", "0", "1", "-", "~1", "/", "constructor");
 const path = fc
   .array(key, { maxLength: 3 })
   .map((keys) => keys.map((one) => `/${one.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""));
-const document = fc.dictionary(key, fc.jsonValue({ maxDepth: 2 }));
+// Without __proto__, which is refused wherever it stands.
+const plain = fc.jsonValue({ maxDepth: 2 }).filter((value) => jsonProblem(value) === undefined);
+const document = fc.dictionary(key, plain);
 
 test("any patch applies or is refused with a PatchError, and changes neither argument", () => {
   const operation = fc.record({
@@ -196,7 +199,7 @@ test("any patch applies or is refused with a PatchError, and changes neither arg
 
 test("adding and then removing a new member gives the document back", () => {
   fc.assert(
-    fc.property(document, fc.jsonValue({ maxDepth: 2 }), (target, value) => {
+    fc.property(document, plain, (target, value) => {
       const added = applyJsonPatch(target, [{ op: "add", path: "/new", value }]);
       expect(added).toEqual({ ...target, new: value });
       expect(applyJsonPatch(added, [{ op: "remove", path: "/new" }])).toEqual(target);
