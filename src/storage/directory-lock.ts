@@ -1,4 +1,4 @@
-import { mkdtemp, open, readdir, rename, rm, type FileHandle } from "node:fs/promises";
+import { mkdtemp, open, readdir, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -61,9 +61,10 @@ async function putUpClaim(dir: string): Promise<Claim | undefined> {
   try {
     await withSocketPath(path, (address) => listen(server, address));
   } catch (cause) {
+    // Someone took the claim for a dead one, before it listened; libuv says EACCES where the system says ENOENT.
+    const removed = ["ENOENT", "EACCES"].includes(codeOf(cause)) && !(await isThere(path));
     await rm(path, { recursive: true, force: true });
-    // Someone took the claim for a dead one, before it listened.
-    if (codeOf(cause) === "ENOENT") return undefined;
+    if (removed) return undefined;
     throw new StorageError("unreachable", `${dir} cannot be locked: ${String(cause)}`, { cause });
   }
   return {
@@ -107,6 +108,16 @@ async function livingRivals(dir: string, own: string): Promise<readonly string[]
     if ((await isListening(path)) || !(await isRemoved(path))) living.push(name);
   }
   return living;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (cause) {
+    if (codeOf(cause) === "ENOENT") return false;
+    throw cause;
+  }
 }
 
 /** Removes what a dead process left; false when it came to life meanwhile and put something in. */
