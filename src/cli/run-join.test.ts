@@ -169,7 +169,7 @@ describe("the token", () => {
 
 describe("the other ways of discovery", () => {
   const cases: Readonly<Record<string, object>> = {
-    "join --discovery-file d.conf": { kind: "file", location: "/work/d.conf", token: undefined },
+    "join --discovery-file d.conf": { kind: "file", location: "/here/d.conf", token: undefined },
     [`join --discovery-file https://x/y --token ${token}`]: { kind: "file", location: "https://x/y", token },
     "join --bootstrap-kubeconfig /etc/b": { kind: "bootstrap-kubeconfig", path: "/etc/b" },
     [`join h:1 --token ${token} --discovery-token-unsafe-skip-ca-verification`]: {
@@ -193,7 +193,7 @@ describe("the other ways of discovery", () => {
       io,
     );
     expect(calls[0]).toMatchObject({
-      certDir: "/work/pki",
+      certDir: "/here/pki",
       kubeconfig: "/k",
       nodeName: "m1",
       waitMs: 5000,

@@ -16,10 +16,10 @@ async function reached(options: FakeIoOptions, line = "version"): Promise<string
 
 describe("the kubeconfig", () => {
   const own = { "/home/ada/.kube/config": at("home") };
-  const local = { "/work/pratique-data/admin.kubeconfig": at("local") };
+  const local = { "/here/pratique-data/admin.kubeconfig": at("local") };
 
   test("is the one named by --kubeconfig, before all others", async () => {
-    const files = { ...own, ...local, "/work/k": at("named") };
+    const files = { ...own, ...local, "/here/k": at("named") };
     expect(await reached({ files, env: { KUBECONFIG: "/home/ada/.kube/config" } }, "version --kubeconfig k")).toBe(
       "https://named",
     );
@@ -57,7 +57,7 @@ describe("the kubeconfig", () => {
     ],
     "that is no kubeconfig": [
       "token list --kubeconfig k",
-      { files: { "/work/k": "- 1" } },
+      { files: { "/here/k": "- 1" } },
       "error: k: not a kubeconfig: the document is not a mapping\n",
     ],
     "whose context does not exist": [
@@ -90,19 +90,19 @@ describe("pratique version", () => {
   });
 
   test("prints the server too", async () => {
-    const io = fakeIo({ client: {} as never, replies: version, files: { "/work/k": at("h") } });
+    const io = fakeIo({ client: {} as never, replies: version, files: { "/here/k": at("h") } });
     expect(await runLine("version --kubeconfig k", io)).toBe(0);
     expect(io.out()).toBe("Client Version: 0.0.0-test\nServer Version: v1.36.0\n");
   });
 
   test("asks no server with --client", async () => {
-    const io = fakeIo({ files: { "/work/k": at("h") } });
+    const io = fakeIo({ files: { "/here/k": at("h") } });
     expect(await runLine("version --client --kubeconfig k", io)).toBe(0);
     expect(io.connections).toEqual([]);
   });
 
   test("prints JSON", async () => {
-    const io = fakeIo({ client: {} as never, replies: version, files: { "/work/k": at("h") } });
+    const io = fakeIo({ client: {} as never, replies: version, files: { "/here/k": at("h") } });
     expect(await runLine("version -o json --kubeconfig k", io)).toBe(0);
     expect(JSON.parse(io.out())).toEqual({
       clientVersion: {
@@ -120,7 +120,7 @@ describe("pratique version", () => {
       nonsense: [{ status: 200, body: "<html>" }, 1],
     } as const;
     for (const [reply, code] of Object.values(answers)) {
-      const io = fakeIo({ client: {} as never, replies: { "/version": reply }, files: { "/work/k": at("h") } });
+      const io = fakeIo({ client: {} as never, replies: { "/version": reply }, files: { "/here/k": at("h") } });
       expect(await runLine("version --kubeconfig k", io)).toBe(code);
       expect(io.out()).toBe("Client Version: 0.0.0-test\n");
       expect(io.err()).toMatch(/^error: the server/);

@@ -11,7 +11,7 @@ import { type FakeClock, fakeClock } from "./fake-clock.ts";
 /** What a command's world holds; all of it may be left out. */
 export interface FakeIoOptions extends Partial<Omit<Io, "stdin" | "readFile" | "stdout" | "stderr" | "clock">> {
   readonly stdin?: string;
-  /** By absolute path; the working directory is `/work`, the home `/home/ada`. */
+  /** By absolute path; the working directory is `/here`, the home `/home/ada`. */
   readonly files?: Readonly<Record<string, string>>;
   /** Whether stdout and stderr are terminals. */
   readonly tty?: boolean;
@@ -48,13 +48,13 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
     stderr: { write: (text) => void (written.err += text), isTty: tty },
     stdin: () => Promise.resolve(stdin),
     env: {},
-    cwd: "/work",
+    cwd: "/here",
     home: "/home/ada",
     clock,
     random: (size) => Uint8Array.from({ length: size }, () => next++ % 252),
     interrupted: () => stop.signal,
     readFile: async (path) => {
-      const text = new Map(Object.entries(files)).get(resolve("/work", path));
+      const text = new Map(Object.entries(files)).get(resolve("/here", path));
       if (text === undefined) throw Object.assign(new Error(`ENOENT: ${path}`), { code: "ENOENT" });
       return Buffer.from(text);
     },
