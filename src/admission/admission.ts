@@ -16,6 +16,10 @@ export interface AdmissionRequest {
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;
+  /** Adds a Warning header to the reply. */
+  readonly warn: (text: string) => void;
+  /** Adds an annotation to the audit event of the request. */
+  readonly annotate: (key: string, value: string) => void;
 }
 
 /** One admission plugin. Whatever it looks up was given to it; it never writes. */

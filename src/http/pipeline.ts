@@ -26,6 +26,8 @@ export interface Admitted {
   /** Milliseconds since the epoch, read once. */
   readonly now: number;
   readonly warn: (text: string) => void;
+  /** Adds an annotation to the audit event; the first value of a key stays. */
+  readonly annotate: (key: string, value: string) => void;
   /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
   readonly alsoMay: (verb: string) => Promise<void>;
   /** Headers to send along by whoever streams. */
@@ -73,6 +75,7 @@ interface Progress {
   code: number;
   failure: StatusError | undefined;
   warnings: string[] | undefined;
+  annotations: Map<string, string> | undefined;
 }
 
 const unread: RequestInfo = {
@@ -103,6 +106,7 @@ export function pipeline(options: PipelineOptions): (request: Incoming, response
       code: 0,
       failure: undefined,
       warnings: undefined,
+      annotations: undefined,
     };
     void finish(options, { request, response, progress });
   };
@@ -193,6 +197,10 @@ async function serveRequest(
     user,
     now: progress.receivedAt,
     warn: (text) => (progress.warnings ??= []).push(text),
+    annotate: (key, value) => {
+      progress.annotations ??= new Map();
+      if (!progress.annotations.has(key)) progress.annotations.set(key, value);
+    },
     alsoMay: async (verb) => {
       const also = { ...attributes, verb };
       const decision = await options.authorizer.decide(also);
@@ -279,12 +287,14 @@ function auditRecord(request: Incoming, progress: Progress): AuditRecord {
     reason: failure === undefined || failure.reason === "" ? undefined : failure.reason,
     // The messages of refused bodies quote values, and a Secret's values do not belong into a log.
     message: failure === undefined || quotingCodes.has(failure.code) ? undefined : failure.message,
-    annotations:
-      decision === undefined
+    annotations: {
+      ...Object.fromEntries(progress.annotations ?? []),
+      ...(decision === undefined
         ? {}
         : {
             "authorization.k8s.io/decision": decision.verdict === "allow" ? "allow" : "forbid",
             "authorization.k8s.io/reason": decision.reason,
-          },
+          }),
+    },
   };
 }

@@ -36,9 +36,14 @@ export function writeOptions(
   if (errors.length > 0) throw invalidObject({ group: "meta.k8s.io", kind }, "", errors);
   return {
     dryRun: dryRun.length > 0,
-    fieldManager: manager === "" ? ((header(request, "user-agent") ?? "").split("/", 1)[0] ?? "") : manager,
+    fieldManager: manager === "" ? defaultManager(request) : manager,
     fieldValidation: validation === "" ? "Warn" : (validation as FieldValidation),
   };
+}
+
+/** Who fields belong to when the client names nobody: its user agent up to the first slash. */
+export function defaultManager(request: Incoming): string {
+  return (header(request, "user-agent") ?? "").split("/", 1)[0] ?? "";
 }
 
 /** A count from the query; undefined when absent, empty or 0. @throws StatusError BadRequest for anything but digits. */

@@ -16,7 +16,7 @@ import { negotiate } from "./negotiate.ts";
 import { patcherOf } from "./patch-body.ts";
 import { prettyWanted } from "./pretty.ts";
 import type { Admitted, Handler } from "./pipeline.ts";
-import { countOf, writeOptions } from "./query-options.ts";
+import { countOf, defaultManager, writeOptions, type WriteOptions } from "./query-options.ts";
 import type { Resource, Subresource } from "../resources/resource.ts";
 import { unknownPath } from "./routes.ts";
 import { watchFrames } from "./watch-frames.ts";
@@ -76,9 +76,24 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
 
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
-  const { request, response, info, query, user, now, warn, alsoMay, common, streaming } = admitted;
+  const { request, response, info, query, user, now, warn, annotate, alsoMay, common, streaming } = admitted;
   const { resource, kind, options } = of;
-  return { request, response, info, query, user, now, warn, alsoMay, common, streaming, resource, kind, options };
+  return {
+    request,
+    response,
+    info,
+    query,
+    user,
+    now,
+    warn,
+    annotate,
+    alsoMay,
+    common,
+    streaming,
+    resource,
+    kind,
+    options,
+  };
 }
 
 function subresourceOf({ subresources }: Resource, { subresource }: Admitted["info"]): Subresource | undefined {
@@ -131,8 +146,9 @@ function selectionIn(call: Call): Selection {
   });
 }
 
-function contextOf(call: Call, dryRun: boolean): RequestContext {
-  return { user: call.user, now: call.now, dryRun, warn: call.warn };
+function contextOf(call: Call, write: Pick<WriteOptions, "dryRun" | "fieldManager">): RequestContext {
+  const { user, now, warn, annotate } = call;
+  return { user, now, warn, annotate, dryRun: write.dryRun, fieldManager: write.fieldManager };
 }
 
 async function get(call: Call): Promise<Reply> {
@@ -227,7 +243,7 @@ async function create(call: Call): Promise<Reply> {
     warn: call.warn,
   });
   checkNamespace(call, object);
-  const request = { namespace: namespaceOf(call), object, context: contextOf(call, write.dryRun) };
+  const request = { namespace: namespaceOf(call), object, context: contextOf(call, write) };
   const { registry } = call.options;
   const entry =
     info.subresource === ""
@@ -253,7 +269,7 @@ async function update(call: Call): Promise<Reply> {
     subresource: info.subresource,
     desired: () => named,
     whenMissing: { object: named, mayCreate: () => call.alsoMay("create") },
-    context: contextOf(call, write.dryRun),
+    context: contextOf(call, write),
   });
   return entryReply(view, entry, created ? 201 : 200);
 }
@@ -274,7 +290,7 @@ async function patch(call: Call): Promise<Reply> {
       checkPlace(call, object);
       return object;
     },
-    context: contextOf(call, write.dryRun),
+    context: contextOf(call, write),
   });
   return entryReply(view, entry, 200);
 }
@@ -291,7 +307,7 @@ async function remove(call: Call): Promise<Reply> {
     namespace: namespaceOf(call),
     name: info.name,
     options,
-    context: contextOf(call, dryRun),
+    context: contextOf(call, { dryRun, fieldManager: defaultManager(call.request) }),
   });
   if (!deleted.removed || resource.deleteReturnsObject) {
     return entryReply(view, deleted.entry, !deleted.removed && options.orphanDependents === false ? 202 : 200);
@@ -310,7 +326,7 @@ async function removeCollection(call: Call): Promise<Reply> {
     namespace: namespaceOf(call),
     selection: selectionIn(call),
     options,
-    context: contextOf(call, dryRun),
+    context: contextOf(call, { dryRun, fieldManager: defaultManager(call.request) }),
   });
   return listReply(view, found);
 }

@@ -176,7 +176,7 @@ async function decisions(
   };
   const verbs = registry({
     backend,
-    resources: builtinResources,
+    resources: () => builtinResources,
     reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
     created: { "serviceaccounts/token": tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID }) },
   });

@@ -72,7 +72,14 @@ function reads(options: InProcessClientOptions): Pick<Client, Reads> {
 
 function writes(options: InProcessClientOptions): Omit<Client, Reads> {
   const { registry, clock, user } = options;
-  const contextOf = (dryRun = false): RequestContext => ({ user, now: clock.now(), dryRun, warn: () => undefined });
+  const contextOf = (dryRun = false): RequestContext => ({
+    user,
+    now: clock.now(),
+    dryRun,
+    warn: () => undefined,
+    annotate: () => undefined,
+    fieldManager: user.username,
+  });
   const allowed = (ref: ResourceRef, target: Target): Promise<Resource> => authorized(options, ref, target);
   return {
     create: async <T extends ApiObject>(

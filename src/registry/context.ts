@@ -9,4 +9,8 @@ export interface RequestContext {
   readonly dryRun: boolean;
   /** Adds a Warning header to the reply; duplicates are merged by whoever sends them. */
   readonly warn: (text: string) => void;
+  /** Who the fields that are written belong to: the `fieldManager` of the query, else the first word of the user agent. */
+  readonly fieldManager: string;
+  /** Adds an annotation to the audit event of the request; the first value of a key stays. */
+  readonly annotate: (key: string, value: string) => void;
 }

@@ -47,6 +47,8 @@ export async function createUnder(
     oldObject: undefined,
     user: context.user,
     dryRun: context.dryRun,
+    warn: context.warn,
+    annotate: context.annotate,
   } as const;
   const object = (await backend.admission.mutate({ ...admission, object: request.object })) ?? request.object;
   const parent = objectOf(await get(backend, resource, namespace === "" ? { name } : { namespace, name }));

@@ -53,6 +53,8 @@ async function createOnce(backend: Backend, resource: Resource, request: CreateR
     oldObject: undefined,
     user: context.user,
     dryRun: context.dryRun,
+    warn: context.warn,
+    annotate: context.annotate,
   } as const;
   let object = prepared(backend, resource, request);
   const name = object.metadata.name ?? "";

@@ -70,6 +70,8 @@ async function removeOnce(backend: Backend, step: Step): Promise<Deleted | undef
     oldObject: stored,
     user: context.user,
     dryRun: context.dryRun,
+    warn: context.warn,
+    annotate: context.annotate,
   };
   await backend.admission.mutate(admission);
   await backend.admission.validate(admission);

@@ -17,11 +17,14 @@ const context: RequestContext = {
   now: Date.UTC(2026, 0, 1),
   dryRun: false,
   warn: () => undefined,
+  annotate: () => undefined,
+  fieldManager: "test",
 };
 
 let store: Store;
 let cache: WatchCache;
 let verbs: Registry;
+const served = [configMaps];
 /** The bytes that names are generated from, in order; then zeros. */
 let random: Uint8Array[];
 
@@ -37,7 +40,7 @@ beforeEach(async () => {
       uuid: () => "uid",
       random: (size) => random.shift() ?? new Uint8Array(size),
     },
-    resources: [configMaps],
+    resources: () => served,
     reviews: {},
     created: {},
   });

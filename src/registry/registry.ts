@@ -38,7 +38,8 @@ export interface Registry {
 
 export interface RegistryOptions {
   readonly backend: Backend;
-  readonly resources: readonly Resource[];
+  /** The resources served now; another array whenever they change. */
+  readonly resources: () => readonly Resource[];
   /** By `plural.group`. Every resource that only knows the verb create needs one. */
   readonly reviews: Readonly<Record<string, Review>>;
   /** By `plural.group/subresource`. Every subresource that things are created under needs one. */
@@ -47,12 +48,10 @@ export interface RegistryOptions {
 
 /** Joins resources, admission and store. Every error it throws is a StatusError or a fault. */
 export function registry({ backend, resources, reviews, created }: RegistryOptions): Registry {
-  const byPath = new Map(
-    resources.map((resource) => [`${apiVersionOf(resource.group, resource.version)}/${resource.plural}`, resource]),
-  );
+  const byPath = pathsOf(resources);
   return {
-    find: (group, version, plural) => byPath.get(`${apiVersionOf(group, version)}/${plural}`),
-    resources: () => resources,
+    find: (group, version, plural) => byPath().get(`${apiVersionOf(group, version)}/${plural}`),
+    resources,
     get: (resource, request) => translated(get(backend, resource, request)),
     list: (resource, request) => translated(list(backend, resource, request)),
     watch: (resource, request) => translated(watch(backend, resource, request)),
@@ -67,6 +66,22 @@ export function registry({ backend, resources, reviews, created }: RegistryOptio
     update: (resource, request) => translated(update(backend, resource, request)),
     remove: (resource, request) => translated(remove(backend, resource, request)),
     removeCollection: (resource, request) => translated(removeCollection(backend, resource, request)),
+  };
+}
+
+/** The resources by their path, derived again only when there are others. */
+function pathsOf(resources: () => readonly Resource[]): () => ReadonlyMap<string, Resource> {
+  let from: readonly Resource[] = [];
+  let byPath: ReadonlyMap<string, Resource> = new Map();
+  return () => {
+    const now = resources();
+    if (now !== from) {
+      from = now;
+      byPath = new Map(
+        now.map((resource) => [`${apiVersionOf(resource.group, resource.version)}/${resource.plural}`, resource]),
+      );
+    }
+    return byPath;
   };
 }
 

@@ -167,13 +167,15 @@ async function admitted(
     oldObject: stored,
     user: context.user,
     dryRun: context.dryRun,
+    warn: context.warn,
+    annotate: context.annotate,
   } as const;
   const object =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),
     ...validateObjectMetaUpdate(object, stored),
-    ...(subresource === "" ? (resource.validate?.(object) ?? []) : []),
+    ...(subresource === "" ? (resource.validate?.(object, stored) ?? []) : []),
     ...((subresource === "" ? resource.validateUpdate : resource.subresources[subresource]?.validateUpdate)?.(
       object,
       stored,

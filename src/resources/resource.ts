@@ -99,7 +99,8 @@ export interface Resource {
   readonly generation: boolean;
   readonly prepareForCreate?: (object: ApiObject, context: PrepareContext) => ApiObject;
   readonly prepareForUpdate?: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
-  readonly validate?: (object: ApiObject) => readonly FieldError[];
+  /** Checks a new object, or one that replaces `stored`: a fault that was there before may then be let pass. */
+  readonly validate?: (object: ApiObject, stored?: ApiObject) => readonly FieldError[];
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
   readonly deletion?: Deletion;
   /** Field labels beyond metadata.name and metadata.namespace, with their value in an object. */

@@ -5,7 +5,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   pki: ["core"],
   trust: ["core", "formats", "pki"],
   storage: ["core"],
-  resources: ["core", "pki"],
+  resources: ["core", "pki", "policy"],
   policy: ["core"],
   authn: ["core", "resources", "pki", "trust", "policy"],
   authz: ["core", "resources", "pki", "trust", "policy"],
