@@ -1,0 +1,79 @@
+import type { CelUint, CelDouble, CelInt } from "./values.ts";
+
+/** The macros that walk a list or map. */
+export type CelMacro =
+  | "all"
+  | "exists"
+  | "exists_one"
+  | "map"
+  | "filter"
+  | "transformList"
+  | "transformMap"
+  | "transformMapEntry";
+
+/** What a literal stands for. */
+export type CelLiteral = null | boolean | CelInt | string | Uint8Array | CelDouble | CelUint;
+
+interface Node {
+  /** Unique within the expression, counted from 0; what the checker found out is kept by it. */
+  readonly id: number;
+  /** Where messages point, in UTF-16 units of the source. */
+  readonly offset: number;
+}
+
+/** An element of a list; `optional` ones are left out when they are absent. */
+export interface CelElement {
+  readonly value: CelExpression;
+  readonly optional: boolean;
+}
+
+/** An entry of a map. */
+export interface CelEntry extends CelElement {
+  readonly key: CelExpression;
+}
+
+/** A field of a message. */
+export interface CelFieldValue extends CelElement {
+  readonly name: string;
+}
+
+/** A node of an expression. Operators are calls of functions such as `_+_`, as in cel-go; macros are nodes of their own. */
+export type CelExpression = Node &
+  (
+    | { readonly kind: "literal"; readonly value: CelLiteral }
+    | { readonly kind: "identifier"; readonly name: string }
+    | { readonly kind: "select"; readonly operand: CelExpression; readonly field: string; readonly optional: boolean }
+    | { readonly kind: "has"; readonly operand: CelExpression; readonly field: string }
+    | {
+        readonly kind: "call";
+        readonly name: string;
+        readonly target?: CelExpression;
+        readonly args: readonly CelExpression[];
+      }
+    | { readonly kind: "list"; readonly elements: readonly CelElement[] }
+    | { readonly kind: "map"; readonly entries: readonly CelEntry[] }
+    | { readonly kind: "message"; readonly name: string; readonly fields: readonly CelFieldValue[] }
+    | {
+        readonly kind: "comprehension";
+        readonly macro: CelMacro;
+        readonly range: CelExpression;
+        /** One name: the element, or the key of a map. Two: index and element, or key and value. */
+        readonly variables: readonly [string] | readonly [string, string];
+        /** The condition; for `map` and its kin only when one was given. */
+        readonly condition?: CelExpression;
+        /** What an element becomes, for `map` and its kin; for `transformMapEntry` a map of one entry. */
+        readonly transform?: CelExpression;
+      }
+    | { readonly kind: "bind"; readonly variable: string; readonly value: CelExpression; readonly body: CelExpression }
+    | {
+        /** `operand.optMap(variable, body)`; `flat` for optFlatMap, whose body is optional itself. */
+        readonly kind: "optionalMap";
+        readonly operand: CelExpression;
+        readonly variable: string;
+        readonly body: CelExpression;
+        readonly flat: boolean;
+      }
+  );
+
+/** One kind of node. */
+export type CelNode<Kind extends CelExpression["kind"]> = Extract<CelExpression, { readonly kind: Kind }>;

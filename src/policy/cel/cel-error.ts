@@ -1,0 +1,33 @@
+/** What is wrong with an expression: its form, its types, or its size. */
+export type CelErrorCode = "syntax" | "type" | "size";
+
+/** An expression that cannot be used. The message names line and column and shows the place, in the words of cel-go. */
+export class CelError extends Error {
+  override readonly name = "CelError";
+  readonly code: CelErrorCode;
+  constructor(code: CelErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A problem of an expression at an offset (in UTF-16 units) of its source. */
+export interface CelIssue {
+  readonly offset: number;
+  readonly message: string;
+}
+
+/** The error for problems at their places; each is shown with its line of the source. */
+export function celError(code: CelErrorCode, source: string, issues: readonly CelIssue[]): CelError {
+  return new CelError(code, issues.map((issue) => describe(source, issue)).join("\n"));
+}
+
+function describe(source: string, issue: CelIssue): string {
+  const start = issue.offset === 0 ? 0 : source.lastIndexOf("\n", issue.offset - 1) + 1;
+  const end = source.indexOf("\n", start);
+  const line = source.slice(start, end === -1 ? undefined : end);
+  const lineNumber = source.slice(0, start).split("\n").length;
+  const column = Array.from(source.slice(start, issue.offset)).length;
+  const shown = `\n | ${line.replaceAll("\t", " ")}\n | ${".".repeat(column)}^`;
+  return `ERROR: <input>:${lineNumber}:${column + 1}: ${issue.message}${line.length > 512 ? "" : shown}`;
+}

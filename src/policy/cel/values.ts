@@ -1,0 +1,158 @@
+import type { JsonObject } from "../../core/json-value.ts";
+
+/**
+ * The key under which a value that JSON cannot express says what it is. A symbol, so that no object that came from JSON can pose
+ * as one.
+ */
+export const celKind: unique symbol = Symbol("celKind");
+
+/**
+ * A signed integer of 64 bits: a number when it is a safe integer, otherwise a bigint. Never the other way round, so that equal
+ * integers are identical, and integers of JSON need no conversion.
+ */
+export type CelInt = number | bigint;
+
+/** A floating point number. Boxed, because a bare number is an integer. */
+export interface CelDouble {
+  readonly [celKind]: "double";
+  readonly value: number;
+}
+
+/** An unsigned integer of 64 bits. */
+export interface CelUint {
+  readonly [celKind]: "uint";
+  readonly value: bigint;
+}
+
+/** A point in time: nanoseconds since 1970 in UTC. */
+export interface CelTimestamp {
+  readonly [celKind]: "timestamp";
+  readonly nanos: bigint;
+}
+
+/** A span of time in nanoseconds. */
+export interface CelDuration {
+  readonly [celKind]: "duration";
+  readonly nanos: bigint;
+}
+
+/** A type as a value, such as `int` or `type(x)`. */
+export interface CelTypeValue {
+  readonly [celKind]: "type";
+  readonly name: string;
+}
+
+/** A value that may be absent: `value` is undefined then. */
+export interface CelOptional {
+  readonly [celKind]: "optional";
+  readonly value: CelValue | undefined;
+}
+
+/** A map whose keys need not be strings. Entries are found by `mapKey`, in the order of insertion. */
+export interface CelMap {
+  readonly [celKind]: "map";
+  readonly entries: ReadonlyMap<unknown, readonly [key: CelValue, value: CelValue]>;
+}
+
+/** A value of a library. `equals` is only asked about another value of the same type `name`. */
+export interface CelOpaque {
+  readonly [celKind]: "opaque";
+  readonly name: string;
+  readonly value: unknown;
+  readonly equals: (other: CelOpaque) => boolean;
+}
+
+/** What a function returns instead of a value when it fails; `error` is what the user reads. */
+export interface CelFailure {
+  readonly [celKind]: "failure";
+  readonly error: string;
+}
+
+/**
+ * A value at run time. Lists are arrays and string-keyed maps may be plain objects, whose members are raw JSON: pass each through
+ * `fromJson` before use. `undefined` is never a value.
+ */
+export type CelValue =
+  | null
+  | boolean
+  | CelInt
+  | string
+  | Uint8Array
+  | readonly unknown[]
+  | JsonObject
+  | CelDouble
+  | CelUint
+  | CelTimestamp
+  | CelDuration
+  | CelTypeValue
+  | CelOptional
+  | CelMap
+  | CelOpaque;
+
+/** A floating point number as a value. */
+export function celDouble(value: number): CelDouble {
+  return { [celKind]: "double", value };
+}
+
+/** An unsigned integer as a value; the caller has checked that it fits 64 bits. */
+export function celUint(value: bigint): CelUint {
+  return { [celKind]: "uint", value };
+}
+
+/** A point in time as a value; the caller has checked its range. */
+export function celTimestamp(nanos: bigint): CelTimestamp {
+  return { [celKind]: "timestamp", nanos };
+}
+
+/** A span of time as a value; the caller has checked its range. */
+export function celDuration(nanos: bigint): CelDuration {
+  return { [celKind]: "duration", nanos };
+}
+
+/** A type as a value. */
+export function celTypeValue(name: string): CelTypeValue {
+  return { [celKind]: "type", name };
+}
+
+/** A present value, or with undefined an absent one. */
+export function celOptional(value: CelValue | undefined): CelOptional {
+  return { [celKind]: "optional", value };
+}
+
+/** A value of a library: its type's name, what the library keeps in it, and how two of them are compared. */
+export function celOpaque(name: string, value: unknown, equals: (other: CelOpaque) => boolean): CelOpaque {
+  return { [celKind]: "opaque", name, value, equals };
+}
+
+/** A failed evaluation, as a function of a library returns it. */
+export function celFailure(error: string): CelFailure {
+  return { [celKind]: "failure", error };
+}
+
+/** What kind of special value an object is, or undefined for plain JSON and for everything that is no object. */
+export function kindOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  return (value as { readonly [celKind]?: string })[celKind];
+}
+
+/** Whether a function failed. */
+export function isCelFailure(value: unknown): value is CelFailure {
+  return kindOf(value) === "failure";
+}
+
+/** The least and the greatest integer of 64 bits with a sign, and the greatest without. */
+export const int64Minimum: bigint = -(2n ** 63n);
+export const int64Maximum: bigint = 2n ** 63n - 1n;
+export const uint64Maximum: bigint = 2n ** 64n - 1n;
+
+/** A bigint in the one form that integers have. The caller has checked that it fits 64 bits. */
+export function celInt(value: bigint): CelInt {
+  return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}
+
+/** A raw member of JSON as a value: integral numbers are integers, others floating point. Values of CEL come back as they are. */
+export function fromJson(raw: unknown): CelValue {
+  if (typeof raw !== "number" || Number.isSafeInteger(raw)) return raw === undefined ? null : (raw as CelValue);
+  if (Number.isInteger(raw) && Math.abs(raw) < 2 ** 63) return celInt(BigInt(raw));
+  return celDouble(raw);
+}
