@@ -27,6 +27,11 @@ export function invalid(path: string, value: unknown, why: string): FieldError {
   return { path, type: "FieldValueInvalid", message: `Invalid value: ${shown(value)}: ${why}` };
 }
 
+/** As `invalid`, for a value of a type that its schema does not have. */
+export function typeInvalid(path: string, value: unknown, why: string): FieldError {
+  return { ...invalid(path, value, why), type: "FieldValueTypeInvalid" };
+}
+
 export function notSupported(path: string, value: unknown, allowed: readonly string[]): FieldError {
   const list = allowed.map((one) => JSON.stringify(one)).join(", ");
   return {
@@ -45,7 +50,14 @@ export function forbiddenField(path: string, why: string): FieldError {
 }
 
 export function tooLong(path: string, maximum: number): FieldError {
-  return { path, type: "FieldValueTooLong", message: `Too long: may not be more than ${maximum} bytes` };
+  const unit = maximum === 1 ? "byte" : "bytes";
+  return { path, type: "FieldValueTooLong", message: `Too long: may not be more than ${maximum} ${unit}` };
+}
+
+/** More entries than `maximum`; `actual` is how many there are. */
+export function tooMany(path: string, actual: number, maximum: number): FieldError {
+  const unit = maximum === 1 ? "item" : "items";
+  return { path, type: "FieldValueTooMany", message: `Too many: ${actual}: must have at most ${maximum} ${unit}` };
 }
 
 /** The 422 for an object that breaks field rules, worded as Kubernetes words it. */

@@ -52,6 +52,8 @@ export interface ArraySchema extends Described {
 export interface MapSchema extends Described {
   readonly type: "map";
   readonly values: Schema;
+  /** Server-side apply takes an atomic map as one value; granular by default. */
+  readonly mapType?: "atomic" | "granular";
 }
 
 export interface ObjectSchema extends Described {
@@ -60,6 +62,10 @@ export interface ObjectSchema extends Described {
   readonly name?: string;
   readonly properties: Readonly<Record<string, Field>>;
   readonly patchStrategy?: "retainKeys";
+  /** Fields beyond `properties` are kept (x-kubernetes-preserve-unknown-fields); false by default. */
+  readonly open?: boolean;
+  /** Server-side apply takes an atomic object as one value; granular by default. */
+  readonly mapType?: "atomic" | "granular";
 }
 
 /** Anything, kept as it is (RawExtension, FieldsV1, x-kubernetes-preserve-unknown-fields); in protobuf a message with `raw = 1`, JSON bytes. */

@@ -1,0 +1,128 @@
+import { DecodeError } from "../../core/decode-error.ts";
+import { decodeObject } from "../../core/decode.ts";
+import { jsonEqual } from "../../core/equal.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/json-value.ts";
+import { objectMeta } from "../schemas/object-meta.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+/** An object of known fields only, and the sorted paths of what was left out, at most 100. */
+export interface Pruned {
+  readonly object: JsonObject;
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Leaves out the fields that the schema does not know, but for what `x-kubernetes-preserve-unknown-fields` keeps. apiVersion,
+ * kind and metadata stay in embedded resources, and at the root with `isResourceRoot`; metadata of embedded resources keeps only
+ * what ObjectMeta has. What has not changed is shared with `object`, which is never changed itself.
+ * Source: apiextensions-apiserver pkg/apiserver/schema/pruning and objectmeta.
+ */
+export function pruned(
+  schema: StructuralSchema,
+  object: JsonObject,
+  options: { readonly isResourceRoot: boolean },
+): Pruned {
+  const state: State = { path: [], unknown: [], isResourceRoot: options.isResourceRoot };
+  const result = pruneObject(state, schema, object);
+  return { object: result, unknown: state.unknown.sort() };
+}
+
+const maximumUnknown = 100;
+
+interface State {
+  readonly path: string[];
+  readonly unknown: string[];
+  readonly isResourceRoot: boolean;
+}
+
+/** What a value is held against: a schema, nothing (all fields are unknown), or a list item of what keeps unknown fields. */
+type Against = StructuralSchema | undefined;
+
+function pruneValue(state: State, schema: Against, value: unknown): unknown {
+  if (isJsonObject(value)) return pruneObject(state, schema, value);
+  return isJsonArray(value) ? pruneArray(state, schema, value) : value;
+}
+
+function pruneArray(state: State, schema: Against, value: readonly unknown[]): readonly unknown[] {
+  const keeps = schema?.preserveUnknownFields === true;
+  const items = schema?.items;
+  if (keeps && items === undefined) return value;
+  let result: unknown[] | undefined;
+  for (const [index, element] of value.entries()) {
+    state.path.push(`[${index}]`);
+    const next = keeps ? keepValue(state, items, element) : pruneValue(state, items, element);
+    state.path.pop();
+    if (next === element) continue;
+    result ??= [...value];
+    result[index] = next;
+  }
+  return result ?? value;
+}
+
+/** Items of a list that keeps unknown fields keep theirs too, whatever their own schema says. */
+function keepValue(state: State, schema: Against, value: unknown): unknown {
+  if (schema === undefined) return value;
+  return pruneValue(state, schema.preserveUnknownFields ? schema : { ...schema, preserveUnknownFields: true }, value);
+}
+
+function pruneObject(state: State, schema: Against, value: JsonObject): JsonObject {
+  const isRoot = state.path.length === 0;
+  const isResource = schema?.embeddedResource === true || (isRoot && state.isResourceRoot);
+  const additional = schema?.additionalProperties;
+  let result: Map<string, unknown> | undefined;
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    let next = member;
+    if (isResource && isMetaField(key)) {
+      next = key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+    } else {
+      const property = schema?.properties.get(key);
+      if (property !== undefined || additional !== undefined) {
+        const against = property ?? (typeof additional === "object" ? additional : undefined);
+        next = within(state, key, () => pruneValue(state, against, member));
+      } else if (schema?.preserveUnknownFields !== true) {
+        if (!isRoot || !isMetaField(key)) report(state, key);
+        result ??= new Map(Object.entries(value));
+        result.delete(key);
+        continue;
+      }
+    }
+    if (next === member) continue;
+    result ??= new Map(Object.entries(value));
+    result.set(key, next);
+  }
+  // fromEntries defines properties, so that a key __proto__ is one of its own.
+  return result === undefined ? value : Object.fromEntries(result);
+}
+
+/** Malformed metadata is left for validation to refuse. */
+function prunedMetadata(state: State, value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  try {
+    const decoded = decodeObject(objectMeta, value);
+    within(state, "metadata", () => {
+      for (const path of decoded.unknown) report(state, path);
+    });
+    return jsonEqual(decoded.object, value) ? value : decoded.object;
+  } catch (error) {
+    if (error instanceof DecodeError) return value;
+    throw error;
+  }
+}
+
+function isMetaField(key: string): boolean {
+  return key === "apiVersion" || key === "kind" || key === "metadata";
+}
+
+function within<T>(state: State, key: string, step: () => T): T {
+  state.path.push(state.path.length === 0 ? key : `.${key}`);
+  const result = step();
+  state.path.pop();
+  return result;
+}
+
+function report(state: State, key: string): void {
+  if (state.unknown.length >= maximumUnknown) return;
+  const path = within(state, key, () => state.path.join(""));
+  state.unknown.push(path.length > 1024 ? `${path.slice(0, 1024)}…` : path);
+}
