@@ -1,10 +1,11 @@
 // The loads, each with what it is to reach against real Kubernetes in the same run.
 import { bootstrapToken } from "./kubeconfig.mjs";
 
+const listPath = "/api/v1/namespaces/bench-list/configmaps";
 const token = ["-token", bootstrapToken];
 
 /**
- * `args` of kload for a number of operations; `count` is the full number, `quick` the one of --quick; `mode` is the line of kload's output that counts.
+ * `args` of kload for a number of operations, or `driver`, a mode of driver.mjs; `count` is the full number, `quick` the one of --quick; `mode` is the line of kload's output that counts.
  * `factor` is the least ratio of medians, `p99Ms` the most that our own 99th percentile may be.
  */
 export const loads = [
@@ -35,4 +36,20 @@ export const loads = [
     args: (n) => ["lease", "-n", n, "-c", 32],
   },
   { name: "watch", count: 200, quick: 100, factor: 2, args: (n) => ["watch", "-w", 200, "-n", n] },
+  { name: "watch-2000", count: 50, quick: 20, factor: 2, mode: "watch", args: (n) => ["watch", "-w", 2000, "-n", n] },
+  {
+    name: "list-full",
+    count: 20,
+    quick: 6,
+    factor: 2,
+    filled: true,
+    args: (n) => ["get", "-path", listPath, "-n", n, "-c", 2],
+  },
+  { name: "list-paged", count: 10, quick: 4, factor: 2, filled: true, driver: "list-paged" },
+  { name: "list-table", count: 10, quick: 4, factor: 2, filled: true, driver: "list-table" },
+  { name: "apply-custom", count: 1000, quick: 200, factor: 1, driver: "apply-custom" },
+  { name: "new-kind", count: 10, quick: 4, factor: 1, driver: "new-kind" },
 ];
+
+/** How many objects of 1 KiB there are for the loads that want some (`filled`), and for the memory they take. */
+export const filling = { name: "fill", count: 10_000, quick: 1000, driver: "fill" };

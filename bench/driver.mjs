@@ -1,0 +1,229 @@
+// Loads that kload does not know: lists of many objects, apply of custom resources, new kinds. Prints one JSON line, as kload does.
+// node bench/driver.mjs KUBECONFIG MODE COUNT
+import { readFileSync } from "node:fs";
+import { connect } from "node:http2";
+import { adminOf } from "./kubeconfig.mjs";
+
+const namespace = "bench-list";
+const collection = `/api/v1/namespaces/${namespace}/configmaps`;
+const group = "bench.pratique.dev";
+const table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+const pageSize = 500;
+/** How long a new kind may take to be served. */
+const servedMs = 60_000;
+
+const [kubeconfig, mode, count] = process.argv.slice(2);
+const admin = adminOf(readFileSync(kubeconfig, "utf8"));
+/** As large as the window of Go's clients, so that long lists do not wait for the reader. */
+const windowBytes = 4 * 1024 * 1024;
+const settings = { initialWindowSize: windowBytes };
+const session = connect(admin.server, { ca: admin.ca, cert: admin.cert, key: admin.key, settings });
+session.on("connect", () => session.setLocalWindowSize(windowBytes));
+session.on("error", (error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
+});
+
+/** Each mode: what to have first, how many at once, and one operation, which rejects when it fails. */
+const modes = {
+  fill: {
+    atOnce: 16,
+    prepare: () => ensure("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }),
+    one: (index) => create(collection, configMap(index)),
+  },
+  "list-paged": { atOnce: 2, one: () => pages("application/json") },
+  "list-table": { atOnce: 2, one: () => pages(table) },
+  "apply-custom": {
+    atOnce: 16,
+    prepare: async () => {
+      await ensure("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+      await serve("applied");
+    },
+    one: (index) => apply("applied", `a-${process.pid}-${index}`),
+  },
+  "new-kind": {
+    atOnce: 1,
+    one: async (index) => {
+      const plural = `k${process.pid}x${index}s`;
+      await serve(plural);
+      const made = await create(`/apis/${group}/v1/${plural}`, custom(plural, "first"));
+      await send("DELETE", `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.${group}`);
+      return made;
+    },
+  },
+};
+
+await run(modes[mode], Number(count));
+session.close();
+
+async function run({ prepare, one, atOnce }, total) {
+  await prepare?.();
+  const times = [];
+  let next = 0;
+  let errors = 0;
+  let firstError;
+  const begun = performance.now();
+  const worker = async () => {
+    while (next < total) {
+      const index = next;
+      next += 1;
+      const start = performance.now();
+      try {
+        await one(index);
+        times.push(performance.now() - start);
+      } catch (error) {
+        errors += 1;
+        firstError ??= error.message;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  const seconds = (performance.now() - begun) / 1000;
+  times.sort((a, b) => a - b);
+  const at = (share) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+  const figures = {
+    mode,
+    ok: times.length,
+    errors,
+    perSecond: times.length / seconds,
+    p50ms: at(0.5),
+    p99ms: at(0.99),
+  };
+  process.stdout.write(`${JSON.stringify({ ...figures, firstError })}\n`);
+}
+
+function configMap(index) {
+  const name = `cm-${String(index).padStart(6, "0")}`;
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name, labels: { shard: String(index % 10) } },
+    data: { text: "x".repeat(1024) },
+  };
+}
+
+function custom(plural, name) {
+  const spec = {
+    size: 3,
+    note: "n".repeat(200),
+    parts: [
+      { name: "a", weight: 1 },
+      { name: "b", weight: 2 },
+    ],
+  };
+  return { apiVersion: `${group}/v1`, kind: kindOf(plural), metadata: { name }, spec };
+}
+
+function kindOf(plural) {
+  return `K${plural.slice(1)}`;
+}
+
+async function apply(plural, name) {
+  const path = `/apis/${group}/v1/${plural}/${name}?fieldManager=bench`;
+  return expect(201, send("PATCH", path, custom(plural, name), { "content-type": "application/apply-patch+yaml" }));
+}
+
+/** All pages of the list; each is one request, the whole walk one operation. */
+async function pages(accept) {
+  let token = "";
+  let seen = 0;
+  do {
+    const query = `?limit=${pageSize}${token === "" ? "" : `&continue=${encodeURIComponent(token)}`}`;
+    const { bytes, head } = await drained(collection + query, accept);
+    // Only the head is read: to parse all of it would measure this program.
+    token = /"continue":\s?"([^"]+)"/.exec(head)?.[1] ?? "";
+    seen += bytes;
+  } while (token !== "");
+  if (seen < 100_000) throw new Error(`the pages hold ${seen} bytes together, which is too little to be the list`);
+}
+
+/** Defines a kind and waits until it is served. */
+async function serve(plural) {
+  const definition = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Cluster",
+      names: { plural, singular: plural.slice(0, -1), kind: kindOf(plural), listKind: `${kindOf(plural)}List` },
+      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema() } }],
+    },
+  };
+  await ensure("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+  const until = performance.now() + servedMs;
+  for (;;) {
+    const { status } = await send("GET", `/apis/${group}/v1/${plural}?limit=1`);
+    if (status === 200) return;
+    if (performance.now() > until) throw new Error(`${plural} is not served after ${servedMs} ms: ${status}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+function schema() {
+  const part = {
+    type: "object",
+    required: ["name"],
+    properties: { name: { type: "string", maxLength: 63 }, weight: { type: "integer", minimum: 0, default: 1 } },
+  };
+  const spec = {
+    type: "object",
+    properties: {
+      size: { type: "integer", minimum: 1, maximum: 100 },
+      note: { type: "string", maxLength: 1000 },
+      parts: { type: "array", items: part, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] },
+    },
+  };
+  return { type: "object", properties: { spec } };
+}
+
+async function ensure(path, object) {
+  const { status, body } = await send("POST", path, object);
+  if (status !== 201 && status !== 409) throw new Error(`POST ${path}: ${status} ${body.slice(0, 300)}`);
+}
+
+async function create(path, object) {
+  const { status, body } = await send("POST", path, object);
+  if (status === 201 || status === 409) return;
+  throw new Error(`POST ${path}: ${status} ${body.slice(0, 300)}`);
+}
+
+async function expect(wanted, sending) {
+  const { status, body } = await sending;
+  if (status !== wanted) throw new Error(`${status} ${body.slice(0, 300)}`);
+  return body;
+}
+
+/** The size of a reply, and its first kilobytes, where the metadata of a list is. */
+function drained(path, accept) {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ":path": path, accept });
+    let bytes = 0;
+    let head = "";
+    let status = 0;
+    stream.on("response", (reply) => (status = reply[":status"]));
+    stream.on("data", (part) => {
+      bytes += part.length;
+      if (head.length < 8192) head += part.toString("latin1");
+    });
+    stream.on("end", () =>
+      status === 200 ? resolve({ bytes, head }) : reject(new Error(`${status} ${head.slice(0, 300)}`)),
+    );
+    stream.on("error", reject);
+    stream.end();
+  });
+}
+
+function send(method, path, object, headers = {}) {
+  return new Promise((resolve, reject) => {
+    const type = object === undefined ? {} : { "content-type": "application/json" };
+    const stream = session.request({ ":method": method, ":path": path, ...type, ...headers });
+    const parts = [];
+    let status = 0;
+    stream.on("response", (reply) => (status = reply[":status"]));
+    stream.on("data", (part) => parts.push(part));
+    stream.on("end", () => resolve({ status, body: Buffer.concat(parts).toString() }));
+    stream.on("error", reject);
+    stream.end(object === undefined ? undefined : JSON.stringify(object));
+  });
+}
