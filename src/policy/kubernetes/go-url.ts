@@ -1,0 +1,180 @@
+import { parseAddress } from "./ip-address.ts";
+
+/** The parts of an absolute URI or an absolute path, as Go's net/url sees them. */
+export interface GoUrl {
+  readonly scheme: string;
+  /** With its port; IPv6 in brackets. */
+  readonly host: string;
+  readonly hostname: string;
+  readonly port: string;
+  /** Escaped where Go escapes it. */
+  readonly path: string;
+  /** Each key with all its values, unescaped. What is malformed is left out. */
+  readonly query: ReadonlyMap<string, readonly string[]>;
+  /** Equal in two URLs that are the same. */
+  readonly identity: string;
+}
+
+/** A URL, or why the text is none. */
+export type ParsedUrl = { readonly url: GoUrl } | { readonly problem: string };
+
+/** Reads an absolute URI or an absolute path. Source: Go net/url ParseRequestURI, then Parse; apiserver cel/library urls. */
+export function parseGoUrl(text: string): ParsedUrl {
+  const whole = partsOf(text);
+  if (typeof whole === "string") return { problem: problemOf(text, whole) };
+  // The check reads the fragment as part of what it follows; the result does not.
+  const hash = text.indexOf("#");
+  if (hash < 0) return { url: urlOf(whole, "") };
+  const parts = partsOf(text.slice(0, hash));
+  const fragment = unescaped(text.slice(hash + 1), "path");
+  if (typeof parts === "string") return { problem: problemOf(text, parts) };
+  if (fragment === undefined) return { problem: problemOf(text, escapeProblem(text.slice(hash + 1))) };
+  return { url: urlOf(parts, text.slice(hash + 1)) };
+}
+
+interface Parts {
+  readonly scheme: string;
+  readonly opaque: string;
+  readonly user: string;
+  readonly host: string;
+  readonly path: string;
+  readonly rawQuery: string;
+}
+
+function partsOf(text: string): Parts | string {
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    if (code < 0x20 || code === 0x7f) return "net/url: invalid control character in URL";
+  }
+  if (text === "") return "empty url";
+  const empty = { scheme: "", opaque: "", user: "", host: "", path: "", rawQuery: "" };
+  if (text === "*") return { ...empty, path: "*" };
+  if (text.startsWith(":")) return "missing protocol scheme";
+  const given = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1] ?? "";
+  const scheme = given.toLowerCase();
+  const afterScheme = given === "" ? text : text.slice(given.length + 1);
+  const question = afterScheme.indexOf("?");
+  const rest = question < 0 ? afterScheme : afterScheme.slice(0, question);
+  const rawQuery = question < 0 ? "" : afterScheme.slice(question + 1);
+  if (!rest.startsWith("/")) {
+    return scheme === "" ? "invalid URI for request" : { ...empty, scheme, opaque: rest, rawQuery };
+  }
+  const authorityAndPath = scheme !== "" && rest.startsWith("//") ? rest.slice(2) : undefined;
+  if (authorityAndPath === undefined) return withPath({ ...empty, scheme, rawQuery }, rest);
+  const slash = authorityAndPath.indexOf("/");
+  const authority = authorityOf(slash < 0 ? authorityAndPath : authorityAndPath.slice(0, slash));
+  if (typeof authority === "string") return authority;
+  return withPath({ ...empty, ...authority, scheme, rawQuery }, slash < 0 ? "" : authorityAndPath.slice(slash));
+}
+
+function withPath(parts: Parts, path: string): Parts | string {
+  return unescaped(path, "path") === undefined ? escapeProblem(path) : { ...parts, path };
+}
+
+function authorityOf(authority: string): Pick<Parts, "user" | "host"> | string {
+  const at = authority.lastIndexOf("@");
+  const user = at < 0 ? "" : authority.slice(0, at);
+  const host = hostOf(authority.slice(at + 1));
+  if ("problem" in host) return host.problem;
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) return "net/url: invalid userinfo";
+  return unescaped(user, "path") === undefined ? escapeProblem(user) : { user, host: host.host };
+}
+
+function hostOf(text: string): { readonly host: string } | { readonly problem: string } {
+  const close = text.lastIndexOf("]");
+  const bracketed = text.startsWith("[");
+  if (bracketed && close < 0) return { problem: "missing ']' in host" };
+  const colon = bracketed ? close + 1 : text.indexOf(":");
+  const port = colon < 0 ? "" : text.slice(colon);
+  if (!/^(?::[0-9]*)?$/.test(port)) return { problem: `invalid port ${JSON.stringify(port)} after host` };
+  const unsafe = /[^\u0080-\uffffA-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%]/.exec(text)?.[0];
+  if (unsafe !== undefined) return { problem: `invalid character ${JSON.stringify(unsafe)} in host name` };
+  const bytes = unescaped(text, "host");
+  if (bytes === undefined) return { problem: escapeProblem(text) };
+  const host = decoded(bytes);
+  if (bracketed) {
+    const parsed = parseAddress(host.slice(1, host.lastIndexOf("]")));
+    if ("problem" in parsed || parsed.ip.family !== 6) return { problem: "invalid IPv6 literal" };
+  }
+  return { host };
+}
+
+function urlOf(parts: Parts, fragment: string): GoUrl {
+  const { scheme, host, rawQuery } = parts;
+  const path = escapedPath(parts.path);
+  const [, name = host, port = ""] = /^(.*?):([0-9]*)$/s.exec(host.includes("]") ? "" : host) ?? bracketParts(host);
+  return {
+    scheme,
+    host,
+    hostname: name,
+    port,
+    path,
+    query: queryOf(rawQuery),
+    identity: JSON.stringify([scheme, parts.opaque, parts.user, host, path, rawQuery, fragment]),
+  };
+}
+
+function bracketParts(host: string): readonly string[] {
+  return /^\[(.*)\](?::([0-9]*))?$/s.exec(host) ?? [];
+}
+
+/** The path as it was written where all of it is allowed to stand there, else escaped anew. */
+function escapedPath(path: string): string {
+  if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/[\]%]*$/.test(path)) return path;
+  const bytes = unescaped(path, "path") ?? new Uint8Array();
+  let result = "";
+  for (const byte of bytes) {
+    const character = String.fromCodePoint(byte);
+    const plain = /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(character);
+    result += plain ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return result;
+}
+
+function queryOf(rawQuery: string): ReadonlyMap<string, readonly string[]> {
+  const query = new Map<string, string[]>();
+  for (const pair of rawQuery.split("&")) {
+    if (pair === "" || pair.includes(";")) continue;
+    const equals = pair.indexOf("=");
+    const key = unescaped(equals < 0 ? pair : pair.slice(0, equals), "query");
+    const value = unescaped(equals < 0 ? "" : pair.slice(equals + 1), "query");
+    if (key === undefined || value === undefined) continue;
+    const values = query.get(decoded(key)) ?? [];
+    values.push(decoded(value));
+    query.set(decoded(key), values);
+  }
+  return query;
+}
+
+/** The bytes that escaped text stands for, or undefined where an escape is malformed or not allowed there. */
+function unescaped(text: string, place: "path" | "host" | "query"): Uint8Array | undefined {
+  const bytes = new TextEncoder().encode(text);
+  const result = new Uint8Array(bytes.length);
+  let length = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    let byte = bytes[index] ?? 0;
+    if (byte === 0x25) {
+      const digits = String.fromCodePoint(bytes[index + 1] ?? 0, bytes[index + 2] ?? 0);
+      if (!/^[0-9A-Fa-f]{2}$/.test(digits)) return undefined;
+      byte = Number.parseInt(digits, 16);
+      if (place === "host" && byte < 0x80 && byte !== 0x25) return undefined;
+      index += 2;
+    } else if (byte === 0x2b && place === "query") byte = 0x20;
+    result[length] = byte;
+    length += 1;
+  }
+  return result.subarray(0, length);
+}
+
+function decoded(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+function escapeProblem(text: string): string {
+  const escape = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text)?.[0] ?? /%../s.exec(text)?.[0] ?? "%";
+  return `invalid URL escape ${JSON.stringify(escape)}`;
+}
+
+function problemOf(text: string, why: string): string {
+  return `parse ${JSON.stringify(text.length > 256 ? `${text.slice(0, 256)}…` : text)}: ${why}`;
+}
