@@ -11,7 +11,11 @@ export type PeerProgram =
   | "kube-apiserver"
   | "kube-controller-manager"
   | "etcd"
-  | "kload";
+  | "kload"
+  | "python3-kubernetes";
+
+/** Debian's Python and what its package of the official client adds to it; a file, since a Python of another origin would not find it. */
+const pythonClient = "/usr/lib/python3/dist-packages/kubernetes/__init__.py";
 
 /** Where such programs are looked for: `$PEERS_DIR/bin`, or `~/.cache/pratique-peers/bin`. */
 export function peerFolder(): string {
@@ -19,8 +23,9 @@ export function peerFolder(): string {
   return join(given === "" ? join(homedir(), ".cache", "pratique-peers") : given, "bin");
 }
 
-/** The path of a program, or undefined where it is absent. */
+/** The path of a program, or undefined where it is absent; that of the Python client is its interpreter. */
 export function peerProgram(name: PeerProgram): string | undefined {
+  if (name === "python3-kubernetes") return existsSync(pythonClient) ? "/usr/bin/python3" : undefined;
   const path = join(peerFolder(), name);
   return existsSync(path) ? path : undefined;
 }
@@ -47,7 +52,11 @@ function present(needs: PeerProgram | readonly PeerProgram[], title: string): bo
 
 /** `PRATIQUE_SKIPS_FILE` collects the lines of all test files, so that CI can count what did not run. */
 function tellSkipped(title: string, program: PeerProgram): void {
-  const line = `skipped: ${title}: ${program} is not in ${peerFolder()}; run peers/provision\n`;
+  const where =
+    program === "python3-kubernetes"
+      ? "is not installed; run apt-get install python3-kubernetes"
+      : `is not in ${peerFolder()}; run peers/provision`;
+  const line = `skipped: ${title}: ${program} ${where}\n`;
   process.stderr.write(line);
   const file = process.env["PRATIQUE_SKIPS_FILE"] ?? "";
   if (file !== "") appendFileSync(file, line);
