@@ -26,7 +26,8 @@ test("different names never share an identifier", () => {
   fc.assert(
     fc.property(name, name, (one, other) => {
       const escaped = escapeName(one);
-      if (escaped !== undefined && one !== other) expect(escapeName(other)).not.toBe(escaped);
+      fc.pre(escaped !== undefined && one !== other);
+      expect(escapeName(other)).not.toBe(escaped);
     }),
   );
 });

@@ -47,24 +47,27 @@ function partsOf(text: string): Parts | string {
     if (code < 0x20 || code === 0x7f) return "net/url: invalid control character in URL";
   }
   if (text === "") return "empty url";
-  const empty = { scheme: "", opaque: "", user: "", host: "", path: "", rawQuery: "" };
-  if (text === "*") return { ...empty, path: "*" };
+  if (text === "*") return { ...noParts, path: "*" };
   if (text.startsWith(":")) return "missing protocol scheme";
-  const given = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1] ?? "";
-  const scheme = given.toLowerCase();
-  const afterScheme = given === "" ? text : text.slice(given.length + 1);
-  const question = afterScheme.indexOf("?");
-  const rest = question < 0 ? afterScheme : afterScheme.slice(0, question);
-  const rawQuery = question < 0 ? "" : afterScheme.slice(question + 1);
-  if (!rest.startsWith("/")) {
-    return scheme === "" ? "invalid URI for request" : { ...empty, scheme, opaque: rest, rawQuery };
-  }
-  const authorityAndPath = scheme !== "" && rest.startsWith("//") ? rest.slice(2) : undefined;
-  if (authorityAndPath === undefined) return withPath({ ...empty, scheme, rawQuery }, rest);
-  const slash = authorityAndPath.indexOf("/");
-  const authority = authorityOf(slash < 0 ? authorityAndPath : authorityAndPath.slice(0, slash));
+  const given = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1];
+  const [rest, rawQuery] = cut(given === undefined ? text : text.slice(given.length + 1), "?");
+  return hierarchyOf({ ...noParts, scheme: given?.toLowerCase() ?? "", rawQuery }, rest);
+}
+
+const noParts: Parts = { scheme: "", opaque: "", user: "", host: "", path: "", rawQuery: "" };
+
+function hierarchyOf(parts: Parts, rest: string): Parts | string {
+  if (!rest.startsWith("/")) return parts.scheme === "" ? "invalid URI for request" : { ...parts, opaque: rest };
+  if (parts.scheme === "" || !rest.startsWith("//")) return withPath(parts, rest);
+  const slash = rest.indexOf("/", 2);
+  const authority = authorityOf(slash < 0 ? rest.slice(2) : rest.slice(2, slash));
   if (typeof authority === "string") return authority;
-  return withPath({ ...empty, ...authority, scheme, rawQuery }, slash < 0 ? "" : authorityAndPath.slice(slash));
+  return withPath({ ...parts, ...authority }, slash < 0 ? "" : rest.slice(slash));
+}
+
+function cut(text: string, separator: string): readonly [before: string, after: string] {
+  const index = text.indexOf(separator);
+  return index < 0 ? [text, ""] : [text.slice(0, index), text.slice(index + 1)];
 }
 
 function withPath(parts: Parts, path: string): Parts | string {
@@ -135,9 +138,9 @@ function queryOf(rawQuery: string): ReadonlyMap<string, readonly string[]> {
   const query = new Map<string, string[]>();
   for (const pair of rawQuery.split("&")) {
     if (pair === "" || pair.includes(";")) continue;
-    const equals = pair.indexOf("=");
-    const key = unescaped(equals < 0 ? pair : pair.slice(0, equals), "query");
-    const value = unescaped(equals < 0 ? "" : pair.slice(equals + 1), "query");
+    const [rawKey, rawValue] = cut(pair, "=");
+    const key = unescaped(rawKey, "query");
+    const value = unescaped(rawValue, "query");
     if (key === undefined || value === undefined) continue;
     const values = query.get(decoded(key)) ?? [];
     values.push(decoded(value));

@@ -72,7 +72,7 @@ describe("parseIp", () => {
   });
 
   test("agrees with Node on what an address is", () => {
-    const text = fc.oneof(fc.string({ unit: fc.constantFrom(..."012afF.:%") }), fc.ipV6(), fc.ipV4());
+    const text = fc.oneof(fc.string({ unit: fc.constantFrom(...Array.from("012afF.:%")) }), fc.ipV6(), fc.ipV4());
     fc.assert(
       fc.property(text, (given) => {
         const parsed = parseAddress(given);
@@ -86,7 +86,8 @@ describe("parseIp", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }), fc.nat(112), (bits, shift) => {
         const address = { family: 6, value: bits >> BigInt(shift) } as const;
-        if (!isMapped(address)) expect(ip(formatIp(address))).toEqual(address);
+        fc.pre(!isMapped(address));
+        expect(ip(formatIp(address))).toEqual(address);
       }),
     );
   });

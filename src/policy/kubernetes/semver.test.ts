@@ -51,9 +51,8 @@ describe("parseSemver", () => {
 
   test("never throws", () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom(..."v01.-+a") }), (text) => {
-        parseSemver(text);
-        parseLooseSemver(text);
+      fc.property(fc.string({ unit: fc.constantFrom(...Array.from("v01.-+a")) }), (text) => {
+        expect(() => [parseSemver(text), parseLooseSemver(text)]).not.toThrow();
       }),
     );
   });
