@@ -1,22 +1,27 @@
-import type { ObjectSchema, Schema } from "./schema.ts";
+import type { Field, ObjectSchema, Schema } from "./schema.ts";
 
 /**
  * The schema of the property that stands under `key` in the JSON of an object, those of inlined objects included;
  * undefined when the object has no such property.
  */
 export function propertySchema(schema: ObjectSchema, key: string): Schema | undefined {
-  if (Object.hasOwn(schema.properties, key)) {
-    const field = schema.properties[key];
-    if (field !== undefined && field.inline !== true) return field.schema;
-  }
-  return inlinedSchema(schema, key);
+  return propertyField(schema, key)?.schema;
 }
 
-function inlinedSchema(schema: ObjectSchema, key: string): Schema | undefined {
+/** As `propertySchema`, with what else is known of the property. */
+export function propertyField(schema: ObjectSchema, key: string): Field | undefined {
+  if (Object.hasOwn(schema.properties, key)) {
+    const field = schema.properties[key];
+    if (field !== undefined && field.inline !== true) return field;
+  }
+  return inlinedField(schema, key);
+}
+
+function inlinedField(schema: ObjectSchema, key: string): Field | undefined {
   for (const name in schema.properties) {
     const field = schema.properties[name];
     if (field?.inline !== true || field.schema.type !== "object") continue;
-    const found = propertySchema(field.schema, key);
+    const found = propertyField(field.schema, key);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -39,6 +39,7 @@ export interface BooleanSchema extends Described {
 export interface ArraySchema extends Described {
   readonly type: "array";
   readonly items: Schema;
+  /** How server-side apply merges: as a whole, element by element, or by `listMapKeys`. Without one the patch strategy says it, else as a whole. */
   readonly listType?: "atomic" | "set" | "map";
   readonly listMapKeys?: readonly string[];
   /** Strategic merge: `merge` joins by `mergeKey` (objects) or as a set (scalars); absent means replace. */
@@ -82,6 +83,8 @@ export interface Field {
   /** Absence differs from the zero value (a Go pointer): in protobuf it is written only when present, and a zero that was sent is kept. */
   readonly pointer?: boolean;
   readonly description?: string;
+  /** What an element of a list by keys has under this key when it does not say (the `protocol` of a port). Nothing is filled in by it. */
+  readonly keyDefault?: string | number | boolean;
   /** In JSON the properties of this object stand in its parent (Go inlining), in protobuf it is a message of its own. The key is then only a label. */
   readonly inline?: boolean;
 }
