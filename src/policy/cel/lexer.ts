@@ -1,0 +1,114 @@
+import { celError } from "./cel-error.ts";
+import { unescapeBytes, unescapeText } from "./unescape.ts";
+
+/** A word of an expression. `name` is an identifier in backticks, which may only name a field. */
+export interface CelToken {
+  readonly kind: "identifier" | "name" | "int" | "uint" | "double" | "string" | "bytes" | "sign" | "end";
+  /** As written; of a string or name, its contents with escapes resolved. */
+  readonly text: string;
+  readonly bytes?: Uint8Array;
+  readonly offset: number;
+}
+
+/** How long an expression may be, in UTF-16 units. */
+export const maximumSourceLength = 100_000;
+
+const space = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
+const word = /[_a-zA-Z][_a-zA-Z0-9]*/y;
+const quotedName = /`([a-zA-Z0-9_.\-/ ]+)`/y;
+const float = /(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)/y;
+const integer = /(?:0x[0-9a-fA-F]+|[0-9]+)([uU]?)/y;
+const sign = /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:.,()[\]{}]/y;
+const stringStart = /([rR]?[bB]?|[bB][rR])("""|'''|"|')/y;
+
+/**
+ * Splits an expression into words; the last is always of kind `end`.
+ * @throws CelError `size` or `syntax`
+ */
+export function tokenize(source: string): readonly CelToken[] {
+  if (source.length > maximumSourceLength) {
+    const message = `expression code point size exceeds limit: size: ${source.length}, limit ${maximumSourceLength}`;
+    throw celError("size", "", [{ offset: 0, message }]);
+  }
+  const tokens: CelToken[] = [];
+  let offset = skipSpace(source, 0);
+  while (offset < source.length) {
+    const { token, end } = nextToken(source, offset);
+    tokens.push(token);
+    offset = skipSpace(source, end);
+  }
+  tokens.push({ kind: "end", text: "<EOF>", offset });
+  return tokens;
+}
+
+interface Lexed {
+  readonly token: CelToken;
+  readonly end: number;
+}
+
+function match(pattern: RegExp, source: string, offset: number): RegExpExecArray | null {
+  pattern.lastIndex = offset;
+  return pattern.exec(source);
+}
+
+function skipSpace(source: string, offset: number): number {
+  const found = match(space, source, offset);
+  return found === null ? offset : offset + found[0].length;
+}
+
+function nextToken(source: string, offset: number): Lexed {
+  const opening = match(stringStart, source, offset);
+  if (opening !== null) return stringToken(source, offset, opening);
+  for (const [kind, pattern] of [
+    ["identifier", word],
+    ["double", float],
+  ] as const) {
+    const found = match(pattern, source, offset);
+    if (found !== null) return { token: { kind, text: found[0], offset }, end: offset + found[0].length };
+  }
+  const number = match(integer, source, offset);
+  if (number !== null) {
+    const kind = number[1] === "" ? "int" : "uint";
+    const end = offset + number[0].length;
+    return { token: { kind, text: kind === "int" ? number[0] : number[0].slice(0, -1), offset }, end };
+  }
+  const name = match(quotedName, source, offset);
+  if (name !== null) return { token: { kind: "name", text: name[1] ?? "", offset }, end: offset + name[0].length };
+  const found = match(sign, source, offset);
+  if (found !== null) return { token: { kind: "sign", text: found[0], offset }, end: offset + found[0].length };
+  throw unrecognized(source, offset, String.fromCodePoint(source.codePointAt(offset) ?? 0));
+}
+
+function stringToken(source: string, offset: number, opening: RegExpExecArray): Lexed {
+  const prefix = (opening[1] ?? "").toLowerCase();
+  const quote = opening[2] ?? "";
+  const raw = prefix.includes("r");
+  const start = offset + opening[0].length;
+  const close = closingQuote(source, start, { quote, raw });
+  if (close === -1) throw unrecognized(source, offset, source.slice(offset, offset + 40));
+  const written = source.slice(start, close);
+  const end = close + quote.length;
+  if (prefix.includes("b")) {
+    const bytes = raw ? new TextEncoder().encode(written) : unescapeBytes(written);
+    if (typeof bytes === "string") throw celError("syntax", source, [{ offset, message: `Syntax error: ${bytes}` }]);
+    return { token: { kind: "bytes", text: written, bytes, offset }, end };
+  }
+  const text = raw ? { text: written } : unescapeText(written);
+  if ("problem" in text) throw celError("syntax", source, [{ offset, message: `Syntax error: ${text.problem}` }]);
+  return { token: { kind: "string", text: text.text, offset }, end };
+}
+
+function closingQuote(source: string, start: number, form: { readonly quote: string; readonly raw: boolean }): number {
+  const single = form.quote.length === 1;
+  for (let at = start; at < source.length; at++) {
+    const unit = source[at];
+    if (unit === "\\" && !form.raw) at++;
+    else if (single && (unit === "\n" || unit === "\r")) return -1;
+    else if (source.startsWith(form.quote, at)) return at;
+  }
+  return -1;
+}
+
+function unrecognized(source: string, offset: number, text: string): Error {
+  return celError("syntax", source, [{ offset, message: `Syntax error: token recognition error at: '${text}'` }]);
+}

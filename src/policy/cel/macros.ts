@@ -1,0 +1,98 @@
+import type { CelExpression, CelMacro } from "./ast.ts";
+import type { Nodes } from "./nodes.ts";
+
+interface Call {
+  readonly name: string;
+  readonly target?: CelExpression;
+  readonly args: readonly CelExpression[];
+  readonly offset: number;
+}
+
+type Expander = (nodes: Nodes, call: Call & { readonly target: CelExpression }) => CelExpression;
+
+/** Macros by name and number of arguments, called on a receiver. */
+const expanders: ReadonlyMap<string, Expander> = new Map<string, Expander>([
+  ["all/2", walk("all", { variables: 1 })],
+  ["exists/2", walk("exists", { variables: 1 })],
+  ["exists_one/2", walk("exists_one", { variables: 1 })],
+  ["existsOne/2", walk("exists_one", { variables: 1 })],
+  ["filter/2", walk("filter", { variables: 1 })],
+  ["map/2", walk("map", { variables: 1 })],
+  ["map/3", walk("map", { variables: 1 })],
+  ["all/3", walk("all", { variables: 2 })],
+  ["exists/3", walk("exists", { variables: 2 })],
+  ["existsOne/3", walk("exists_one", { variables: 2 })],
+  ["exists_one/3", walk("exists_one", { variables: 2 })],
+  ["transformList/3", walk("transformList", { variables: 2 })],
+  ["transformList/4", walk("transformList", { variables: 2 })],
+  ["transformMap/3", walk("transformMap", { variables: 2 })],
+  ["transformMap/4", walk("transformMap", { variables: 2 })],
+  ["transformMapEntry/3", walk("transformMapEntry", { variables: 2 })],
+  ["transformMapEntry/4", walk("transformMapEntry", { variables: 2 })],
+  ["optMap/2", optionalMap(false)],
+  ["optFlatMap/2", optionalMap(true)],
+  ["bind/3", bind],
+]);
+
+/**
+ * The node that a call of a macro stands for; undefined when the call is an ordinary one.
+ * @throws CelError `syntax` when the arguments do not fit the macro
+ */
+export function expandMacro(nodes: Nodes, call: Call): CelExpression | undefined {
+  const { name, target, args, offset } = call;
+  if (target === undefined) return name === "has" && args.length === 1 ? has(nodes, offset, args) : undefined;
+  const expander = expanders.get(`${name}/${args.length}`);
+  if (name === "bind" && (target.kind !== "identifier" || target.name !== "cel")) return undefined;
+  return expander?.(nodes, { ...call, target });
+}
+
+function has(nodes: Nodes, offset: number, args: readonly CelExpression[]): CelExpression {
+  const [selected] = args;
+  if (selected?.kind !== "select" || selected.optional) {
+    throw nodes.error(selected?.offset ?? offset, "invalid argument to has() macro");
+  }
+  return nodes.make(offset, { kind: "has", operand: selected.operand, field: selected.field });
+}
+
+function variableName(nodes: Nodes, argument: CelExpression | undefined, offset: number): string {
+  if (argument?.kind !== "identifier" || argument.name.startsWith(".")) {
+    throw nodes.error(argument?.offset ?? offset, "argument must be a simple name");
+  }
+  return argument.name;
+}
+
+function walk(macro: CelMacro, form: { readonly variables: 1 | 2 }): Expander {
+  const transforms = !["all", "exists", "exists_one", "filter"].includes(macro);
+  return (nodes, call) => {
+    const { args, target, offset } = call;
+    const first = variableName(nodes, args[0], offset);
+    const second = form.variables === 2 ? variableName(nodes, args[1], offset) : undefined;
+    if (first === second) throw nodes.error(args[1]?.offset ?? offset, `duplicate variable name: ${first}`);
+    const [one, other] = args.slice(form.variables);
+    const transform = transforms ? (other ?? one) : undefined;
+    const condition = transforms && other === undefined ? undefined : one;
+    return nodes.make(offset, {
+      kind: "comprehension",
+      macro,
+      range: target,
+      variables: second === undefined ? [first] : [first, second],
+      ...(condition === undefined ? {} : { condition }),
+      ...(transform === undefined ? {} : { transform }),
+    });
+  };
+}
+
+function optionalMap(flat: boolean): Expander {
+  return (nodes, { args, target, offset }) => {
+    const variable = variableName(nodes, args[0], offset);
+    const body = args[1] ?? target;
+    return nodes.make(offset, { kind: "optionalMap", operand: target, variable, body, flat });
+  };
+}
+
+function bind(nodes: Nodes, call: Call): CelExpression {
+  const variable = variableName(nodes, call.args[0], call.offset);
+  const [, value, body] = call.args;
+  if (value === undefined || body === undefined) throw nodes.error(call.offset, "argument must be a simple name");
+  return nodes.make(call.offset, { kind: "bind", variable, value, body });
+}
