@@ -1,3 +1,4 @@
+import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Resource } from "../resources/resource.ts";
@@ -10,6 +11,10 @@ export interface AdmissionRequest {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
+  /** The client gave generateName alone; webhooks are then told no name. */
+  readonly nameIsGenerated?: boolean;
+  /** The CreateOptions, UpdateOptions or DeleteOptions of the request. */
+  readonly options?: JsonObject;
   /** Absent for DELETE. Prepared, and not yet validated when mutating plugins run. */
   readonly object: ApiObject | undefined;
   /** The stored object; absent for CREATE. */
@@ -22,17 +27,30 @@ export interface AdmissionRequest {
   readonly annotate: (key: string, value: string) => void;
 }
 
+/**
+ * One passage of a request through the mutating plugins. When a webhook has changed the object, all plugins see it once more, as
+ * what they did may depend on it. Plugins that remember something between the two keep it by `request`.
+ */
+export interface MutationRound {
+  readonly number: 0 | 1;
+  /** The same object in both rounds of one request, and in no other request. */
+  readonly request: object;
+  /** Asks for a second round; without effect in the second. */
+  readonly again: () => void;
+}
+
 /** One admission plugin. Whatever it looks up was given to it; it never writes. */
 export interface AdmissionPlugin {
   readonly name: string;
   /** The object to go on with, or undefined for no change. @throws StatusError to refuse. */
-  readonly mutate?: (request: AdmissionRequest) => Promise<ApiObject | undefined>;
+  readonly mutate?: (request: AdmissionRequest, round: MutationRound) => Promise<ApiObject | undefined>;
   /** Runs after validation. @throws StatusError to refuse. */
   readonly validate?: (request: AdmissionRequest) => Promise<void>;
 }
 
 /** All plugins of a hub as one, in order: each mutation sees the result of the one before. */
 export interface Admission {
+  /** The object to go on with: `request.object` itself where nothing changed. */
   mutate(request: AdmissionRequest): Promise<ApiObject | undefined>;
   validate(request: AdmissionRequest): Promise<void>;
 }
@@ -41,11 +59,19 @@ export interface Admission {
 export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
   const mutators = plugins.flatMap((plugin) => plugin.mutate ?? []);
   const validators = plugins.flatMap((plugin) => plugin.validate ?? []);
+  const passed = async (request: AdmissionRequest, round: MutationRound): Promise<ApiObject | undefined> => {
+    let object = request.object;
+    for (const mutate of mutators) object = (await mutate({ ...request, object }, round)) ?? object;
+    return object;
+  };
   return {
     mutate: async (request) => {
-      let object = request.object;
-      for (const mutate of mutators) object = (await mutate({ ...request, object })) ?? object;
-      return object;
+      let isWanted = false;
+      const again = (): void => {
+        isWanted = true;
+      };
+      const object = await passed(request, { number: 0, request, again });
+      return isWanted ? passed({ ...request, object }, { number: 1, request, again }) : object;
     },
     validate: async (request) => {
       for (const validate of validators) await validate(request);

@@ -45,7 +45,8 @@ export interface Status {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly status: "Success" | "Failure";
   readonly message?: string;
-  readonly reason?: StatusReason | "";
+  /** A `StatusReason`, nothing, or what a webhook made up. */
+  readonly reason?: string;
   readonly details?: StatusDetails;
   readonly code?: number;
 }
@@ -55,19 +56,27 @@ export class StatusError extends Error {
   readonly reason: StatusReason | "";
   readonly code: number;
   readonly details: StatusDetails | undefined;
+  /** What is sent in place of `reason`, where a webhook gave a reason of its own. */
+  readonly foreignReason: string | undefined;
   /** A token for going on after an expired page of a list. */
   readonly continue: string | undefined;
 
   constructor(
     reason: StatusReason | "",
     message: string,
-    options: { readonly details?: StatusDetails; readonly code?: number; readonly continue?: string } = {},
+    options: {
+      readonly details?: StatusDetails;
+      readonly code?: number;
+      readonly foreignReason?: string;
+      readonly continue?: string;
+    } = {},
   ) {
     super(message);
     this.name = "StatusError";
     this.reason = reason;
     this.code = options.code ?? (reason === "" ? 500 : reasonCodes[reason]);
     this.details = options.details;
+    this.foreignReason = options.foreignReason;
     this.continue = options.continue;
   }
 
@@ -79,7 +88,7 @@ export class StatusError extends Error {
       metadata: this.continue === undefined ? {} : { continue: this.continue },
       status: "Failure",
       message: this.message,
-      reason: this.reason,
+      reason: this.foreignReason ?? this.reason,
       ...(this.details === undefined ? {} : { details: this.details }),
       code: this.code,
     };

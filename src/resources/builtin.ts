@@ -6,6 +6,7 @@ import { customResourceDefinitions } from "./custom-resource-definition.ts";
 import { events } from "./event.ts";
 import { leases } from "./lease.ts";
 import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
+import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.ts";
 import { namespaces } from "./namespace.ts";
 import { nodes } from "./node.ts";
 import { pods } from "./pod.ts";
@@ -20,6 +21,7 @@ import { serviceAccounts } from "./service-account.ts";
 import { services } from "./service.ts";
 import { subjectAccessReviews } from "./subject-access-review.ts";
 import { tokenReviews } from "./token-review.ts";
+import { validatingWebhookConfigurations } from "./validating-webhook-configuration.ts";
 
 /** The kinds that are kept in the store. */
 export const storedResources: readonly Resource[] = [
@@ -36,6 +38,8 @@ export const storedResources: readonly Resource[] = [
   clusterRoles,
   roleBindings,
   roles,
+  mutatingWebhookConfigurations,
+  validatingWebhookConfigurations,
 ];
 
 /** The kinds that can only be created: a question that is answered in the reply and then forgotten. */

@@ -1,0 +1,183 @@
+import { isJsonObject, ownValue, type JsonObject } from "../core/json-value.ts";
+import { apiVersionOf, type ApiObject } from "../core/object.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AdmissionRequest } from "./admission.ts";
+import { admissionNamespace } from "./request-match.ts";
+
+/** The versions of AdmissionReview that are spoken; each webhook names those it understands. */
+export type ReviewVersion = "v1" | "v1beta1";
+
+/** A question to a webhook. `resource` is the version by which it matched, `object` and `oldObject` are in that version. */
+export interface ReviewQuestion {
+  readonly version: ReviewVersion;
+  readonly uid: string;
+  readonly request: AdmissionRequest;
+  readonly resource: Resource;
+  readonly object: ApiObject | undefined;
+  readonly oldObject: ApiObject | undefined;
+}
+
+/** What a webhook answered, as far as it is of the right form. */
+export interface ReviewAnswer {
+  readonly allowed: boolean;
+  /** The Status of a refusal, as the webhook wrote it. */
+  readonly status: JsonObject | undefined;
+  /** Base64 of a JSON patch; undefined for none. Mutating webhooks only. */
+  readonly patch: string | undefined;
+  readonly warnings: readonly string[];
+  readonly auditAnnotations: Readonly<Record<string, string>>;
+}
+
+/** An answer that is none; the message says why. */
+export class ReviewError extends Error {
+  readonly code: "response";
+
+  constructor(message: string) {
+    super(message);
+    this.name = "ReviewError";
+    this.code = "response";
+  }
+}
+
+/** The AdmissionReview to send. Source: api/admission/v1 and apiserver pkg/admission/plugin/webhook/request. */
+export function admissionReview({ version, uid, ...question }: ReviewQuestion): JsonObject {
+  const { object = null, oldObject = null } = question;
+  return {
+    kind: "AdmissionReview",
+    apiVersion: `admission.k8s.io/${version}`,
+    request: {
+      uid,
+      ...requestFields(question.request, question.resource),
+      object,
+      oldObject,
+      ...terms(question.request),
+    },
+  };
+}
+
+/** The request without its objects, as CEL knows it by the name `request`. */
+export function requestVariable(request: AdmissionRequest, resource: Resource): JsonObject {
+  return { ...requestFields(request, resource), ...terms(request) };
+}
+
+function requestFields(request: AdmissionRequest, resource: Resource): JsonObject {
+  const { subresource, operation, user } = request;
+  const name = request.nameIsGenerated === true ? "" : request.name;
+  const namespace = admissionNamespace({ ...request, name });
+  const part = subresource === "" ? {} : { subResource: subresource };
+  const requestPart = subresource === "" ? {} : { requestSubResource: subresource };
+  return {
+    kind: kindOf(resource, subresource),
+    resource: { group: resource.group, version: resource.version, resource: resource.plural },
+    ...part,
+    requestKind: kindOf(request.resource, subresource),
+    requestResource: {
+      group: request.resource.group,
+      version: request.resource.version,
+      resource: request.resource.plural,
+    },
+    ...requestPart,
+    ...(name === "" ? {} : { name }),
+    ...(namespace === "" ? {} : { namespace }),
+    operation,
+    userInfo: userFields(user),
+  };
+}
+
+function terms({ dryRun, options }: AdmissionRequest): JsonObject {
+  return { dryRun, options: options ?? null };
+}
+
+/** What is sent to a subresource may be of another kind than the object it belongs to. */
+function kindOf(resource: Resource, subresource: string): JsonObject {
+  const part = subresource === "" ? undefined : resource.subresources[subresource];
+  const { group, version, kind } = part?.creates ?? resource;
+  return { group, version, kind };
+}
+
+function userFields({ username, uid, groups, extra }: UserInfo): JsonObject {
+  return {
+    username,
+    ...(uid === undefined || uid === "" ? {} : { uid }),
+    groups,
+    ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+/**
+ * Reads what a webhook answered to a question of that version and uid. In v1beta1, as in Kubernetes, kind and uid may be missing.
+ * @throws ReviewError where the answer breaks the protocol.
+ */
+export function reviewAnswer(
+  value: unknown,
+  asked: Pick<ReviewQuestion, "version" | "uid">,
+  stage: "mutating" | "validating",
+): ReviewAnswer {
+  const review = isJsonObject(value) ? value : {};
+  const response = ownValue(review, "response");
+  if (!isJsonObject(response)) throw new ReviewError("webhook response was absent");
+  if (asked.version === "v1") checkIdentity(review, response, asked.uid);
+  const allowed = ownValue(response, "allowed") ?? false;
+  if (typeof allowed !== "boolean") throw new ReviewError("response.allowed is not a boolean");
+  const status = ownValue(response, "status");
+  return {
+    allowed,
+    status: isJsonObject(status) ? status : undefined,
+    patch: patchOf(response, asked.version, stage),
+    warnings: textList(ownValue(response, "warnings")),
+    auditAnnotations: texts(ownValue(response, "auditAnnotations")),
+  };
+}
+
+function checkIdentity(review: JsonObject, response: JsonObject, uid: string): void {
+  const found = text(ownValue(response, "uid"));
+  if (found !== uid) throw new ReviewError(`expected response.uid=${JSON.stringify(uid)}, got ${quoted(found)}`);
+  const [apiVersion, kind] = [text(ownValue(review, "apiVersion")), text(ownValue(review, "kind"))];
+  if (apiVersion === apiVersionOf("admission.k8s.io", "v1") && kind === "AdmissionReview") return;
+  throw new ReviewError(
+    `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${apiVersion.slice(0, 100)}, Kind=${kind.slice(0, 100)}`,
+  );
+}
+
+function patchOf(response: JsonObject, version: ReviewVersion, stage: "mutating" | "validating"): string | undefined {
+  const [patch, patchType] = [text(ownValue(response, "patch")), ownValue(response, "patchType") ?? undefined];
+  if (stage === "validating") {
+    if (version === "v1beta1") return undefined;
+    if (patch !== "") throw new ReviewError("validating webhook may not return response.patch");
+    if (patchType !== undefined) throw new ReviewError("validating webhook may not return response.patchType");
+    return undefined;
+  }
+  if (version === "v1") {
+    if (patch !== "" && patchType === undefined) {
+      throw new ReviewError("webhook returned response.patch but not response.patchType");
+    }
+    if (patch === "" && patchType !== undefined) {
+      throw new ReviewError("webhook returned response.patchType but not response.patch");
+    }
+    if (patchType === "") throw new ReviewError('webhook returned invalid response.patchType of ""');
+    if (patchType !== undefined && patchType !== "JSONPatch") {
+      throw new ReviewError(`unsupported patch type ${quoted(text(patchType))}`);
+    }
+  }
+  return patch === "" ? undefined : patch;
+}
+
+function quoted(value: string): string {
+  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function textList(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+function texts(value: unknown): Readonly<Record<string, string>> {
+  if (!isJsonObject(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}

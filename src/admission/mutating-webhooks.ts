@@ -1,0 +1,137 @@
+import { decodeObject } from "../core/decode.ts";
+import { DecodeError } from "../core/decode-error.ts";
+import { jsonEqual } from "../core/equal.ts";
+import { applyJsonPatch } from "../core/json-patch.ts";
+import { isJsonArray, isJsonObject } from "../core/json-value.ts";
+import type { ApiObject } from "../core/object.ts";
+import { PatchError } from "../core/patch-error.ts";
+import { internalError } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
+import { isExempt, matchedResource } from "./request-match.ts";
+import { askWebhook, unasked, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
+import type { CompiledWebhook } from "./webhook.ts";
+
+/** Which webhooks are to be asked a second time, by the rule of Kubernetes: those with IfNeeded after which another changed the object. */
+interface Memory {
+  /** Asked, willing to be asked again, and nothing has changed since. */
+  readonly candidates: Set<string>;
+  readonly repeated: Set<string>;
+  /** What the object was when the last webhook had been asked. */
+  last: ApiObject | undefined;
+}
+
+/**
+ * Asks the webhooks that match, one after the other, and applies their patches.
+ * Source: apiserver pkg/admission/plugin/webhook/mutating.
+ */
+export function mutatingWebhooks(options: WebhookPluginOptions): AdmissionPlugin {
+  const memories = new WeakMap<object, Memory>();
+  return {
+    name: "MutatingAdmissionWebhook",
+    mutate: async (request, round) => {
+      const hooks = options.webhooks();
+      if (hooks.length === 0 || isExempt(request)) return undefined;
+      const memory = memories.get(round.request) ?? { candidates: new Set(), repeated: new Set(), last: undefined };
+      memories.set(round.request, memory);
+      if (round.number === 1 && !jsonEqual(memory.last, request.object)) repeat(memory);
+      memory.last = await askAll(hooks, { request, round, memory, options });
+      return memory.last;
+    },
+  };
+}
+
+interface Passage {
+  readonly request: AdmissionRequest;
+  readonly round: MutationRound;
+  readonly memory: Memory;
+  readonly options: WebhookPluginOptions;
+}
+
+async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Promise<ApiObject | undefined> {
+  const { round, memory, options } = passage;
+  let object = passage.request.object;
+  for (const [index, hook] of hooks.entries()) {
+    const request = { ...passage.request, object };
+    const resource = matchedResource(hook.match, request, options.lookups);
+    if (resource === undefined) continue;
+    // A second round never asks anybody for the first time.
+    if (round.number === 1 && !memory.repeated.has(hook.id)) continue;
+    const next = await ask({ hook, request, resource }, `round_${round.number}_index_${index}`, options);
+    const isChanged = next !== object && !jsonEqual(next, object);
+    request.annotate(
+      `mutation.webhook.admission.k8s.io/round_${round.number}_index_${index}`,
+      JSON.stringify({ configuration: hook.configuration, webhook: hook.webhook.name, mutated: isChanged }),
+    );
+    if (isChanged) {
+      repeat(memory);
+      round.again();
+      object = next;
+    }
+    if (hook.webhook.reinvocationPolicy === "IfNeeded") memory.candidates.add(hook.id);
+  }
+  return object;
+}
+
+function repeat({ candidates, repeated }: Memory): void {
+  for (const id of candidates) repeated.add(id);
+  candidates.clear();
+}
+
+/** The object after a webhook was asked, in the version of the request. */
+async function ask(
+  invocation: Invocation,
+  place: string,
+  options: WebhookPluginOptions,
+): Promise<ApiObject | undefined> {
+  const { hook, request, resource } = invocation;
+  const noted: WebhookPluginOptions = {
+    ...options,
+    failedOpen: (webhook, why) => {
+      request.annotate(`failed-open.mutation.webhook.admission.k8s.io/${place}`, webhook);
+      options.failedOpen(webhook, why);
+    },
+  };
+  const answer = await askWebhook(invocation, "mutating", noted);
+  if (answer?.patch === undefined) return request.object;
+  const patch = decodedPatch(answer.patch);
+  if (patch === undefined) {
+    return unasked(hook, "received undecodable patch in webhook response", noted) ?? request.object;
+  }
+  if (patch.length === 0) return request.object;
+  if (request.object === undefined) {
+    const what = "attempted to modify the object, which is not supported for this operation";
+    throw internalError(`admission webhook ${JSON.stringify(hook.webhook.name)} ${what}`);
+  }
+  if (resource === request.resource) return patched(request.object, patch, partOf(request));
+  const converted = await options.convert(request.object, resource);
+  return options.convert(patched(converted, patch, resource), request.resource);
+}
+
+/** What is written: the resource itself, or what its subresource creates. */
+function partOf({ resource, subresource }: AdmissionRequest): Resource {
+  return subresource === "" ? resource : (resource.subresources[subresource]?.creates ?? resource);
+}
+
+function decodedPatch(base64: string): readonly unknown[] | undefined {
+  try {
+    const patch = JSON.parse(Buffer.from(base64, "base64").toString("utf8")) as unknown;
+    return isJsonArray(patch) ? patch : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The patched object, read again as a client's would be: unknown fields go, wrong types are an error. @throws StatusError InternalError. */
+function patched(object: ApiObject, patch: readonly unknown[], resource: Resource): ApiObject {
+  try {
+    const value = applyJsonPatch(object, patch);
+    if (!isJsonObject(value) || value["kind"] !== object.kind || value["apiVersion"] !== object.apiVersion) {
+      throw new PatchError("failed", `the patch makes no object of kind ${object.kind}`);
+    }
+    return { metadata: {}, ...decodeObject(resource.schema, value).object } as ApiObject;
+  } catch (error) {
+    if (error instanceof PatchError || error instanceof DecodeError) throw internalError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,127 @@
+import { labelSelectorFrom, matchesLabels, type LabelSelector } from "../core/label-selector.ts";
+import type { ApiObject } from "../core/object.ts";
+import { SelectorError } from "../core/selector-error.ts";
+import { internalError, notFound } from "../core/status.ts";
+import type { MatchResources } from "../resources/admission-match.ts";
+import type { AdmissionRule } from "../resources/admission-rule.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AdmissionRequest } from "./admission.ts";
+import { matchesAnyRule } from "./rule-match.ts";
+
+/** What decides whether a webhook, policy or binding speaks of a request. */
+export interface RequestMatch {
+  /** Undefined where a selector cannot be read: every request that the rules name then fails. */
+  readonly selectors: { readonly namespace: LabelSelector; readonly object: LabelSelector } | undefined;
+  /** Undefined speaks of everything. */
+  readonly rules: readonly AdmissionRule[] | undefined;
+  readonly excluded: readonly AdmissionRule[];
+  readonly equivalent: boolean;
+}
+
+/** What matching looks up; both see every acknowledged write. */
+export interface MatchLookups {
+  readonly namespaceOf: (name: string) => ApiObject | undefined;
+  /** All versions in which objects of the resource are served, that one included. */
+  readonly versionsOf: (resource: Resource) => readonly Resource[];
+}
+
+/** The match of stored selectors and rules. Without rules, `MatchResources` speaks of everything. */
+export function requestMatch(stored: MatchResources, rules: readonly AdmissionRule[] | undefined): RequestMatch {
+  return {
+    selectors: selectorsOf(stored),
+    rules,
+    excluded: stored.excludeResourceRules ?? [],
+    equivalent: stored.matchPolicy !== "Exact",
+  };
+}
+
+function selectorsOf({ namespaceSelector = {}, objectSelector = {} }: MatchResources): RequestMatch["selectors"] {
+  try {
+    return { namespace: labelSelectorFrom(namespaceSelector), object: labelSelectorFrom(objectSelector) };
+  } catch (error) {
+    if (error instanceof SelectorError) return undefined;
+    throw error;
+  }
+}
+
+/** Configurations of admission itself, which no webhook or policy may stand in the way of. */
+const exemptKinds: ReadonlySet<string> = new Set([
+  "ValidatingWebhookConfiguration",
+  "MutatingWebhookConfiguration",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionPolicyBinding",
+  "MutatingAdmissionPolicy",
+  "MutatingAdmissionPolicyBinding",
+]);
+
+/** Whether webhooks and policies are not asked, so that a wrong one can always be put right. */
+export function isExempt({ resource }: Pick<AdmissionRequest, "resource">): boolean {
+  return resource.group === "admissionregistration.k8s.io" && exemptKinds.has(resource.kind);
+}
+
+/** Whether the request is about an object of kind Namespace. */
+export function isNamespaceKind({ resource }: Pick<AdmissionRequest, "resource">): boolean {
+  return resource.group === "" && resource.plural === "namespaces";
+}
+
+/** The namespace of a request as admission speaks of it: a Namespace lies in itself. */
+export function admissionNamespace(request: Pick<AdmissionRequest, "resource" | "namespace" | "name">): string {
+  return isNamespaceKind(request) ? request.name : request.namespace;
+}
+
+/**
+ * The version by which the request matches, the one asked for before others; undefined where it does not match.
+ * @throws StatusError NotFound where the namespace is missing, InternalError where a selector cannot be read.
+ */
+export function matchedResource(
+  match: RequestMatch,
+  request: AdmissionRequest,
+  lookups: MatchLookups,
+): Resource | undefined {
+  const { selectors } = match;
+  const isSelected = selectors === undefined || objectSelected(selectors.object, request);
+  if (!isSelected) return undefined;
+  if (matchedByRules(match.excluded, match, request, lookups) !== undefined) return undefined;
+  const found = match.rules === undefined ? request.resource : matchedByRules(match.rules, match, request, lookups);
+  if (found === undefined) return undefined;
+  if (selectors === undefined) throw internalError("a label selector of the configuration cannot be read");
+  return namespaceSelected(selectors.namespace, request, lookups) ? found : undefined;
+}
+
+function matchedByRules(
+  rules: readonly AdmissionRule[],
+  { equivalent }: RequestMatch,
+  request: AdmissionRequest,
+  { versionsOf }: MatchLookups,
+): Resource | undefined {
+  if (rules.length === 0) return undefined;
+  if (matchesAnyRule(rules, request)) return request.resource;
+  if (!equivalent) return undefined;
+  const others = versionsOf(request.resource).filter((one) => one.version !== request.resource.version);
+  if (others.length === 0) return undefined;
+  // Earlier rules come first, whichever version they name.
+  for (const rule of rules) {
+    const other = others.find((resource) => matchesAnyRule([rule], { ...request, resource }));
+    if (other !== undefined) return other;
+  }
+  return undefined;
+}
+
+function objectSelected(selector: LabelSelector, { object, oldObject }: AdmissionRequest): boolean {
+  if (selector.length === 0) return true;
+  return [object, oldObject].some((one) => one !== undefined && matchesLabels(selector, one.metadata.labels));
+}
+
+/** Cluster-scoped objects are in no namespace and always selected, but for namespaces, whose own labels count. */
+function namespaceSelected(selector: LabelSelector, request: AdmissionRequest, { namespaceOf }: MatchLookups): boolean {
+  const name = admissionNamespace(request);
+  if (selector.length === 0 || (name === "" && !isNamespaceKind(request))) return true;
+  const isWritten = isNamespaceKind(request) && request.subresource === "" && request.object !== undefined;
+  const namespace = isWritten ? request.object : (namespaceOf(name) ?? namespaceItself(request));
+  if (namespace === undefined) throw notFound({ group: "", plural: "namespaces" }, name);
+  return matchesLabels(selector, namespace.metadata.labels);
+}
+
+function namespaceItself(request: AdmissionRequest): ApiObject | undefined {
+  return isNamespaceKind(request) ? request.oldObject : undefined;
+}

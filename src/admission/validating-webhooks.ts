@@ -1,0 +1,39 @@
+import { isExempt, matchedResource } from "./request-match.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { askWebhook, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
+
+/**
+ * Asks all webhooks that match, at the same time, and refuses when one of them does.
+ * Source: apiserver pkg/admission/plugin/webhook/validating.
+ */
+export function validatingWebhooks(options: WebhookPluginOptions): AdmissionPlugin {
+  return {
+    name: "ValidatingAdmissionWebhook",
+    validate: async (request) => {
+      const hooks = options.webhooks();
+      if (hooks.length === 0 || isExempt(request)) return;
+      const invocations = hooks.flatMap((hook): Invocation[] => {
+        const resource = matchedResource(hook.match, request, options.lookups);
+        return resource === undefined ? [] : [{ hook, request, resource }];
+      });
+      const results = await Promise.allSettled(invocations.map((invocation, index) => ask(invocation, index, options)));
+      // All are waited for, so that none goes on behind a finished request; the first in order is told.
+      for (const result of results) if (result.status === "rejected") throw result.reason;
+    },
+  };
+}
+
+async function ask(invocation: Invocation, index: number, options: WebhookPluginOptions): Promise<void> {
+  const { hook, request } = invocation;
+  await askWebhook(invocation, "validating", {
+    ...options,
+    failedOpen: (webhook, why) => {
+      annotateFailedOpen(request, index, hook.webhook.name);
+      options.failedOpen(webhook, why);
+    },
+  });
+}
+
+function annotateFailedOpen(request: AdmissionRequest, index: number, webhook: string): void {
+  request.annotate(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`, webhook);
+}

@@ -1,0 +1,93 @@
+import { badRequest, internalError } from "../core/status.ts";
+import { WebhookCallError, type CallWebhook } from "../core/webhook-call.ts";
+import { qualifiedNameProblems } from "../core/names.ts";
+import type { ApiObject } from "../core/object.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AdmissionRequest } from "./admission.ts";
+import { admissionReview, ReviewError, reviewAnswer, type ReviewAnswer } from "./admission-review.ts";
+import type { MatchLookups } from "./request-match.ts";
+import type { CompiledWebhook } from "./webhook.ts";
+import { webhookRefusal } from "./webhook-refusal.ts";
+
+export interface WebhookPluginOptions {
+  /** The webhooks in force, sorted by the name of their configuration, then as listed there. */
+  readonly webhooks: () => readonly CompiledWebhook[];
+  readonly call: CallWebhook;
+  readonly lookups: MatchLookups;
+  /** An object of a resource in another version of it. @throws StatusError */
+  readonly convert: (object: ApiObject, to: Resource) => Promise<ApiObject>;
+  readonly uuid: () => string;
+  /** Called when a webhook that cannot be asked is passed over. */
+  readonly failedOpen: (webhook: string, why: string) => void;
+}
+
+/** A webhook to be asked about a request, which it matched as `resource`. */
+export interface Invocation {
+  readonly hook: CompiledWebhook;
+  readonly request: AdmissionRequest;
+  readonly resource: Resource;
+}
+
+const maximumAnnotation = 10 * 1024;
+
+/**
+ * Asks one webhook and hands on its warnings and audit annotations. Undefined where it could not be asked and that is let pass.
+ * @throws StatusError where it refuses, or could not be asked and that counts as a refusal.
+ */
+export async function askWebhook(
+  { hook, request, resource }: Invocation,
+  stage: "mutating" | "validating",
+  options: WebhookPluginOptions,
+): Promise<ReviewAnswer | undefined> {
+  const { webhook } = hook;
+  checkDryRun(hook, request);
+  let answer: ReviewAnswer;
+  try {
+    answer = await called({ hook, request, resource }, stage, options);
+  } catch (error) {
+    if (!(error instanceof WebhookCallError) && !(error instanceof ReviewError)) throw error;
+    const what = error instanceof ReviewError ? "received invalid webhook response" : "failed to call webhook";
+    return unasked(hook, `${what}: ${error.message}`, options);
+  }
+  for (const [key, value] of Object.entries(answer.auditAnnotations)) {
+    const full = `${webhook.name}/${key}`;
+    if (qualifiedNameProblems(full).length === 0) request.annotate(full, value.slice(0, maximumAnnotation));
+  }
+  answer.warnings.forEach(request.warn);
+  if (!answer.allowed) throw webhookRefusal(webhook.name, answer.status);
+  return answer;
+}
+
+/** What a webhook that could not be asked means: nothing, or the end of the request. @throws StatusError InternalError for the latter. */
+export function unasked({ webhook }: CompiledWebhook, why: string, { failedOpen }: WebhookPluginOptions): undefined {
+  const message = `failed calling webhook ${JSON.stringify(webhook.name)}: ${why}`;
+  if (webhook.failurePolicy !== "Ignore") throw internalError(message);
+  failedOpen(webhook.name, message);
+}
+
+function checkDryRun({ webhook }: CompiledWebhook, { dryRun }: AdmissionRequest): void {
+  if (!dryRun || webhook.sideEffects === "None" || webhook.sideEffects === "NoneOnDryRun") return;
+  throw badRequest(`admission webhook ${JSON.stringify(webhook.name)} does not support dry run`);
+}
+
+async function called(
+  { hook, request, resource }: Invocation,
+  stage: "mutating" | "validating",
+  { call, convert, uuid }: WebhookPluginOptions,
+): Promise<ReviewAnswer> {
+  const { webhook, version } = hook;
+  if (version === undefined) {
+    throw new WebhookCallError("target", "webhook does not accept known AdmissionReview versions (v1, v1beta1)");
+  }
+  const inVersion = async (object: ApiObject | undefined): Promise<ApiObject | undefined> =>
+    object === undefined || resource === request.resource ? object : convert(object, resource);
+  const uid = uuid();
+  const [object, oldObject] = [await inVersion(request.object), await inVersion(request.oldObject)];
+  const answer = await call({
+    config: webhook.clientConfig,
+    body: admissionReview({ version, uid, request, resource, object, oldObject }),
+    timeoutMs: webhook.timeoutSeconds * 1000,
+    announceTimeout: true,
+  });
+  return reviewAnswer(answer, { version, uid }, stage);
+}

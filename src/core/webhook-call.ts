@@ -1,0 +1,48 @@
+/** Where a webhook is, as webhook configurations and conversions say it. Source: admissionregistration/v1 WebhookClientConfig. */
+export interface WebhookClientConfig {
+  /** https, without user, query or fragment; excludes `service`. */
+  readonly url?: string;
+  readonly service?: ServiceReference;
+  /** Base64 of PEM: the CAs that may have signed the certificate. Absent or empty: those of the system. */
+  readonly caBundle?: string;
+}
+
+/** A Service, reached as `<name>.<namespace>.svc`. */
+export interface ServiceReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly path?: string;
+  readonly port?: number;
+}
+
+export interface WebhookCall {
+  readonly config: WebhookClientConfig;
+  /** Sent as JSON. */
+  readonly body: object;
+  /** Milliseconds for everything from connecting to the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** Adds `?timeout=10s` to the URL, so that the webhook knows how long it has. */
+  readonly announceTimeout?: boolean;
+  /** Sent in the header Authorization, e.g. `Bearer abc`. */
+  readonly authorization?: string;
+}
+
+/** Posts to a webhook and resolves with the parsed JSON of its answer. @throws WebhookCallError whatever goes wrong. */
+export type CallWebhook = (call: WebhookCall) => Promise<unknown>;
+
+/**
+ * `target`: the configuration names nobody who could be asked. `unreachable`: no connection. `tls`: nobody who is trusted.
+ * `timeout`: too late. `status`: an answer of another code than 200. `body`: an answer that is too long or not JSON.
+ */
+export type WebhookCallErrorCode = "target" | "unreachable" | "tls" | "timeout" | "status" | "body";
+
+/** Why a webhook gave no answer; the message holds nothing of what it sent. */
+export class WebhookCallError extends Error {
+  readonly code: WebhookCallErrorCode;
+
+  constructor(code: WebhookCallErrorCode, message: string) {
+    super(message);
+    this.name = "WebhookCallError";
+    this.code = code;
+  }
+}

@@ -1,0 +1,29 @@
+import { defaultedWebhooks, validateWebhooks, webhookColumns } from "./admission-webhook.ts";
+import { checkMatchCondition } from "./admission-expression.ts";
+import { type Resource, storedVerbs } from "./resource.ts";
+import { validatingWebhookConfigurationSchema } from "./schemas/admission-webhooks.ts";
+
+/** Webhooks that may refuse what is written, after it was validated. Source: api/admissionregistration/v1. */
+export const validatingWebhookConfigurations: Resource = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  kind: "ValidatingWebhookConfiguration",
+  plural: "validatingwebhookconfigurations",
+  singular: "validatingwebhookconfiguration",
+  shortNames: [],
+  categories: ["api-extensions"],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  description: "A ValidatingWebhookConfiguration names servers that may refuse what is written.",
+  schema: validatingWebhookConfigurationSchema,
+  columns: webhookColumns,
+  subresources: {},
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: true,
+  prepareForCreate: (object) => defaultedWebhooks(object, {}),
+  prepareForUpdate: (incoming) => defaultedWebhooks(incoming, {}),
+  validate: (object, stored) => validateWebhooks(object, stored, checkMatchCondition({ params: false })),
+};
