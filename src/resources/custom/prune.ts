@@ -66,33 +66,39 @@ function keepValue(state: State, schema: Against, value: unknown): unknown {
 }
 
 function pruneObject(state: State, schema: Against, value: JsonObject): JsonObject {
-  const isRoot = state.path.length === 0;
-  const isResource = schema?.embeddedResource === true || (isRoot && state.isResourceRoot);
-  const additional = schema?.additionalProperties;
   let result: Map<string, unknown> | undefined;
   for (const key of Object.keys(value)) {
     const member = value[key];
-    let next = member;
-    if (isResource && isMetaField(key)) {
-      next = key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
-    } else {
-      const property = schema?.properties.get(key);
-      if (property !== undefined || additional !== undefined) {
-        const against = property ?? (typeof additional === "object" ? additional : undefined);
-        next = within(state, key, () => pruneValue(state, against, member));
-      } else if (schema?.preserveUnknownFields !== true) {
-        if (!isRoot || !isMetaField(key)) report(state, key);
-        result ??= new Map(Object.entries(value));
-        result.delete(key);
-        continue;
-      }
-    }
+    const next = prunedMember(state, schema, { key, member });
     if (next === member) continue;
     result ??= new Map(Object.entries(value));
-    result.set(key, next);
+    if (next === undefined) result.delete(key);
+    else result.set(key, next);
   }
   // fromEntries defines properties, so that a key __proto__ is one of its own.
   return result === undefined ? value : Object.fromEntries(result);
+}
+
+/** What stays of one field; undefined when nothing does. */
+function prunedMember(
+  state: State,
+  schema: Against,
+  { key, member }: { readonly key: string; readonly member: unknown },
+): unknown {
+  const isRoot = state.path.length === 0;
+  const isResource = schema?.embeddedResource === true || (isRoot && state.isResourceRoot);
+  if (isResource && isMetaField(key)) {
+    return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+  }
+  const known = schema?.properties.get(key) ?? schema?.additionalProperties;
+  if (known !== undefined) {
+    // Values of `additionalProperties: true` may be of any type, but as objects they have no known fields.
+    const against = typeof known === "object" ? known : undefined;
+    return within(state, key, () => pruneValue(state, against, member));
+  }
+  if (schema?.preserveUnknownFields === true) return member;
+  reportUnknown(state, key);
+  return undefined;
 }
 
 /** Malformed metadata is left for validation to refuse. */
@@ -119,6 +125,11 @@ function within<T>(state: State, key: string, step: () => T): T {
   const result = step();
   state.path.pop();
   return result;
+}
+
+/** A schema need not name the fields that every object has. */
+function reportUnknown(state: State, key: string): void {
+  if (state.path.length > 0 || !isMetaField(key)) report(state, key);
 }
 
 function report(state: State, key: string): void {

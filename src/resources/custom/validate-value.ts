@@ -1,0 +1,29 @@
+import type { FieldError } from "../../core/field-error.ts";
+import { embeddedErrors } from "./embedded-errors.ts";
+import { listErrors } from "./list-errors.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+import { valueSchemaErrors } from "./value-schema-errors.ts";
+
+/** What the value is compared with and where it stands. */
+export interface ValueOptions {
+  /** The value that this one replaces; faults in parts that have not changed are let pass. Undefined for a new value. */
+  readonly stored?: unknown;
+  /** What errors begin with; empty for a whole object. */
+  readonly path: string;
+}
+
+/**
+ * Everything but CEL rules that is wrong with a value which is pruned and has its defaults: the schema first, then apiVersion, kind
+ * and metadata of embedded resources, then repeated elements of lists that must not have any. Repeated elements pass when the
+ * stored value had some already. Metadata of the object itself is left to `validateObjectMeta`.
+ * Source: apiextensions-apiserver pkg/registry/customresource strategy.
+ */
+export function valueErrors(schema: StructuralSchema, value: unknown, options: ValueOptions): readonly FieldError[] {
+  const { stored, path } = options;
+  const hadRepeats = stored !== undefined && listErrors(schema, stored, path).length > 0;
+  return [
+    ...valueSchemaErrors(schema, value, { stored, path }),
+    ...embeddedErrors(schema, value, path),
+    ...(hadRepeats ? [] : listErrors(schema, value, path)),
+  ];
+}

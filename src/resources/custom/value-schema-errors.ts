@@ -1,0 +1,308 @@
+import { jsonEqual } from "../../core/equal.ts";
+import {
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+  type FieldError,
+} from "../../core/field-error.ts";
+import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
+import { formatCheck } from "./formats.ts";
+import { canonicalText, mapKeyOf } from "./list-errors.ts";
+import { numberErrors, numberFormat } from "./number-errors.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+import { emptyResult, maximumErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
+
+/**
+ * What the schema finds wrong with a value, in the words of Kubernetes, at most 100 errors. With `stored`, what equals its
+ * stored counterpart is not looked at: properties correspond by name, elements of lists of type map by their keys (KEP-4008).
+ * Source: kube-openapi validate, apiextensions-apiserver pkg/apiserver/validation.
+ */
+export function valueSchemaErrors(
+  schema: StructuralSchema,
+  value: unknown,
+  options: { readonly stored: unknown; readonly path: string },
+): readonly FieldError[] {
+  const visit: Visit = { structure: schema, stored: options.stored, where: { prefix: options.path, name: "" } };
+  const { errors } = checkPlace(schema, value, visit);
+  const seen = new Set<string>();
+  return errors.filter(({ path, message }) => {
+    const text = `${path}\n${message}`;
+    return seen.size < seen.add(text).size;
+  });
+}
+
+/** A value on its way through the schema, and through what stands below `allOf` and the like at the same place. */
+interface Visit {
+  /** The structural schema of the place, which says how lists are correlated. */
+  readonly structure: StructuralSchema | undefined;
+  /** What stood here before; undefined when nothing did, or when nobody can tell what. */
+  readonly stored: unknown;
+  readonly where: Where;
+}
+
+function checkPlace(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
+  if (visit.stored !== undefined && jsonEqual(visit.stored, value)) return emptyResult();
+  return check(schema, value, visit);
+}
+
+function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
+  const { where } = visit;
+  const result = emptyResult();
+  if (value === null || value === undefined) {
+    add(result, schema.nullable ? [] : typeErrors(schema, null, where));
+    if (result.errors.length === 0) result.passed += 1;
+    add(result, enumErrors(schema, null, where));
+    return result;
+  }
+  checkType(schema, value, { where, result });
+  merge(result, checkJunctors(schema, value, visit));
+  result.passed += 2;
+  if (typeof value === "string") checkText(schema, value, { where, result });
+  if (typeof value === "number") {
+    add(result, numberErrors(schema, value, where));
+    result.passed += 2;
+  }
+  if (isJsonArray(value)) {
+    merge(result, checkArray(schema, value, visit));
+    result.passed += 2;
+  }
+  add(result, enumErrors(schema, value, where));
+  result.passed += 1;
+  if (isJsonObject(value)) {
+    merge(result, checkObject(schema, value, visit));
+    result.passed += 1;
+  }
+  result.passed += 1;
+  return result;
+}
+
+interface Target {
+  readonly where: Where;
+  readonly result: ValueResult;
+}
+
+function add(result: ValueResult, errors: readonly FieldError[]): void {
+  merge(result, { errors: [...errors], passed: 0 });
+}
+
+function checkType(schema: StructuralSchema, value: unknown, { where, result }: Target): void {
+  if (schema.type === undefined && !schema.intOrString && !hasFormat(schema)) return;
+  const errors = typeErrors(schema, value, where);
+  add(result, errors);
+  result.passed += errors.length === 0 ? 2 : 1;
+}
+
+/** Formats of numbers count with their type only, those of text with text or no type; Kubernetes ignores all others. */
+function hasFormat(schema: StructuralSchema): boolean {
+  return checkedTextFormat(schema) !== undefined || numberFormat(schema) !== undefined;
+}
+
+function checkedTextFormat({ type, format, intOrString }: StructuralSchema): ((text: string) => boolean) | undefined {
+  if (format === undefined || !(type === undefined || type === "string" || intOrString)) return undefined;
+  return formatCheck(format);
+}
+
+function typeErrors(schema: StructuralSchema, value: unknown, where: Where): readonly FieldError[] {
+  const types: readonly string[] = schema.intOrString
+    ? ["integer", "string"]
+    : schema.type === undefined
+      ? []
+      : [schema.type];
+  const actual = typeOf(value);
+  if (types.includes(actual) || (actual === "integer" && types.includes("number"))) return [];
+  const format = hasFormat(schema) ? schema.format : undefined;
+  if (actual === "null") return types.length === 0 ? [] : [wrongType(where, types.join(","), actual)];
+  if (format !== undefined && typeof value !== "string" && !isJsonArray(value)) {
+    return [wrongType(where, format, actual === "integer" ? "int64" : actual === "number" ? "float64" : "")];
+  }
+  return types.length === 0 ? [] : [wrongType(where, types.join(","), actual)];
+}
+
+function wrongType(where: Where, wanted: string, shown: string): FieldError {
+  return typeInvalid(pathOf(where), shown, `${where.name} in body must be of type ${wanted}: ${JSON.stringify(shown)}`);
+}
+
+/** JavaScript does not tell 1.0 from 1; like in Kubernetes, both are integers. */
+function typeOf(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (isJsonArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? "integer" : "number";
+  return typeof value;
+}
+
+function enumErrors(schema: StructuralSchema, value: unknown, where: Where): readonly FieldError[] {
+  if (schema.enum.length === 0) return [];
+  // A null matches no enumeration, even one that holds it.
+  if (value !== null && schema.enum.some((allowed) => jsonEqual(allowed, value))) return [];
+  const allowed = schema.enum.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
+  return [notSupported(pathOf(where), value, allowed)];
+}
+
+function checkText(schema: StructuralSchema, value: string, { where, result }: Target): void {
+  const { minLength, maxLength, pattern } = schema;
+  const path = pathOf(where);
+  if (maxLength !== undefined && isLonger(value, maxLength)) add(result, [tooLong(path, maxLength)]);
+  else if (minLength !== undefined && !isLonger(value, minLength - 1)) {
+    add(result, [invalid(path, value, `${where.name} in body should be at least ${minLength} chars long`)]);
+  } else if (pattern !== undefined && !pattern.matches(value)) {
+    add(result, [invalid(path, value, `${where.name} in body should match '${pattern.source}'`)]);
+  }
+  result.passed += 1;
+  const isFormatted = checkedTextFormat(schema);
+  if (isFormatted === undefined) return;
+  if (!isFormatted(value)) {
+    const why = `${where.name} in body must be of type ${schema.format ?? ""}: ${JSON.stringify(value)}`;
+    add(result, [typeInvalid(path, value, why)]);
+  }
+  result.passed += 1;
+}
+
+/** Whether the text has more than `limit` code points. */
+function isLonger(text: string, limit: number): boolean {
+  if (text.length <= limit) return false;
+  if (text.length > limit * 2) return true;
+  let count = 0;
+  for (let index = 0; index < text.length; count += 1) index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
+  return count > limit;
+}
+
+function checkArray(schema: StructuralSchema, value: readonly unknown[], visit: Visit): ValueResult {
+  const { minItems, maxItems, items } = schema;
+  const { name } = visit.where;
+  const result = emptyResult();
+  if (items !== undefined) {
+    const storedAt = correlation(visit, value);
+    for (const [index, element] of value.entries()) {
+      if (result.errors.length >= maximumErrors) break;
+      merge(
+        result,
+        checkPlace(items, element, {
+          structure: visit.structure?.items,
+          stored: storedAt(element),
+          where: { ...visit.where, name: `${name}[${index}]` },
+        }),
+      );
+    }
+  }
+  const path = pathOf(visit.where);
+  if (minItems !== undefined && value.length < minItems) {
+    add(result, [invalid(path, value.length, `${name} in body should have at least ${minItems} items`)]);
+  }
+  if (maxItems !== undefined && value.length > maxItems) add(result, [tooMany(path, value.length, maxItems)]);
+  if (schema.uniqueItems && new Set(value.map(canonicalText)).size < value.length) {
+    add(result, [invalid(path, "", `${name} in body shouldn't contain duplicates`)]);
+  }
+  return result;
+}
+
+/** What stood before in place of an element: in lists of type map the element of the same keys, in others nobody can tell. */
+function correlation(visit: Visit, value: readonly unknown[]): (element: unknown) => unknown {
+  const { structure, stored } = visit;
+  if (structure?.listType !== "map" || !isJsonArray(stored) || value.length === 0) return () => undefined;
+  const keyed = new Map<string, unknown>();
+  for (const element of stored) keyed.set(canonicalText(mapKeyOf(element, structure.listMapKeys)), element);
+  return (element) => keyed.get(canonicalText(mapKeyOf(element, structure.listMapKeys)));
+}
+
+function checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit): ValueResult {
+  const { minProperties, maxProperties, additionalProperties, properties } = schema;
+  const { where } = visit;
+  const result = emptyResult();
+  const keys = Object.keys(value);
+  if (minProperties !== undefined && keys.length < minProperties) {
+    const why = `${where.name} in body should have at least ${minProperties} properties`;
+    add(result, [invalid(pathOf(where), keys.length, why)]);
+  }
+  if (maxProperties !== undefined && keys.length > maxProperties) {
+    add(result, [tooMany(pathOf(where), keys.length, maxProperties)]);
+  }
+  if (additionalProperties !== undefined && additionalProperties !== true) {
+    for (const key of keys) {
+      if (properties.has(key)) continue;
+      if (result.errors.length >= maximumErrors) break;
+      if (additionalProperties === false) {
+        add(result, [invalid(pathOf(where), key, `${where.name}.${key} in body is a forbidden property`)]);
+      } else {
+        merge(result, checkPlace(additionalProperties, value[key], member(visit, key, `${where.name}.${key}`)));
+      }
+    }
+  }
+  for (const [key, property] of properties) {
+    if (!Object.hasOwn(value, key)) continue;
+    const name = where.name === "" ? key : `${where.name}.${key}`;
+    merge(result, checkPlace(property, value[key], member(visit, key, name)));
+  }
+  for (const key of schema.required) {
+    if (!Object.hasOwn(value, key)) add(result, [required(pathOf({ ...where, name: `${where.name}.${key}` }))]);
+  }
+  return result;
+}
+
+function member(visit: Visit, key: string, name: string): Visit {
+  const { structure, stored, where } = visit;
+  const additional = structure?.additionalProperties;
+  const below = structure?.properties.get(key) ?? (typeof additional === "object" ? additional : undefined);
+  // The version that the client wrote is not visible in what was stored.
+  const isVersioned = where.name === "" && (key === "apiVersion" || key === "kind");
+  return {
+    structure: below,
+    stored: below !== undefined && !isVersioned && isJsonObject(stored) ? ownValue(stored, key) : undefined,
+    where: { ...where, name },
+  };
+}
+
+function checkJunctors(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
+  const result = emptyResult();
+  if (schema.anyOf.length > 0) merge(result, checkAnyOf(schema.anyOf, value, visit));
+  if (schema.oneOf.length > 0) merge(result, checkOneOf(schema.oneOf, value, visit));
+  if (schema.allOf.length > 0) merge(result, checkAllOf(schema.allOf, value, visit));
+  if (schema.not !== undefined && check(schema.not, value, visit).errors.length === 0) {
+    add(result, [failed(visit, "must not validate the schema (not)")]);
+  }
+  return result;
+}
+
+function failed({ where }: Visit, why: string): FieldError {
+  return invalid(wholePath(where.prefix), "", `${JSON.stringify(where.name)} ${why}`);
+}
+
+function checkAnyOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): ValueResult {
+  let best: ValueResult | undefined;
+  for (const schema of schemas) {
+    const one = check(schema, value, visit);
+    if (one.errors.length === 0) return one;
+    if (best === undefined || one.passed > best.passed) best = one;
+  }
+  const result = emptyResult();
+  add(result, [failed(visit, "must validate at least one schema (anyOf)")]);
+  if (best !== undefined) merge(result, best);
+  return result;
+}
+
+function checkOneOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): ValueResult {
+  const all = schemas.map((schema) => check(schema, value, visit));
+  const [first, ...more] = all.filter(({ errors }) => errors.length === 0);
+  if (first !== undefined && more.length === 0) return first;
+  const result = emptyResult();
+  const found = first === undefined ? "Found none valid" : `Found ${more.length + 1} valid alternatives`;
+  add(result, [failed(visit, `must validate one and only one schema (oneOf). ${found}`)]);
+  const best = all.reduce((leading, one) => (one.passed > leading.passed ? one : leading));
+  if (first === undefined) merge(result, best);
+  return result;
+}
+
+function checkAllOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): ValueResult {
+  const result = emptyResult();
+  let valid = 0;
+  for (const schema of schemas) {
+    const one = check(schema, value, visit);
+    if (one.errors.length === 0) valid += 1;
+    merge(result, one);
+  }
+  if (valid === schemas.length) return result;
+  add(result, [failed(visit, `must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`)]);
+  return result;
+}
