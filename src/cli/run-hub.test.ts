@@ -78,7 +78,15 @@ describe("pratique hub", () => {
       serviceAccountMaxTokenExpirationSeconds: 0,
       serviceAccountExtendTokenExpiration: true,
       nodeAutoapprove: true,
-      maxRequestsInflight: 4000,
+      auditLogMaxSizeMb: 100,
+      auditLogMaxBackups: 100,
+      auditLogMaxAgeDays: 366,
+      auditWebhookBatchMaxSize: 400,
+      auditWebhookBatchMaxWaitMs: 30_000,
+      auditWebhookInitialBackoffMs: 10_000,
+      maxRequestsInflight: 400,
+      maxMutatingRequestsInflight: 200,
+      maxWatchesPerUser: 10_000,
       release: "0.0.0-test",
     });
   });
@@ -88,6 +96,9 @@ describe("pratique hub", () => {
     const line = `hub --data-dir d --bind-address :: --secure-port 0 --tls-san a,b --tls-san c --authorization-mode RBAC,AlwaysAllow
       --anonymous-auth=false --token-auth-file t --cluster-signing-cert-file c --cluster-signing-key-file k
       --cluster-signing-duration 1h30m --no-node-autoapprove --audit-log-path a --max-requests-inflight 7
+      --audit-policy-file p --audit-log-maxsize 1 --audit-log-maxbackup 2 --audit-log-maxage 3 --audit-log-format json
+      --audit-webhook-config-file w --audit-webhook-batch-max-size 4 --audit-webhook-batch-max-wait 5s
+      --audit-webhook-initial-backoff 6s --max-mutating-requests-inflight 8 --max-watches-per-user 9
       --service-account-issuer https://a --service-account-issuer https://b --service-account-signing-key-file s
       --service-account-key-file x --service-account-key-file y,z --api-audiences api,hub
       --service-account-max-token-expiration 24h --service-account-extend-token-expiration=false`;
@@ -105,7 +116,17 @@ describe("pratique hub", () => {
       clusterSigningDurationSeconds: 5400,
       nodeAutoapprove: false,
       auditLogPath: "a",
+      auditPolicyFile: "p",
+      auditLogMaxSizeMb: 1,
+      auditLogMaxBackups: 2,
+      auditLogMaxAgeDays: 3,
+      auditWebhookConfigFile: "w",
+      auditWebhookBatchMaxSize: 4,
+      auditWebhookBatchMaxWaitMs: 5000,
+      auditWebhookInitialBackoffMs: 6000,
       maxRequestsInflight: 7,
+      maxMutatingRequestsInflight: 8,
+      maxWatchesPerUser: 9,
       serviceAccountIssuers: ["https://a", "https://b"],
       serviceAccountSigningKeyFile: "s",
       serviceAccountKeyFiles: ["x", "y", "z"],

@@ -78,6 +78,9 @@ function hubOptions(args: Args, io: Io): HubOptions {
     authorizationModes: args.list("authorization-mode"),
     anonymousAuth: args.on("anonymous-auth"),
     tokenAuthFile: args.text("token-auth-file"),
+    authenticationConfigFile: args.text("authentication-config"),
+    oidc: oidcFlags(args),
+    tokenWebhook: tokenWebhook(args),
     clusterSigningCertFile,
     clusterSigningKeyFile,
     clusterSigningDurationSeconds,
@@ -90,12 +93,73 @@ function hubOptions(args: Args, io: Io): HubOptions {
     ),
     serviceAccountExtendTokenExpiration: args.on("service-account-extend-token-expiration"),
     nodeAutoapprove: !args.on("no-node-autoapprove"),
-    auditLogPath: args.text("audit-log-path"),
-    maxRequestsInflight: args.number("max-requests-inflight") ?? 4000,
+    ...auditFlags(args),
+    ...inflightFlags(args),
     release,
     log: (entry) => {
       if (logLevels.indexOf(entry.level) >= least) io.stderr.write(logLine(format, io.clock.now(), entry));
     },
+  };
+}
+
+/** Nothing at all where no option of the kind is given, defaults aside. */
+function oidcFlags(args: Args): HubOptions["oidc"] {
+  const flags = {
+    issuerUrl: args.text("oidc-issuer-url"),
+    clientId: args.text("oidc-client-id"),
+    usernamePrefix: args.text("oidc-username-prefix"),
+    groupsClaim: args.text("oidc-groups-claim"),
+    groupsPrefix: args.text("oidc-groups-prefix"),
+    caFile: args.text("oidc-ca-file"),
+  };
+  const requiredClaims = args.list("oidc-required-claim");
+  if (requiredClaims.length === 0 && Object.values(flags).every((value) => value === undefined)) return undefined;
+  return {
+    ...flags,
+    requiredClaims,
+    usernameClaim: args.text("oidc-username-claim"),
+    signingAlgorithms: args.list("oidc-signing-algs"),
+  };
+}
+
+function tokenWebhook(args: Args): HubOptions["tokenWebhook"] {
+  const configFile = args.text("authentication-token-webhook-config-file");
+  if (configFile === undefined) return undefined;
+  return {
+    configFile,
+    version: args.text("authentication-token-webhook-version") === "v1" ? "v1" : "v1beta1",
+    cacheMs: args.number("authentication-token-webhook-cache-ttl") ?? 120_000,
+  };
+}
+
+function auditFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `audit${string}`>> {
+  const auditWebhookBatchMaxSize = args.number("audit-webhook-batch-max-size");
+  if (auditWebhookBatchMaxSize === 0) throw new CliError("usage", "--audit-webhook-batch-max-size must be 1 or more");
+  return {
+    auditPolicyFile: args.text("audit-policy-file"),
+    auditLogPath: args.text("audit-log-path"),
+    auditLogMaxSizeMb: args.number("audit-log-maxsize"),
+    auditLogMaxBackups: args.number("audit-log-maxbackup"),
+    auditLogMaxAgeDays: args.number("audit-log-maxage"),
+    auditWebhookConfigFile: args.text("audit-webhook-config-file"),
+    auditWebhookBatchMaxSize,
+    auditWebhookBatchMaxWaitMs: args.number("audit-webhook-batch-max-wait"),
+    auditWebhookInitialBackoffMs: args.number("audit-webhook-initial-backoff"),
+  };
+}
+
+function inflightFlags(
+  args: Args,
+): Pick<HubOptions, "maxRequestsInflight" | "maxMutatingRequestsInflight" | "maxWatchesPerUser"> {
+  const maxRequestsInflight = args.number("max-requests-inflight") ?? 0;
+  const maxMutatingRequestsInflight = args.number("max-mutating-requests-inflight") ?? 0;
+  if (maxRequestsInflight + maxMutatingRequestsInflight === 0) {
+    throw new CliError("usage", "--max-requests-inflight and --max-mutating-requests-inflight must not both be 0");
+  }
+  return {
+    maxRequestsInflight,
+    maxMutatingRequestsInflight,
+    maxWatchesPerUser: args.number("max-watches-per-user"),
   };
 }
 

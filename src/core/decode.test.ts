@@ -240,6 +240,8 @@ describe("unknown fields", () => {
 });
 
 test("decoding twice is the same as decoding once", () => {
+  // Such a key is refused, which is another test's claim.
+  const decodable = fc.jsonValue().filter((value) => !JSON.stringify(value).includes('"__proto__"'));
   const value = fc.record(
     {
       text: fc.string(),
@@ -249,8 +251,8 @@ test("decoding twice is the same as decoding once", () => {
       period: fc.integer({ min: 0, max: 1e12 }).map((ms) => `${ms}ms`),
       list: fc.array(fc.option(fc.string())),
       map: fc.dictionary(fc.string(), fc.option(fc.string())),
-      raw: fc.jsonValue(),
-      surprise: fc.jsonValue(),
+      raw: decodable,
+      surprise: decodable,
     },
     { requiredKeys: [] },
   );

@@ -1,7 +1,26 @@
+import { StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
+import type { AuditDecision, AuditPolicy, AuditStage } from "./audit-policy.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-/** What the audit log is told of one request. Nothing in it is a body, a token or a header value but the user agent. */
+/** Where events go, and which there are. */
+export interface Audit {
+  readonly policy: AuditPolicy;
+  readonly sink: AuditSink;
+}
+
+/** Takes one event as a line of JSON with its newline; must not throw and must not block for long. */
+export type AuditSink = (line: string) => void;
+
+/** What is known of an object that a request is about, where its path does not say it. */
+export interface ObjectNames {
+  readonly name?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
+/** What the audit log is told of one request. Nothing in it is a token or a header value but the user agent. */
 export interface AuditRecord {
   readonly auditId: string;
   readonly requestUri: string;
@@ -11,63 +30,87 @@ export interface AuditRecord {
   readonly sourceIp: string;
   readonly userAgent: string | undefined;
   readonly receivedAt: number;
+  /** 0 before there is an answer. */
   readonly code: number;
-  readonly reason: string | undefined;
-  readonly message: string | undefined;
+  readonly failure: StatusError | undefined;
   readonly annotations: Readonly<Record<string, string>>;
+  readonly object: ObjectNames | undefined;
+  /** JSON text on one line. */
+  readonly requestObject: string | undefined;
+  readonly responseObject: string | undefined;
 }
 
-/** Takes one line of JSON with its newline; must not throw and must not block for long. */
-export type AuditSink = (line: string) => void;
-
-/** Stages at metadata level: a long-running request is logged when it starts, every request when it is complete. */
-export type AuditStage = "ResponseStarted" | "ResponseComplete";
-
 const longestUri = 2048;
+/** The messages of refused bodies quote values, and those do not belong into a log that holds no bodies. */
+const quotingCodes: ReadonlySet<number> = new Set([400, 422]);
 
-/** One audit.k8s.io/v1 Event at level Metadata, as one line. */
-export function auditLine(record: AuditRecord, stage: AuditStage, now: number): string {
+/** One audit.k8s.io/v1 Event, as one line. */
+export function auditLine(
+  record: AuditRecord,
+  at: { readonly stage: AuditStage; readonly decision: AuditDecision; readonly now: number },
+): string {
   const { info, user, impersonatedUser } = record;
-  return `${JSON.stringify({
+  const { level } = at.decision;
+  const head = JSON.stringify({
     kind: "Event",
     apiVersion: "audit.k8s.io/v1",
-    level: "Metadata",
+    level,
     auditID: record.auditId,
-    stage,
+    stage: at.stage,
     requestURI: record.requestUri.slice(0, longestUri),
     verb: info.verb,
     user: user === undefined ? {} : shown(user),
     ...(impersonatedUser === undefined ? {} : { impersonatedUser: shown(impersonatedUser) }),
     sourceIPs: [record.sourceIp],
     ...(record.userAgent === undefined ? {} : { userAgent: record.userAgent.slice(0, 1024) }),
-    ...(info.isResource ? { objectRef: objectRef(info) } : {}),
-    responseStatus: {
-      metadata: {},
-      ...(record.code < 400 ? {} : { status: "Failure" }),
-      ...(record.message === undefined ? {} : { message: record.message }),
-      ...(record.reason === undefined ? {} : { reason: record.reason }),
-      code: record.code,
-    },
+    ...(info.isResource ? { objectRef: objectRef(info, record.object) } : {}),
+    ...(record.code === 0
+      ? {}
+      : { responseStatus: responseStatus(record, level === "Metadata" ? "no bodies" : "bodies") }),
     requestReceivedTimestamp: micro(record.receivedAt),
-    stageTimestamp: micro(now),
+    stageTimestamp: micro(at.now),
     annotations: record.annotations,
-  })}\n`;
+  });
+  const request = record.requestObject === undefined ? "" : `,"requestObject":${record.requestObject}`;
+  const response = record.responseObject === undefined ? "" : `,"responseObject":${record.responseObject}`;
+  return `${head.slice(0, -1)}${request}${response}}\n`;
+}
+
+function responseStatus({ code, failure }: AuditRecord, with_: "bodies" | "no bodies"): object {
+  if (failure === undefined) return { metadata: {}, ...(code < 400 ? {} : { status: "Failure" }), code };
+  const quotes = with_ === "no bodies" && quotingCodes.has(failure.code);
+  return {
+    metadata: {},
+    status: "Failure",
+    ...(quotes ? {} : { message: failure.message }),
+    ...(failure.reason === "" ? {} : { reason: failure.reason }),
+    ...(quotes || failure.details === undefined ? {} : { details: failure.details }),
+    code,
+  };
 }
 
 function shown({ username, uid, groups, extra }: UserInfo): object {
   return { username, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
 }
 
-function objectRef(info: RequestInfo): object {
-  const { resource, namespace, name, group, version, subresource } = info;
+function objectRef(info: RequestInfo, object: ObjectNames | undefined): object {
+  const { resource, group, version, subresource } = info;
+  const namespace = info.namespace === "" ? object?.namespace : info.namespace;
+  const name = info.name === "" ? object?.name : info.name;
   return {
     resource,
-    ...(namespace === "" ? {} : { namespace }),
-    ...(name === "" ? {} : { name }),
-    ...(group === "" ? {} : { apiGroup: group }),
+    ...optional("namespace", namespace),
+    ...optional("name", name),
+    ...optional("uid", object?.uid),
+    ...optional("apiGroup", group),
     apiVersion: version,
-    ...(subresource === "" ? {} : { subresource }),
+    ...optional("resourceVersion", object?.resourceVersion),
+    ...optional("subresource", subresource),
   };
+}
+
+function optional(field: string, value: string | undefined): Readonly<Record<string, string>> {
+  return value === undefined || value === "" ? {} : { [field]: value.slice(0, 1024) };
 }
 
 function micro(ms: number): string {

@@ -34,5 +34,7 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer | string;
+  /** What `body` says, where it does not say it in JSON; for the audit log. */
+  readonly plain?: () => unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -7,11 +7,15 @@ import { selectedName, parseFieldSelector } from "../core/field-selector.ts";
 import { SelectorError } from "../core/selector-error.ts";
 import { StatusError, badRequest, unauthorized } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
-import { auditLine, type AuditRecord, type AuditSink } from "./audit.ts";
+import type { Audit } from "./audit.ts";
+import { auditTrail, type AuditTrail } from "./audit-trail.ts";
+import { readBody } from "./body.ts";
 import { statusOf, statusReply } from "./error-reply.ts";
 import { flag, header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
-import type { InflightLimit } from "./inflight.ts";
 import type { PeerCertificates } from "./peer.ts";
+import { flowOf, priorityLevel } from "./priority-level.ts";
+import { newProgress, type HeardBody, type Progress } from "./progress.ts";
+import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
 import { respond, type CommonHeaders } from "./respond.ts";
 import { warningHeaders } from "./warnings.ts";
@@ -28,6 +32,10 @@ export interface Admitted {
   readonly warn: (text: string) => void;
   /** Adds an annotation to the audit event; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
+  /** Reads the whole body; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest; Crowded. */
+  readonly body: () => Promise<Buffer>;
+  /** Tells the audit event what was sent. */
+  readonly heard: (body: HeardBody) => void;
   /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
   readonly alsoMay: (verb: string) => Promise<void>;
   /** Headers to send along by whoever streams. */
@@ -49,10 +57,8 @@ export interface PipelineOptions {
   readonly authorizer: AuthorizerChain;
   readonly handle: Handler;
   readonly peer: PeerCertificates;
-  readonly inflight: InflightLimit;
-  /** Paths that never wait behind the limit, such as health checks. */
-  readonly unlimited: (info: RequestInfo) => boolean;
-  readonly audit: AuditSink | undefined;
+  readonly places: RequestPlaces;
+  readonly audit: Audit | undefined;
   /** Called with every finished request. */
   readonly observe: (seen: { readonly info: RequestInfo; readonly code: number; readonly ms: number }) => void;
   /** A fault of ours: what was thrown, with the id that the client was given. */
@@ -61,54 +67,19 @@ export interface PipelineOptions {
   readonly uuid: () => string;
 }
 
-const quotingCodes: ReadonlySet<number> = new Set([400, 422]);
 const auditIdForm = /^[\w.-]{1,64}$/;
-
-/** What is known of a request so far; filled in step by step, read at the end by audit and metrics. */
-interface Progress {
-  readonly auditId: string;
-  readonly receivedAt: number;
-  info: RequestInfo;
-  user: UserInfo | undefined;
-  impersonated: UserInfo | undefined;
-  decision: ChainDecision | undefined;
-  code: number;
-  failure: StatusError | undefined;
-  warnings: string[] | undefined;
-  annotations: Map<string, string> | undefined;
-}
-
-const unread: RequestInfo = {
-  isResource: false,
-  verb: "",
-  path: "",
-  group: "",
-  version: "",
-  namespace: "",
-  resource: "",
-  subresource: "",
-  name: "",
-};
+/** Milliseconds in which a body must have arrived. Source: apiserver's request timeout of 34 seconds for writes. */
+const bodyTimeoutMs = 34_000;
 
 /**
- * The way of one request: request info, authenticate, impersonate, authorize, handle, answer, audit. Never rejects; whatever is thrown
+ * The way of one request: request info, authenticate, audit begins, impersonate, a place, authorize, handle, answer, audit ends. Never rejects; whatever is thrown
  * on the way becomes a Status, and what is not a StatusError only an InternalError with an id.
  */
 export function pipeline(options: PipelineOptions): (request: Incoming, response: Outgoing) => void {
   return function serve(request, response) {
-    const progress: Progress = {
-      auditId: auditId(request, options.uuid),
-      receivedAt: options.clock.now(),
-      info: unread,
-      user: undefined,
-      impersonated: undefined,
-      decision: undefined,
-      code: 0,
-      failure: undefined,
-      warnings: undefined,
-      annotations: undefined,
-    };
-    void finish(options, { request, response, progress });
+    const progress = newProgress(auditId(request, options.uuid), options.clock.now());
+    const trail = auditTrail(options.audit, request, progress);
+    void finish(options, { request, response, progress, trail });
   };
 }
 
@@ -116,13 +87,14 @@ interface Passage {
   readonly request: Incoming;
   readonly response: Outgoing;
   readonly progress: Progress;
+  readonly trail: AuditTrail;
 }
 
 async function finish(options: PipelineOptions, passage: Passage): Promise<void> {
-  const { request, response, progress } = passage;
+  const { request, response, progress, trail } = passage;
   let reply: Reply | "streamed";
   try {
-    reply = await limited(options, passage);
+    reply = await serveRequest(options, passage);
   } catch (error) {
     reply = failed(options, progress, error);
   }
@@ -143,26 +115,21 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
   }
   const now = options.clock.now();
   options.observe({ info: progress.info, code: progress.code, ms: now - progress.receivedAt });
-  options.audit?.(auditLine(auditRecord(request, progress), "ResponseComplete", now));
+  try {
+    await trail.end(reply, now);
+  } catch (error) {
+    options.fault(error, progress.auditId);
+  }
 }
 
 function failed(options: PipelineOptions, progress: Progress, error: unknown): Reply {
+  if (error instanceof Crowded) return tooMany;
   if (error instanceof StatusError) progress.failure = error;
-  else options.fault(error, progress.auditId);
-  return statusReply(statusOf(error, progress.auditId));
-}
-
-async function limited(options: PipelineOptions, passage: Passage): Promise<Reply | "streamed"> {
-  const { request, progress } = passage;
-  const { path, query } = splitTarget(request.url ?? "/");
-  progress.info = infoOf(request, path, query);
-  const counted = progress.info.verb !== "watch" && !options.unlimited(progress.info);
-  if (counted && !options.inflight.enter()) return tooMany;
-  try {
-    return await serveRequest(options, passage, query);
-  } finally {
-    if (counted) options.inflight.leave();
+  else {
+    progress.faulted = true;
+    options.fault(error, progress.auditId);
   }
+  return statusReply(statusOf(error, progress.auditId));
 }
 
 const tooMany: Reply = {
@@ -172,20 +139,48 @@ const tooMany: Reply = {
   headers: { "retry-after": "1" },
 };
 
-async function serveRequest(
-  options: PipelineOptions,
-  { request, response, progress }: Passage,
-  query: Query,
-): Promise<Reply | "streamed"> {
+async function serveRequest(options: PipelineOptions, passage: Passage): Promise<Reply | "streamed"> {
+  const { request, progress } = passage;
+  const { path, query } = splitTarget(request.url ?? "/");
+  progress.info = infoOf(request, path, query);
   const facts: RequestFacts = {
     authorization: header(request, "authorization"),
     peerCertificates: options.peer(request),
+    path: progress.info.path,
   };
   const authentication = await options.authenticate(facts);
   if (authentication.kind === "rejected") throw unauthorized();
   progress.user = authentication.user;
+  passage.trail.begin(progress.receivedAt);
   progress.impersonated = await options.impersonate(request, authentication.user);
   const user = progress.impersonated ?? authentication.user;
+  const entered = enter(options, passage, user);
+  const place = entered instanceof Promise ? await entered : entered;
+  try {
+    return await admit(options, passage, { user, query, place });
+  } finally {
+    place.leave();
+  }
+}
+
+function enter(
+  { places }: PipelineOptions,
+  { request, response, progress }: Passage,
+  user: UserInfo,
+): Place | Promise<Place> {
+  return places.enter({
+    level: priorityLevel(progress.info, user),
+    flow: flowOf(user, request.socket?.remoteAddress ?? ""),
+    longRunning: progress.info.verb === "watch",
+    whenGone: (gone) => void response.once("close", gone),
+  });
+}
+
+async function admit(
+  options: PipelineOptions,
+  { request, response, progress, trail }: Passage,
+  { user, query, place }: { readonly user: UserInfo; readonly query: Query; readonly place: Place },
+): Promise<Reply | "streamed"> {
   const attributes = attributesOf(progress.info, user);
   progress.decision = await options.authorizer.decide(attributes);
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision);
@@ -201,6 +196,8 @@ async function serveRequest(
       progress.annotations ??= new Map();
       if (!progress.annotations.has(key)) progress.annotations.set(key, value);
     },
+    body: () => place.whileReading(() => readBody(request, { timeoutMs: bodyTimeoutMs })),
+    heard: trail.hear,
     alsoMay: async (verb) => {
       const also = { ...attributes, verb };
       const decision = await options.authorizer.decide(also);
@@ -208,8 +205,9 @@ async function serveRequest(
     },
     common: () => commonHeaders(progress),
     streaming: () => {
+      place.streaming();
       progress.code = 200;
-      options.audit?.(auditLine(auditRecord(request, progress), "ResponseStarted", options.clock.now()));
+      trail.streaming(options.clock.now());
     },
   });
 }
@@ -270,31 +268,4 @@ function auditId(request: Incoming, uuid: () => string): string {
 function commonHeaders(progress: Progress): CommonHeaders {
   const common = { "audit-id": progress.auditId };
   return progress.warnings === undefined ? common : { ...common, warning: warningHeaders(progress.warnings) };
-}
-
-function auditRecord(request: Incoming, progress: Progress): AuditRecord {
-  const { decision, failure } = progress;
-  return {
-    auditId: progress.auditId,
-    requestUri: request.url ?? "",
-    info: progress.info,
-    user: progress.user,
-    impersonatedUser: progress.impersonated,
-    sourceIp: request.socket?.remoteAddress ?? "",
-    userAgent: header(request, "user-agent"),
-    receivedAt: progress.receivedAt,
-    code: progress.code,
-    reason: failure === undefined || failure.reason === "" ? undefined : failure.reason,
-    // The messages of refused bodies quote values, and a Secret's values do not belong into a log.
-    message: failure === undefined || quotingCodes.has(failure.code) ? undefined : failure.message,
-    annotations: {
-      ...Object.fromEntries(progress.annotations ?? []),
-      ...(decision === undefined
-        ? {}
-        : {
-            "authorization.k8s.io/decision": decision.verdict === "allow" ? "allow" : "forbid",
-            "authorization.k8s.io/reason": decision.reason,
-          }),
-    },
-  };
 }

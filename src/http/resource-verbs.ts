@@ -7,7 +7,6 @@ import type { RequestContext } from "../registry/context.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { Registry } from "../registry/registry.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
-import { readBody } from "./body.ts";
 import { objectOfBody, parseBody, type ParsedBody } from "./decode-body.ts";
 import { deletionOf } from "./delete-options.ts";
 import { entryReply, includeObjectOf, listReply, structured, type View } from "./encode.ts";
@@ -40,8 +39,6 @@ interface Call extends Admitted {
   readonly options: ResourceVerbsOptions;
 }
 
-/** Milliseconds in which a body must have arrived. Source: apiserver's request timeout of 34 seconds for writes. */
-const bodyTimeoutMs = 34_000;
 /** A watch without timeoutSeconds lasts once to twice this long. Source: apiserver's MinRequestTimeout. */
 const watchSeconds = 1800;
 
@@ -76,7 +73,8 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
 
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
-  const { request, response, info, query, user, now, warn, annotate, alsoMay, common, streaming } = admitted;
+  const { request, response, info, query, user, now, warn, annotate, body, heard, alsoMay, common, streaming } =
+    admitted;
   const { resource, kind, options } = of;
   return {
     request,
@@ -87,6 +85,8 @@ function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "option
     now,
     warn,
     annotate,
+    body,
+    heard,
     alsoMay,
     common,
     streaming,
@@ -229,8 +229,10 @@ async function startWatch(
 }
 
 async function bodyOf(call: Call): Promise<ParsedBody> {
-  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
-  return parseBody({ bytes, contentType: header(call.request, "content-type") }, () => call.kind.schema);
+  const bytes = await call.body();
+  const parsed = await parseBody({ bytes, contentType: header(call.request, "content-type") }, () => call.kind.schema);
+  call.heard(parsed);
+  return parsed;
 }
 
 async function create(call: Call): Promise<Reply> {
@@ -280,7 +282,9 @@ async function patch(call: Call): Promise<Reply> {
   const write = writeOptions(call.request, query, "PatchOptions");
   const contentType = header(call.request, "content-type");
   const desired = patcherOf({ contentType, resource, query, fieldValidation: write.fieldValidation, warn: call.warn });
-  const patched = await desired(await readBody(call.request, { timeoutMs: bodyTimeoutMs }));
+  const bytes = await call.body();
+  call.heard({ bytes, contentType });
+  const patched = await desired(bytes);
   const { entry } = await call.options.registry.update(resource, {
     namespace: namespaceOf(call),
     name: info.name,
@@ -298,11 +302,7 @@ async function patch(call: Call): Promise<Reply> {
 async function remove(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { info, resource } = call;
-  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
-  const { options, dryRun } = await deletionOf(
-    { bytes, contentType: header(call.request, "content-type") },
-    call.query,
-  );
+  const { options, dryRun } = await deletionIn(call);
   const deleted = await call.options.registry.remove(resource, {
     namespace: namespaceOf(call),
     name: info.name,
@@ -317,11 +317,7 @@ async function remove(call: Call): Promise<Reply> {
 
 async function removeCollection(call: Call): Promise<Reply> {
   const view = viewOf(call);
-  const bytes = await readBody(call.request, { timeoutMs: bodyTimeoutMs });
-  const { options, dryRun } = await deletionOf(
-    { bytes, contentType: header(call.request, "content-type") },
-    call.query,
-  );
+  const { options, dryRun } = await deletionIn(call);
   const found = await call.options.registry.removeCollection(call.resource, {
     namespace: namespaceOf(call),
     selection: selectionIn(call),
@@ -329,6 +325,12 @@ async function removeCollection(call: Call): Promise<Reply> {
     context: contextOf(call, { dryRun, fieldManager: defaultManager(call.request) }),
   });
   return listReply(view, found);
+}
+
+async function deletionIn(call: Call): ReturnType<typeof deletionOf> {
+  const raw = { bytes: await call.body(), contentType: header(call.request, "content-type") };
+  call.heard(raw);
+  return deletionOf(raw, call.query);
 }
 
 function removedStatus(resource: Resource, entry: Entry): Status {

@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import type { OidcFlags } from "./oidc-flags.ts";
 
 /** One line of the hub's log; details hold no secrets. */
 export interface LogEntry {
@@ -18,6 +19,14 @@ export interface HubOptions {
   readonly authorizationModes: readonly string[];
   readonly anonymousAuth: boolean;
   readonly tokenAuthFile?: string | undefined;
+  /** An AuthenticationConfiguration: issuers of JSON web tokens, and which paths need no credential. */
+  readonly authenticationConfigFile?: string | undefined;
+  /** One issuer without such a file; the two exclude each other. */
+  readonly oidc?: (OidcFlags & { readonly signingAlgorithms: readonly string[] }) | undefined;
+  /** A service that is asked about tokens that nobody else knows. */
+  readonly tokenWebhook?:
+    | { readonly configFile: string; readonly version: "v1" | "v1beta1"; readonly cacheMs: number }
+    | undefined;
   readonly clusterSigningCertFile?: string | undefined;
   readonly clusterSigningKeyFile?: string | undefined;
   readonly clusterSigningDurationSeconds: number;
@@ -35,8 +44,30 @@ export interface HubOptions {
   readonly serviceAccountExtendTokenExpiration?: boolean;
   /** Approve the client certificates of nodes that join with a token of `token create`. Counts at the first start only. */
   readonly nodeAutoapprove: boolean;
+  /** An audit.k8s.io/v1 Policy; default everything at level Metadata. */
+  readonly auditPolicyFile?: string | undefined;
+  /** `-` is stdout. */
   readonly auditLogPath?: string | undefined;
+  /** When the file is put aside; default 100, and 0 never. */
+  readonly auditLogMaxSizeMb?: number | undefined;
+  /** How many such files are kept; default 100, and 0 keeps all. */
+  readonly auditLogMaxBackups?: number | undefined;
+  /** How long they are kept; default 366, and 0 keeps them for ever. */
+  readonly auditLogMaxAgeDays?: number | undefined;
+  /** A kubeconfig whose server is sent the events. */
+  readonly auditWebhookConfigFile?: string | undefined;
+  /** Default 400. */
+  readonly auditWebhookBatchMaxSize?: number | undefined;
+  /** Default 30000 (30 seconds). */
+  readonly auditWebhookBatchMaxWaitMs?: number | undefined;
+  /** Default 10000 (10 seconds). */
+  readonly auditWebhookInitialBackoffMs?: number | undefined;
+  /** Together with the next one: how many requests are served at once, in shares for the levels of priority. */
   readonly maxRequestsInflight: number;
+  /** Default 0. */
+  readonly maxMutatingRequestsInflight?: number | undefined;
+  /** Default 10000. */
+  readonly maxWatchesPerUser?: number | undefined;
   readonly release: string;
   readonly log: (entry: LogEntry) => void;
   /** What the hub takes for the time; default the wall clock. */

@@ -1,4 +1,7 @@
 import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } from "prom-client";
+import type { LevelCounts } from "../http/request-places.ts";
+import type { AuditCounts } from "./audit-backends.ts";
+import { auditText, fairnessText } from "./load-metrics.ts";
 import { requestMetrics, type FinishedRequest } from "./request-metrics.ts";
 
 /** What the hub counts; few labels, since each series costs memory and scrape time. */
@@ -12,7 +15,8 @@ export interface Metrics {
 export function hubMetrics(read: {
   readonly revision: () => number;
   readonly connections: () => number;
-  readonly inflight: () => number;
+  readonly levels: () => readonly LevelCounts[];
+  readonly audit: () => AuditCounts;
   /** Whether a resource of this plural is served. */
   readonly isResource: (plural: string) => boolean;
 }): Metrics {
@@ -33,13 +37,18 @@ export function hubMetrics(read: {
   gauge(registry, { name: "pratique_connections", help: "TLS connections open now.", read: read.connections });
   gauge(registry, {
     name: "apiserver_current_inflight_requests",
-    help: "Requests under way, watches excluded.",
-    read: read.inflight,
+    help: "Requests under way, watches and exempt ones excluded.",
+    read: () => read.levels().reduce((sum, { executing }) => sum + executing, 0),
   });
   return {
     observeRequest: requests.observe,
     controllerFailed: (controller) => failures.inc({ controller }),
-    text: async () => ({ contentType: registry.contentType, body: `${await registry.metrics()}\n${requests.text()}` }),
+    text: async () => ({
+      contentType: registry.contentType,
+      body: [await registry.metrics(), requests.text(), fairnessText(read.levels()), auditText(read.audit())].join(
+        "\n",
+      ),
+    }),
   };
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
 import type { HealthCheck } from "../http/health.ts";
-import { inflightLimit } from "../http/inflight.ts";
 import { peerCertificates } from "../http/peer.ts";
 import { pipeline } from "../http/pipeline.ts";
+import { requestPlaces } from "../http/request-places.ts";
 import { resourceVerbs } from "../http/resource-verbs.ts";
 import { routes } from "../http/routes.ts";
 import { listen, type Server } from "../http/server.ts";
@@ -13,7 +13,7 @@ import type { Registry } from "../registry/registry.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { hostPort, servingNames } from "./addresses.ts";
-import { openAuditLog, type AuditLog } from "./audit-log.ts";
+import { openAudit } from "./audit-backends.ts";
 import { impersonation, type Authentication } from "./authentication.ts";
 import type { Authorization } from "./authorization.ts";
 import { servingCertificate } from "./authority.ts";
@@ -57,13 +57,18 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
   const { verbs, access, identity, authority, issuer, cache, store, clock } = parts;
   const names = servingNames(options);
   const pair = await servingCertificate(authority, names, parts.at);
-  const inflight = inflightLimit(options.maxRequestsInflight);
-  const auditLog = await maybeAuditLog(options);
+  const places = requestPlaces({
+    places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
+    watchesOfOne: options.maxWatchesPerUser ?? 10_000,
+    clock,
+  });
+  const recording = await openAudit(options, clock);
   let server: Server | undefined;
   const metrics = hubMetrics({
     revision: cache.revision,
     connections: () => server?.connections() ?? 0,
-    inflight: inflight.current,
+    levels: places.counts,
+    audit: recording.counts,
     isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
   const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };
@@ -99,9 +104,8 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
       authorizer: access.chain,
       handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
       peer: peerCertificates(),
-      inflight,
-      unlimited: (info) => !info.isResource,
-      audit: auditLog?.write,
+      places,
+      audit: recording.audit,
       observe: metrics.observeRequest,
       fault: (error, requestId) =>
         options.log({ level: "error", message: "request failed", requestId, error: errorText(error) }),
@@ -127,21 +131,7 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
     close: async () => {
       await renewal;
       await close(drainMs);
-      await auditLog?.close();
+      await recording.close();
     },
   };
-}
-
-async function maybeAuditLog(options: HubOptions): Promise<AuditLog | undefined> {
-  const { auditLogPath } = options;
-  if (auditLogPath === undefined) return undefined;
-  try {
-    return await openAuditLog(auditLogPath, (error) =>
-      options.log({ level: "error", message: "the audit log cannot be written", error: errorText(error) }),
-    );
-  } catch (error) {
-    throw new HubError("options", `--audit-log-path ${auditLogPath} cannot be opened: ${errorText(error)}`, {
-      cause: error,
-    });
-  }
 }

@@ -1,0 +1,151 @@
+import type { Clock } from "../core/clock.ts";
+
+/** How many may be served at once and how many may wait; each counts for all flows, and for one of them. */
+export interface FairQueueLimits {
+  readonly places: number;
+  readonly placesOfOne: number;
+  readonly waiting: number;
+  readonly waitingOfOne: number;
+  /** The longest wait, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Why nobody was let in, in the words of Kubernetes' metrics. */
+export type Refusal = "queue-full" | "time-out" | "cancelled";
+
+/** A place that is taken; only good for giving it back. */
+export interface TakenPlace {
+  readonly flow: string;
+}
+
+/** Places that flows share: while some wait, each flow in turn is given the next one, however many of its own wait. */
+export interface FairQueue {
+  /** Takes a place without waiting; undefined when there is none, or when others of this flow wait already. */
+  readonly take: (flow: string) => TakenPlace | undefined;
+  /** Waits for a place. `whenGone` is given what to call when nobody wants it any more. */
+  readonly wait: (flow: string, whenGone: (gone: () => void) => void) => Promise<TakenPlace | Refusal>;
+  readonly leave: (place: TakenPlace) => void;
+  readonly taken: () => number;
+  readonly waiting: () => number;
+}
+
+interface Flow extends TakenPlace {
+  taken: number;
+  /** In the order of arrival; made with the first that waits. */
+  queue: Set<Waiter> | undefined;
+}
+
+interface Waiter {
+  readonly flow: Flow;
+  readonly deadline: number;
+  readonly settle: (result: TakenPlace | Refusal) => void;
+}
+
+/** Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request. */
+export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
+  const flows = new Map<string, Flow>();
+  /** The flows that could use a place at once, the one whose turn it is first. */
+  const ring = new Set<Flow>();
+  const waiters = new Set<Waiter>();
+  let taken = 0;
+  let expiring = false;
+
+  const flowOf = (key: string): Flow => {
+    const known = flows.get(key);
+    if (known !== undefined) return known;
+    const flow: Flow = { flow: key, taken: 0, queue: undefined };
+    flows.set(key, flow);
+    return flow;
+  };
+
+  const remove = (waiter: Waiter): void => {
+    const { flow } = waiter;
+    waiters.delete(waiter);
+    flow.queue?.delete(waiter);
+    if (!isWaiting(flow)) ring.delete(flow);
+    forget(flow);
+  };
+
+  const forget = (flow: Flow): void => {
+    if (flow.taken === 0 && !isWaiting(flow)) flows.delete(flow.flow);
+  };
+
+  const dispatch = (): void => {
+    for (const flow of ring) {
+      if (taken >= limits.places) return;
+      const waiter = first(flow.queue);
+      // Deleted and added again, it stands at the end, and this loop comes to it again after the others.
+      ring.delete(flow);
+      if (waiter === undefined) continue;
+      taken += 1;
+      flow.taken += 1;
+      remove(waiter);
+      if (isWaiting(flow) && flow.taken < limits.placesOfOne) ring.add(flow);
+      waiter.settle(flow);
+    }
+  };
+
+  const expire = async (): Promise<void> => {
+    expiring = true;
+    for (let oldest = first(waiters); oldest !== undefined; oldest = first(waiters)) {
+      const left = oldest.deadline - clock.now();
+      if (left > 0) await clock.sleep(left);
+      else {
+        remove(oldest);
+        oldest.settle("time-out");
+      }
+    }
+    expiring = false;
+  };
+
+  return {
+    take: (key) => {
+      if (taken >= limits.places) return undefined;
+      const flow = flowOf(key);
+      if (flow.taken >= limits.placesOfOne || isWaiting(flow)) return undefined;
+      taken += 1;
+      flow.taken += 1;
+      return flow;
+    },
+    wait: (key, whenGone) => {
+      const flow = flowOf(key);
+      flow.queue ??= new Set();
+      if (waiters.size >= limits.waiting || flow.queue.size >= limits.waitingOfOne) {
+        forget(flow);
+        return Promise.resolve("queue-full");
+      }
+      const { queue } = flow;
+      return new Promise((settle) => {
+        const waiter: Waiter = { flow, deadline: clock.now() + limits.waitMs, settle };
+        waiters.add(waiter);
+        queue.add(waiter);
+        if (flow.taken < limits.placesOfOne) ring.add(flow);
+        whenGone(() => {
+          if (!waiters.has(waiter)) return;
+          remove(waiter);
+          settle("cancelled");
+        });
+        if (!expiring) void expire();
+        dispatch();
+      });
+    },
+    leave: (place) => {
+      const flow = place as Flow;
+      taken -= 1;
+      flow.taken -= 1;
+      if (isWaiting(flow)) ring.add(flow);
+      else forget(flow);
+      if (ring.size > 0) dispatch();
+    },
+    taken: () => taken,
+    waiting: () => waiters.size,
+  };
+}
+
+function isWaiting({ queue }: Flow): boolean {
+  return queue !== undefined && queue.size > 0;
+}
+
+function first<T>(set: ReadonlySet<T> | undefined): T | undefined {
+  return set?.values().next().value;
+}

@@ -1,0 +1,135 @@
+import { readFile } from "node:fs/promises";
+import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
+import { parseKubeconfig } from "../client/kubeconfig.ts";
+import { httpsTransport } from "../client/transport.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Audit } from "../http/audit.ts";
+import { metadataPolicy, type AuditPolicy } from "../http/audit-policy.ts";
+import { openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
+import { parseAuditPolicy } from "./audit-policy-file.ts";
+import { auditWebhook } from "./audit-webhook.ts";
+import { errorText } from "./error-text.ts";
+import { HubError } from "./hub-error.ts";
+import type { HubOptions } from "./hub-options.ts";
+
+/** Everything that records. */
+export interface OpenAudit {
+  /** Undefined where nothing is recorded. */
+  readonly audit: Audit | undefined;
+  readonly counts: () => AuditCounts;
+  readonly close: () => Promise<void>;
+}
+
+/** Events so far, and those that each backend has lost. */
+export interface AuditCounts {
+  readonly events: number;
+  readonly lost: readonly { readonly plugin: "log" | "webhook"; readonly count: number }[];
+}
+
+interface NamedBackend extends AuditBackend {
+  readonly plugin: "log" | "webhook";
+}
+
+/**
+ * Reads the policy and opens the backends that the options name; without a backend nothing is recorded, without a policy everything at
+ * level Metadata. @throws HubError options when a file cannot be used.
+ */
+export async function openAudit(options: HubOptions, clock: Clock): Promise<OpenAudit> {
+  const policy = await policyOf(options);
+  const backends = [...(await logBackend(options, clock)), ...(await webhookBackend(options, clock))];
+  let events = 0;
+  const sink = (line: string): void => {
+    events += 1;
+    for (const { write } of backends) write(line);
+  };
+  return {
+    audit: backends.length === 0 ? undefined : { policy, sink },
+    counts: () => ({ events, lost: backends.map(({ plugin, lost }) => ({ plugin, count: lost() })) }),
+    close: async () => void (await Promise.all(backends.map(({ close }) => close()))),
+  };
+}
+
+async function policyOf({ auditPolicyFile: file }: HubOptions): Promise<AuditPolicy> {
+  if (file === undefined) return metadataPolicy;
+  return parseAuditPolicy(await textOf(file, "--audit-policy-file"), file);
+}
+
+const megabyte = 1 << 20;
+const dayMs = 24 * 3600 * 1000;
+/** Source: kube-apiserver 1.36, where files are put aside and removed unless told otherwise. */
+const logDefaults = { maxSizeMb: 100, maxBackups: 100, maxAgeDays: 366 } as const;
+
+async function logBackend(options: HubOptions, clock: Clock): Promise<readonly NamedBackend[]> {
+  const { auditLogPath: path } = options;
+  if (path === undefined) return [];
+  if (path === "-") return [{ plugin: "log", ...streamAuditLog(process.stdout) }];
+  try {
+    const log = await openAuditLog({
+      path,
+      maxBytes: (options.auditLogMaxSizeMb ?? logDefaults.maxSizeMb) * megabyte || Infinity,
+      maxBackups: options.auditLogMaxBackups ?? logDefaults.maxBackups,
+      maxAgeMs: (options.auditLogMaxAgeDays ?? logDefaults.maxAgeDays) * dayMs,
+      now: () => clock.now(),
+      trouble: troubleTo(options),
+    });
+    return [{ plugin: "log", ...log }];
+  } catch (error) {
+    throw new HubError("options", `--audit-log-path ${path} cannot be opened: ${errorText(error)}`, { cause: error });
+  }
+}
+
+async function webhookBackend(options: HubOptions, clock: Clock): Promise<readonly NamedBackend[]> {
+  const { auditWebhookConfigFile: file } = options;
+  if (file === undefined) return [];
+  const transport = await webhookTransport(file);
+  const webhook = auditWebhook({
+    post: async (body, signal) => {
+      const headers = {
+        "content-type": "application/json",
+        accept: "application/json",
+        "user-agent": `pratique/${options.release}`,
+      };
+      const reply = await transport.open({ method: "POST", path: "", headers, body, signal });
+      // What it says beside its status is of no interest.
+      reply.on("error", () => undefined).resume();
+      const after = reply.headers["retry-after"];
+      const isSeconds = after !== undefined && /^\d{1,6}$/.test(after);
+      return { status: reply.statusCode ?? 0, retryAfterSeconds: isSeconds ? Number(after) : undefined };
+    },
+    batchMaxSize: options.auditWebhookBatchMaxSize ?? 400,
+    batchMaxWaitMs: options.auditWebhookBatchMaxWaitMs ?? 30_000,
+    initialBackoffMs: options.auditWebhookInitialBackoffMs ?? 10_000,
+    clock,
+    chance: Math.random,
+    trouble: troubleTo(options),
+  });
+  const close = async (): Promise<void> => {
+    await webhook.close();
+    transport.close();
+  };
+  return [{ plugin: "webhook", ...webhook, close }];
+}
+
+/** The server of the kubeconfig's current context, whose whole URL is posted to; credentials are read once. */
+async function webhookTransport(file: string): Promise<ReturnType<typeof httpsTransport>> {
+  const text = await textOf(file, "--audit-webhook-config-file");
+  try {
+    const { server, ...resolved } = await resolveKubeconfig(parseKubeconfig(text, file), { readFile });
+    return httpsTransport({ ...resolved, server, credentials: () => resolved });
+  } catch (error) {
+    throw new HubError("options", `--audit-webhook-config-file ${errorText(error)}`, { cause: error });
+  }
+}
+
+async function textOf(file: string, flag: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new HubError("options", `${flag} ${file} cannot be read: ${errorText(error)}`, { cause: error });
+  }
+}
+
+function troubleTo({ log }: HubOptions): (message: string, error?: Error) => void {
+  return (message, error) =>
+    log({ level: "error", message, ...(error === undefined ? {} : { error: errorText(error) }) });
+}
