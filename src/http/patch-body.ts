@@ -9,6 +9,7 @@ import type { ApiObject } from "../core/object.ts";
 import { PatchError } from "../core/patch-error.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
+import { applyType } from "./apply-body.ts";
 import { checkType, decodeTyped, jsonOf, mediaType, textOf } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
 import type { FieldValidation } from "./query-options.ts";
@@ -40,7 +41,7 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
   const type = mediaType(options.contentType);
   const apply = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined;
   if (apply === undefined) {
-    const types = Object.keys(patchTypes).join(", ");
+    const types = [...Object.keys(patchTypes), applyType].join(", ");
     throw new StatusError(
       "UnsupportedMediaType",
       `the body of the request was in an unknown format - accepted media types include: ${types}`,

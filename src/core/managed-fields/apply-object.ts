@@ -1,0 +1,135 @@
+import { jsonEqual } from "../equal.ts";
+import type { JsonObject } from "../json-value.ts";
+import { compareObjects, ignoring } from "./compare.ts";
+import { applyConflict, type Conflict } from "./apply-conflict.ts";
+import {
+  contains,
+  difference,
+  intersection,
+  isEmptySet,
+  noFields,
+  recursiveDifference,
+  sortedSet,
+  union,
+  type FieldSet,
+} from "./field-set.ts";
+import { fieldsOf } from "./fields-of.ts";
+import { entryFor, identityOf, withFields, type ManagedFieldsEntry, type Managers } from "./managers.ts";
+import { mergeObjects } from "./merge-objects.ts";
+import { reconciledFields, withNamedFields } from "./named-fields.ts";
+import { removeItems } from "./remove-items.ts";
+import { ownable, trackUpdate, type Tracking } from "./track-update.ts";
+
+/** What is applied to what. */
+export interface Application {
+  /** The stored object, or what an absent one is taken for; without managedFields. */
+  readonly live: JsonObject;
+  /** Without managedFields; `appliedProblem` has found nothing in it. */
+  readonly config: JsonObject;
+  readonly managers: Managers;
+  /** Conflicting fields are taken over. */
+  readonly force: boolean;
+  /** Fields that may be taken over without force. */
+  readonly yielded?: FieldSet;
+}
+
+/** The object after an apply and its owners. */
+export interface Applied {
+  readonly object: JsonObject;
+  readonly managers: Managers;
+}
+
+const beforeFirstApply = "before-first-apply";
+
+/**
+ * Server-side apply: puts the configuration over the live object, removes what the manager applied before and does not any more and
+ * nobody else owns, and moves the ownership. An object without owners is taken to belong to `before-first-apply`.
+ * @throws StatusError Conflict. Source: structured-merge-diff merge.Updater.Apply under apimachinery's managedfields.
+ */
+export function applyObject(tracking: Tracking, application: Application): Applied {
+  const { schema, writer, ignored } = tracking;
+  const { live, config } = application;
+  const managers = reconciled(tracking, known(tracking, application));
+  const id = identityOf(writer);
+  const last = managers.get(id);
+  const set = recursiveDifference(fieldsOf(schema, config), ignored);
+  const own = withFields({ ...entryFor(writer, set), ...timeOf(last) }, set);
+  const owners = new Map([...managers, [id, own] as const]);
+  const merged = mergeObjects(schema, live, config);
+  const object = last === undefined ? merged : pruned(tracking, { merged, owners, last: last.fieldsV1, set });
+  const result = settled(tracking, { application, object, owners });
+  const changed = !jsonEqual(live, object);
+  const fields = sortedSet(ownable(set));
+  if (isEmptySet(fields)) result.delete(id);
+  else result.set(id, withFields(own, fields, changed ? tracking.time : own.time));
+  return { object, managers: result };
+}
+
+function timeOf(entry: ManagedFieldsEntry | undefined): { readonly time?: string } {
+  return entry?.time === undefined ? {} : { time: entry.time };
+}
+
+/** The owners so far; where there are none, everything that stands belongs to those who came before. */
+function known(tracking: Tracking, { managers, live }: Application): Managers {
+  if (managers.size > 0) return managers;
+  const writer = { ...tracking.writer, manager: beforeFirstApply, operation: "Update" } as const;
+  return trackUpdate({ ...tracking, writer }, managers, { before: {}, after: live });
+}
+
+function reconciled({ schema }: Tracking, managers: Managers): Managers {
+  return new Map([...managers].map(([id, entry]) => [id, withFields(entry, reconciledFields(schema, entry.fieldsV1))]));
+}
+
+interface Settling {
+  readonly application: Application;
+  readonly object: JsonObject;
+  readonly owners: Managers;
+}
+
+/** The entries of the others once the applier has taken what it changes. @throws StatusError Conflict where it may not. */
+function settled(tracking: Tracking, { application, object, owners }: Settling): Map<string, ManagedFieldsEntry> {
+  const { schema, writer, ignored } = tracking;
+  const { removed, modified, added } = ignoring(compareObjects(schema, application.live, object), ignored);
+  const changed = union(modified, added);
+  const id = identityOf(writer);
+  const result = new Map<string, ManagedFieldsEntry>();
+  const conflicts: Conflict[] = [];
+  for (const [otherId, entry] of owners) {
+    if (otherId === id) continue;
+    const fields = intersection(entry.fieldsV1, changed);
+    if (!isEmptySet(fields)) conflicts.push({ owner: entry, fields });
+    const rest = difference(difference(entry.fieldsV1, fields), removed);
+    if (!isEmptySet(rest)) result.set(otherId, withFields(entry, rest));
+  }
+  if (conflicts.length > 0 && !application.force) refuse(conflicts, application.yielded ?? noFields);
+  return result;
+}
+
+function refuse(conflicts: readonly Conflict[], yielded: FieldSet): void {
+  const kept = conflicts
+    .map(({ owner, fields }) => ({ owner, fields: difference(fields, yielded) }))
+    .filter(({ fields }) => !isEmptySet(fields));
+  if (kept.length > 0) throw applyConflict(kept);
+}
+
+interface Pruning {
+  readonly merged: JsonObject;
+  readonly owners: Managers;
+  /** What the applier owned before. */
+  readonly last: FieldSet;
+  /** What it owns now. */
+  readonly set: FieldSet;
+}
+
+/** Removes what the applier has let go, unless anybody, itself included, owns it or something underneath. */
+function pruned({ schema }: Tracking, { merged, owners, last, set }: Pruning): JsonObject {
+  if (contains(set, last)) return merged;
+  const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
+  const gone = removeItems(schema, merged, named(last));
+  const all = named(fieldsOf(schema, merged));
+  const owned = [...owners.values()].reduce((sum, { fieldsV1 }) => union(sum, fieldsV1), noFields);
+  const staying = union(named(fieldsOf(schema, gone)), named(owned));
+  const afterOwners = removeItems(schema, merged, difference(all, staying));
+  const lost = difference(all, named(fieldsOf(schema, afterOwners)));
+  return removeItems(schema, merged, intersection(lost, named(last)));
+}

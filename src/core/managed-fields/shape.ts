@@ -1,0 +1,96 @@
+import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
+import { propertyField } from "../schema-lookup.ts";
+import type { ArraySchema, Field, Schema } from "../schema.ts";
+import { keyElement, valueElement, type PathElement } from "./path-element.ts";
+
+/** How a value is owned: a leaf as a whole, a map entry by entry, a list element by element. Source: structured-merge-diff schema.Atom. */
+export type Shape = "leaf" | "map" | "list";
+
+/** The schema of what nothing is known of: objects are granular, lists are owned as a whole. */
+export const deduced: Schema = { type: "any" };
+
+/** How `value` is owned under its schema. Null and absent take the shape of the schema. */
+export function shapeOf(schema: Schema, value: unknown): Shape {
+  switch (schema.type) {
+    case "object":
+    case "map":
+      return schema.mapType === "atomic" ? "leaf" : "map";
+    case "array":
+      return isGranularList(schema) ? "list" : "leaf";
+    case "any":
+      return isJsonObject(value) ? "map" : "leaf";
+    default:
+      return "leaf";
+  }
+}
+
+/** What is known of the entry under `key` of a granular map; undefined for an entry without a name in the schema. */
+export function namedField(schema: Schema, key: string): Field | undefined {
+  return schema.type === "object" ? propertyField(schema, key) : undefined;
+}
+
+/** The schema of the entry under `key` of a granular map. */
+export function entrySchema(schema: Schema, key: string): Schema {
+  return schema.type === "map" ? schema.values : (namedField(schema, key)?.schema ?? deduced);
+}
+
+/** The elements of a list by path element; `problem` for one that has none. */
+export type Indexed = { readonly elements: readonly PathElement[] } | { readonly problem: string };
+
+/** The path elements of all elements of a granular list, in their order. */
+export function indexList(schema: ArraySchema, list: readonly unknown[]): Indexed {
+  const keys = listKeys(schema);
+  const elements: PathElement[] = [];
+  for (const [index, item] of list.entries()) {
+    const element = keys === undefined ? setElement(item) : keyedElement(schema, keys, item);
+    if (typeof element !== "string") return { problem: `element ${index}: ${element.problem}` };
+    elements.push(element);
+  }
+  return { elements };
+}
+
+/** As `indexList`, for a list that was checked before; an element without a path element is passed over as `i:`. */
+export function elementsOfList(schema: ArraySchema, list: readonly unknown[]): readonly PathElement[] {
+  const keys = listKeys(schema);
+  return list.map((item, index) => {
+    const element = keys === undefined ? setElement(item) : keyedElement(schema, keys, item);
+    return typeof element === "string" ? element : `i:${index}`;
+  });
+}
+
+function isGranularList({ listType, patchStrategy }: ArraySchema): boolean {
+  if (listType !== undefined) return listType !== "atomic";
+  return patchStrategy === "merge" || patchStrategy === "merge,retainKeys";
+}
+
+/** The keys of a list by keys; undefined for a set. */
+function listKeys({ listType, listMapKeys, patchMergeKey }: ArraySchema): readonly string[] | undefined {
+  if (listType === "set") return undefined;
+  if (listType === "map") return listMapKeys ?? [];
+  return patchMergeKey === undefined ? undefined : [patchMergeKey];
+}
+
+type Problem = { readonly problem: string };
+
+function setElement(item: unknown): PathElement | Problem {
+  if (isJsonObject(item)) return { problem: "associative list without keys has an element that's a map type" };
+  if (isJsonArray(item)) return { problem: "not supported: associative list with lists as elements" };
+  if (item === null) return { problem: "associative list without keys has an element that's an explicit null" };
+  return valueElement(item);
+}
+
+function keyedElement(schema: ArraySchema, keys: readonly string[], item: unknown): PathElement | Problem {
+  if (item === null) return { problem: "associative list with keys may not have a null element" };
+  if (!isJsonObject(item)) return { problem: "associative list with keys may not have non-map elements" };
+  const fields = Object.fromEntries(keys.flatMap((key) => keyField(schema, key, item)));
+  if (Object.keys(fields).length > 0) return keyElement(fields);
+  const names = keys.map((key) => JSON.stringify(key)).join(" ");
+  const why = "(and doesn't have default values for any key fields)";
+  return { problem: `associative list with keys has an element that omits all key fields [${names}] ${why}` };
+}
+
+function keyField(schema: ArraySchema, key: string, item: JsonObject): readonly (readonly [string, unknown])[] {
+  if (Object.hasOwn(item, key)) return [[key, item[key]]];
+  const standsFor = namedField(schema.items, key)?.keyDefault;
+  return standsFor === undefined ? [] : [[key, standsFor]];
+}

@@ -1,0 +1,118 @@
+import { DecodeError } from "../core/decode-error.ts";
+import { invalidObject, required } from "../core/field-error.ts";
+import { isJsonObject, type JsonObject } from "../core/json-value.ts";
+import { appliedProblem } from "../core/managed-fields/check-applied.ts";
+import { apiVersionOf, type ApiObject } from "../core/object.ts";
+import { StatusError, badRequest, conflict } from "../core/status.ts";
+import { appliedTo, type Write } from "../registry/field-owners.ts";
+import type { Resource } from "../resources/resource.ts";
+import { maxBodyBytes } from "./body.ts";
+import { decodeTyped, textOf, typeText } from "./decode-body.ts";
+import { flag, type Query } from "./exchange.ts";
+
+/** The media type of server-side apply; JSON is YAML. */
+export const applyType = "application/apply-patch+yaml";
+
+/** What an apply needs to know besides its body. */
+export interface ApplyOptions {
+  readonly write: Write;
+  /** The name in the path. */
+  readonly name: string;
+  readonly query: Query;
+}
+
+/**
+ * Reads the configuration of a server-side apply, and then makes the object from the stored one, or from none.
+ * @throws StatusError Invalid without a fieldManager, BadRequest for what is not an object of this kind; the functions throw Conflict.
+ */
+export function applierOf(
+  options: ApplyOptions,
+): (bytes: Buffer) => Promise<(stored: ApiObject | undefined) => ApiObject> {
+  const { query, write, name } = options;
+  const { resource } = write;
+  if ((query.get("fieldManager") ?? "") === "") {
+    const missing = required("fieldManager", "is required for apply patch");
+    throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [missing]);
+  }
+  const force = flag(query, "force");
+  return async (bytes) => {
+    const config = await readConfig(textOf(bytes));
+    checkKind(config, resource);
+    return (stored) => {
+      checkFields(config, resource);
+      if (stored === undefined) checkCreation(config, resource, name);
+      return decodedObject(appliedTo(write, stored, { config, force }), resource);
+    };
+  };
+}
+
+async function readConfig(text: string): Promise<JsonObject> {
+  const { loadYaml, YamlError } = await import("../formats/bounded-yaml.ts");
+  try {
+    const value = loadYaml(text, { maximumCharacters: maxBodyBytes, numbers: "number" });
+    if (isJsonObject(value)) return value;
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    throw badRequest(`error decoding YAML: ${error.message}`);
+  }
+  throw badRequest("error decoding YAML: the body is not one YAML mapping");
+}
+
+/** @throws StatusError BadRequest for another kind than that of the path, and for owners, which only the server names. */
+function checkKind(config: JsonObject, resource: Resource): void {
+  const [apiVersion, kind] = [typeText(config, "apiVersion"), typeText(config, "kind")];
+  if (apiVersion !== apiVersionOf(resource.group, resource.version) || kind !== resource.kind) {
+    const [group, version] = apiVersion.includes("/") ? apiVersion.split("/", 2) : ["", apiVersion];
+    throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
+  }
+  const owners = metadataOf(config)["managedFields"];
+  if (owners !== undefined && owners !== null) throw badRequest("metadata.managedFields must be nil");
+}
+
+/** @throws StatusError without a reason, as Kubernetes answers what the schema does not know. */
+function checkFields(config: JsonObject, resource: Resource): void {
+  const problem = appliedProblem(resource.schema, config);
+  if (problem !== undefined) throw failed("failed to create typed patch object", { config, resource, problem });
+}
+
+function checkCreation(config: JsonObject, resource: Resource, name: string): void {
+  const { name: given, uid } = metadataOf(config);
+  if (typeof uid === "string" && uid !== "") {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(resource, name, why);
+  }
+  if (given === undefined || given === null || given === "") {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+}
+
+function decodedObject(object: JsonObject, resource: Resource): ApiObject {
+  try {
+    return decodeTyped(object, resource).object;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw failed("failed to convert new object", { config: object, resource, problem: error.message });
+  }
+}
+
+interface Failure {
+  readonly config: JsonObject;
+  readonly resource: Resource;
+  readonly problem: string;
+}
+
+function failed(what: string, { config, resource, problem }: Failure): StatusError {
+  const { name, namespace } = metadataOf(config);
+  const { group, version, kind } = resource;
+  const place = `${text(namespace)}/${text(name)}; ${group}/${version}, Kind=${kind}`;
+  return new StatusError("", `${what} (${place}): ${problem}`);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function metadataOf(object: JsonObject): JsonObject {
+  const metadata = object["metadata"];
+  return isJsonObject(metadata) ? metadata : {};
+}
