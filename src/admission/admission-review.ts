@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue, type JsonObject } from "../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { UserInfo } from "../core/user.ts";
-import type { Resource } from "../resources/resource.ts";
+import { kindOf, type Resource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionNamespace } from "./request-match.ts";
 
@@ -68,10 +68,10 @@ function requestFields(request: AdmissionRequest, resource: Resource): JsonObjec
   const part = subresource === "" ? {} : { subResource: subresource };
   const requestPart = subresource === "" ? {} : { requestSubResource: subresource };
   return {
-    kind: kindOf(resource, subresource),
+    kind: kindFields(resource, subresource),
     resource: { group: resource.group, version: resource.version, resource: resource.plural },
     ...part,
-    requestKind: kindOf(request.resource, subresource),
+    requestKind: kindFields(request.resource, subresource),
     requestResource: {
       group: request.resource.group,
       version: request.resource.version,
@@ -90,9 +90,9 @@ function terms({ dryRun, options }: AdmissionRequest): JsonObject {
 }
 
 /** What is sent to a subresource may be of another kind than the object it belongs to. */
-function kindOf(resource: Resource, subresource: string): JsonObject {
+function kindFields(resource: Resource, subresource: string): JsonObject {
   const part = subresource === "" ? undefined : resource.subresources[subresource];
-  const { group, version, kind } = part?.creates ?? resource;
+  const { group, version, kind } = kindOf(resource, part);
   return { group, version, kind };
 }
 

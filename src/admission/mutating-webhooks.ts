@@ -6,9 +6,10 @@ import { isJsonArray, isJsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import { PatchError } from "../core/patch-error.ts";
 import { internalError } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { kindOf, type Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
 import { isExempt, matchedResource } from "./request-match.ts";
+import { shownAsOf } from "./presented.ts";
 import { askWebhook, unasked, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
 import type { CompiledWebhook } from "./webhook.ts";
 
@@ -84,7 +85,7 @@ async function ask(
   place: string,
   options: WebhookPluginOptions,
 ): Promise<ApiObject | undefined> {
-  const { hook, request, resource } = invocation;
+  const { hook, request } = invocation;
   const noted: WebhookPluginOptions = {
     ...options,
     failedOpen: (webhook, why) => {
@@ -103,14 +104,23 @@ async function ask(
     const what = "attempted to modify the object, which is not supported for this operation";
     throw internalError(`admission webhook ${JSON.stringify(hook.webhook.name)} ${what}`);
   }
-  if (resource === request.resource) return patched(request.object, patch, partOf(request));
-  const converted = await options.convert(request.object, resource);
-  return options.convert(patched(converted, patch, resource), request.resource);
+  return changed(invocation, patch, { object: request.object, convert: options.convert });
 }
 
-/** What is written: the resource itself, or what its subresource creates. */
-function partOf({ resource, subresource }: AdmissionRequest): Resource {
-  return subresource === "" ? resource : (resource.subresources[subresource]?.creates ?? resource);
+/** The object with the patch applied to what the webhook saw of it. */
+async function changed(
+  { request, resource }: Invocation,
+  patch: readonly unknown[],
+  { object, convert }: Pick<WebhookPluginOptions, "convert"> & { readonly object: ApiObject },
+): Promise<ApiObject> {
+  const part = request.resource.subresources[request.subresource];
+  const shownAs = shownAsOf(part);
+  if (shownAs !== undefined) {
+    const { kind, show, write } = shownAs;
+    return write(patched(show(object), patch, kind), object);
+  }
+  if (resource === request.resource) return patched(object, patch, kindOf(resource, part));
+  return convert(patched(await convert(object, resource), patch, resource), request.resource);
 }
 
 function decodedPatch(base64: string): readonly unknown[] | undefined {
@@ -129,7 +139,8 @@ function patched(object: ApiObject, patch: readonly unknown[], resource: Resourc
     if (!isJsonObject(value) || value["kind"] !== object.kind || value["apiVersion"] !== object.apiVersion) {
       throw new PatchError("failed", `the patch makes no object of kind ${object.kind}`);
     }
-    return { metadata: {}, ...decodeObject(resource.schema, value).object } as ApiObject;
+    const { object: read } = resource.custom?.decode(value) ?? decodeObject(resource.schema, value);
+    return { metadata: {}, ...read } as ApiObject;
   } catch (error) {
     if (error instanceof PatchError || error instanceof DecodeError) throw internalError(error.message);
     throw error;

@@ -5,6 +5,7 @@ import type { ApiObject } from "../core/object.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionReview, ReviewError, reviewAnswer, type ReviewAnswer } from "./admission-review.ts";
+import { presented, type ConvertObject } from "./presented.ts";
 import type { MatchLookups } from "./request-match.ts";
 import type { CompiledWebhook } from "./webhook.ts";
 import { webhookRefusal } from "./webhook-refusal.ts";
@@ -14,8 +15,7 @@ export interface WebhookPluginOptions {
   readonly webhooks: () => readonly CompiledWebhook[];
   readonly call: CallWebhook;
   readonly lookups: MatchLookups;
-  /** An object of a resource in another version of it. @throws StatusError */
-  readonly convert: (object: ApiObject, to: Resource) => Promise<ApiObject>;
+  readonly convert: ConvertObject;
   readonly uuid: () => string;
   /** Called when a webhook that cannot be asked is passed over. */
   readonly failedOpen: (webhook: string, why: string) => void;
@@ -79,10 +79,10 @@ async function called(
   if (version === undefined) {
     throw new WebhookCallError("target", "webhook does not accept known AdmissionReview versions (v1, v1beta1)");
   }
-  const inVersion = async (object: ApiObject | undefined): Promise<ApiObject | undefined> =>
-    object === undefined || resource === request.resource ? object : convert(object, resource);
   const uid = uuid();
-  const [object, oldObject] = [await inVersion(request.object), await inVersion(request.oldObject)];
+  const shown = async (object: ApiObject | undefined): Promise<ApiObject | undefined> =>
+    object === undefined ? undefined : presented(object, { request, resource, convert });
+  const [object, oldObject] = [await shown(request.object), await shown(request.oldObject)];
   const answer = await call({
     config: webhook.clientConfig,
     body: admissionReview({ version, uid, request, resource, object, oldObject }),

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../core/json-value.ts";
 import { badRequest } from "../core/status.ts";
 import { invalidObject, notSupported, tooLong, invalid } from "../core/field-error.ts";
 import { header, type Incoming, type Query } from "./exchange.ts";
@@ -9,6 +10,8 @@ export interface WriteOptions {
   readonly dryRun: boolean;
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
+  /** What the query says, as fields of CreateOptions, UpdateOptions and PatchOptions. */
+  readonly asked: JsonObject;
 }
 
 const validations: readonly string[] = ["Ignore", "Warn", "Strict"];
@@ -38,6 +41,11 @@ export function writeOptions(
     dryRun: dryRun.length > 0,
     fieldManager: manager === "" ? defaultManager(request) : manager,
     fieldValidation: validation === "" ? "Warn" : (validation as FieldValidation),
+    asked: {
+      ...(dryRun.length === 0 ? {} : { dryRun }),
+      ...(manager === "" ? {} : { fieldManager: manager }),
+      ...(validation === "" ? {} : { fieldValidation: validation }),
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../core/json-value.ts";
 import type { UserInfo } from "../core/user.ts";
 
 /** Who asks, when, and on which terms; the same for a request over the network and for a controller inside the hub. */
@@ -11,6 +12,8 @@ export interface RequestContext {
   readonly warn: (text: string) => void;
   /** Who the fields that are written belong to: the `fieldManager` of the query, else the first word of the user agent. */
   readonly fieldManager: string;
+  /** What the query said about a create or an update, in the fields of CreateOptions and UpdateOptions; admission is told. */
+  readonly options?: JsonObject;
   /** Adds an annotation to the audit event of the request; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
 }

@@ -49,6 +49,7 @@ export async function createUnder(
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
+    options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
   } as const;
   const object = (await backend.admission.mutate({ ...admission, object: request.object })) ?? request.object;
   const parent = objectOf(await get(backend, resource, namespace === "" ? { name } : { namespace, name }));
