@@ -21,8 +21,12 @@ const patchName = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
 /** The definition name of a kind: its schema's own, else the reversed group, version and kind, as Kubernetes names custom kinds. */
 export function definitionName(resource: Resource): string {
-  const reversed = resource.group.split(".").reverse().join(".");
-  return resource.schema.name ?? `${reversed}.${resource.version}.${resource.kind}`;
+  return resource.schema.name ?? definitionNameOf(resource);
+}
+
+/** The definition name of a kind that has none of its own: its group reversed, its version and its kind. */
+export function definitionNameOf({ group, version, kind }: KindName): string {
+  return `${group.split(".").reverse().join(".")}.${version}.${kind}`;
 }
 
 /** A reference to a named schema. */

@@ -1,0 +1,176 @@
+import { reference, type Json, type KindName, type OpenApiFlavour } from "../openapi-schemas.ts";
+import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
+
+/**
+ * The schema of a custom kind as `/openapi/v3` and `/openapi/v2` show it: as it was written, with apiVersion, kind and metadata of the
+ * object and of embedded resources filled in. Version 2 leaves out what it cannot say and what kubectl would take for a closed list
+ * of fields. Source: apiextensions-apiserver pkg/controller/openapi.
+ */
+export function publishedSchema(
+  schema: StructuralSchema,
+  kind: KindName,
+  { version }: { readonly version: OpenApiFlavour },
+): Json {
+  const { group, version: kindVersion } = kind;
+  const names = { "x-kubernetes-group-version-kind": [{ group, version: kindVersion, kind: kind.kind }] };
+  if (version === "v2" && schema.preserveUnknownFields) return { type: "object", ...names };
+  const body = version === "v2" ? schemaJsonV2(schema) : schemaJsonV3(schema);
+  return { ...withTypeFields(body, version), ...names };
+}
+
+const objectMetaName = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/** Adds what each resource has, over anything the schema says of it. */
+function withTypeFields(body: Json, version: OpenApiFlavour): Json {
+  const metadata = reference(objectMetaName, version);
+  const description = "Name, labels, owners and bookkeeping.";
+  return {
+    ...body,
+    properties: {
+      ...(body["properties"] as Json | undefined),
+      apiVersion: { type: "string", description: "Group and version of this representation." },
+      kind: { type: "string", description: "The kind of this object, in CamelCase." },
+      // Beside a reference version 3 ignores everything, so the reference moves into allOf.
+      metadata: version === "v3" ? { description, allOf: [metadata] } : { description, ...metadata },
+    },
+  };
+}
+
+function withEmbedded(schema: StructuralSchema, body: Json, version: OpenApiFlavour): Json {
+  if (!schema.embeddedResource) return body;
+  const missing = ["kind", "apiVersion"].filter((name) => !schema.required.includes(name));
+  return { ...withTypeFields(body, version), required: [...schema.required, ...missing] };
+}
+
+function schemaJsonV3(schema: StructuralSchema): Json {
+  const { items, additionalProperties, properties } = schema;
+  const body = {
+    ...generics(schema),
+    ...present({ type: schema.type, nullable: schema.nullable || undefined }),
+    ...valueRules(intOrStringUnfolded(schema)),
+    ...present({
+      items: items === undefined ? undefined : schemaJsonV3(items),
+      properties: propertiesJson(properties, schemaJsonV3),
+      additionalProperties:
+        typeof additionalProperties === "object" ? schemaJsonV3(additionalProperties) : additionalProperties,
+    }),
+    ...extensions(schema),
+  };
+  return withEmbedded(schema, body, "v3");
+}
+
+/** As far as version 2 can say it, and so that kubectl does not take fields for unknown. */
+function schemaJsonV2(schema: StructuralSchema): Json {
+  const { nullable, preserveUnknownFields, additionalProperties } = schema;
+  const isOpen = nullable || preserveUnknownFields;
+  const items = isOpen ? undefined : schema.items;
+  const untyped = nullable || (schema.type === "array" && items === undefined);
+  const type = untyped || (preserveUnknownFields && schema.type === "object") ? undefined : schema.type;
+  const hasNullableValues = typeof additionalProperties === "object" && additionalProperties.nullable;
+  const required = hasNullableValues
+    ? []
+    : schema.required.filter((name) => isOpen || schema.properties.get(name)?.nullable !== true);
+  const body = {
+    ...generics(schema),
+    ...present({ type }),
+    ...valueRules({ ...schema, required, allOf: [], anyOf: [], oneOf: [], not: undefined }),
+    ...present({
+      items: items === undefined ? undefined : schemaJsonV2(items),
+      properties: isOpen ? undefined : propertiesJson(schema.properties, schemaJsonV2),
+      additionalProperties:
+        typeof additionalProperties === "object" ? schemaJsonV2(additionalProperties) : additionalProperties,
+    }),
+    ...extensions(schema),
+  };
+  return preserveUnknownFields ? body : withEmbedded({ ...schema, required }, body, "v2");
+}
+
+function propertiesJson(
+  properties: ReadonlyMap<string, StructuralSchema>,
+  json: (schema: StructuralSchema) => Json,
+): Json | undefined {
+  if (properties.size === 0) return undefined;
+  return Object.fromEntries([...properties].map(([name, property]) => [name, json(property)]));
+}
+
+/** The types behind `x-kubernetes-int-or-string`, for readers that do not know it. */
+function intOrStringUnfolded(schema: StructuralSchema): Rules {
+  const either = { anyOf: [{ type: "integer" }, { type: "string" }] };
+  const saysSo = [schema.anyOf, schema.allOf[0]?.anyOf ?? []].some(
+    (one) => one.length === 2 && one[0]?.type === "integer" && one[1]?.type === "string",
+  );
+  if (!schema.intOrString || saysSo) return rulesOf(schema);
+  const rules = rulesOf(schema);
+  return schema.anyOf.length === 0 ? { ...rules, ...either } : { ...rules, allOf: [either, ...rules.allOf] };
+}
+
+/** A schema whose alternatives are JSON already. */
+interface Rules extends Omit<StructuralSchema, "allOf" | "anyOf" | "oneOf" | "not"> {
+  readonly allOf: readonly Json[];
+  readonly anyOf: readonly Json[];
+  readonly oneOf: readonly Json[];
+  readonly not: Json | undefined;
+}
+
+function rulesOf(schema: StructuralSchema): Rules {
+  return {
+    ...schema,
+    allOf: schema.allOf.map(schemaJsonV3),
+    anyOf: schema.anyOf.map(schemaJsonV3),
+    oneOf: schema.oneOf.map(schemaJsonV3),
+    not: schema.not === undefined ? undefined : schemaJsonV3(schema.not),
+  };
+}
+
+function generics({ description, title, default: value, example, externalDocs }: StructuralSchema): Json {
+  return present({ description, title, default: value, example, externalDocs });
+}
+
+function valueRules(rules: Rules): Json {
+  return present({
+    format: rules.format,
+    enum: filled(rules.enum),
+    minimum: rules.minimum,
+    exclusiveMinimum: rules.exclusiveMinimum || undefined,
+    maximum: rules.maximum,
+    exclusiveMaximum: rules.exclusiveMaximum || undefined,
+    multipleOf: rules.multipleOf,
+    minLength: rules.minLength,
+    maxLength: rules.maxLength,
+    pattern: rules.pattern?.source,
+    minItems: rules.minItems,
+    maxItems: rules.maxItems,
+    minProperties: rules.minProperties,
+    maxProperties: rules.maxProperties,
+    required: filled(rules.required),
+    allOf: filled(rules.allOf),
+    anyOf: filled(rules.anyOf),
+    oneOf: filled(rules.oneOf),
+    not: rules.not,
+  });
+}
+
+function extensions(schema: StructuralSchema): Json {
+  return present({
+    "x-kubernetes-preserve-unknown-fields": schema.preserveUnknownFields || undefined,
+    "x-kubernetes-embedded-resource": schema.embeddedResource || undefined,
+    "x-kubernetes-int-or-string": schema.intOrString || undefined,
+    "x-kubernetes-list-map-keys": filled(schema.listMapKeys),
+    "x-kubernetes-list-type": schema.listType,
+    "x-kubernetes-map-type": schema.mapType,
+    "x-kubernetes-validations": filled(schema.validations.map(ruleJson)),
+  });
+}
+
+function ruleJson(rule: ValidationRule): Json {
+  return present({ ...rule });
+}
+
+function filled<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+/** Without the keys that have no value. */
+function present(object: Readonly<Record<string, unknown>>): Json {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
