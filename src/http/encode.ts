@@ -44,7 +44,12 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
     return structured(view, table(view, [object], { resourceVersion: object.metadata.resourceVersion ?? "" }), status);
   if (media.as !== undefined) return structured(view, partial(object, media.version), status);
   if (media.format === "protobuf") {
-    return { status, contentType: contentTypes.protobuf, body: Buffer.from(encodeProtobuf(object, resource.schema)) };
+    return {
+      status,
+      contentType: contentTypes.protobuf,
+      body: Buffer.from(encodeProtobuf(object, resource.schema)),
+      plain: () => object,
+    };
   }
   return structured(view, object, status);
 }
@@ -72,7 +77,12 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
     const list = { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${media.version}`, metadata };
     if (media.format !== "protobuf") return structured(view, { ...list, items }, 200);
     const encoded = items.map((item) => encodeMessage(item, partialObjectMetadataSchema));
-    return { status: 200, contentType: contentTypes.protobuf, body: Buffer.from(encodeProtobufList(list, encoded)) };
+    return {
+      status: 200,
+      contentType: contentTypes.protobuf,
+      body: Buffer.from(encodeProtobufList(list, encoded)),
+      plain: () => ({ ...list, items }),
+    };
   }
   if (media.format === "protobuf") {
     const items = objects.map((object) => encodeMessage(object, resource.schema));
@@ -80,6 +90,7 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
       status: 200,
       contentType: contentTypes.protobuf,
       body: Buffer.from(encodeProtobufList({ kind, apiVersion, metadata }, items)),
+      plain: () => ({ kind, apiVersion, metadata, items: objects }),
     };
   }
   return structured(view, { kind, apiVersion, metadata, items: objects }, 200);
@@ -94,11 +105,17 @@ export async function structured(view: Pick<View, "media">, value: object, statu
       status,
       contentType: contentTypes.yaml,
       body: yamlText(value),
+      plain: () => value,
     };
   }
   const schema = format === "protobuf" && "kind" in value ? metaSchemas[String(value.kind)] : undefined;
   if (schema !== undefined) {
-    return { status, contentType: contentTypes.protobuf, body: Buffer.from(encodeProtobuf({ ...value }, schema)) };
+    return {
+      status,
+      contentType: contentTypes.protobuf,
+      body: Buffer.from(encodeProtobuf({ ...value }, schema)),
+      plain: () => value,
+    };
   }
   const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : JSON.stringify(value);
   return { status, contentType: contentTypes.json, body };
