@@ -1,0 +1,447 @@
+import type { CelExpression, CelNode } from "./ast.ts";
+import { celError, type CelIssue } from "./cel-error.ts";
+import type { CelOverload } from "./environment.ts";
+import type { CelParsed } from "./parser.ts";
+import type { Scope } from "./scope.ts";
+import {
+  boolType,
+  doubleType,
+  dynType,
+  bytesType,
+  formatType,
+  intType,
+  listType,
+  mapType,
+  nullType,
+  optionalType,
+  stringType,
+  typeParameter,
+  uintType,
+  type CelType,
+} from "./types.ts";
+import { moreGeneral, sameType, substitute, unify, type Substitution } from "./unify.ts";
+import { kindOf } from "./values.ts";
+
+/** What a name stands for: a variable, a type, or a variable that a macro made. */
+export type CelReference =
+  | { readonly kind: "variable"; readonly name: string }
+  | { readonly kind: "local"; readonly name: string }
+  | { readonly kind: "type"; readonly name: string };
+
+/** A call whose function is known: its arguments, the receiver first, and the overloads that may apply. */
+export interface CelResolvedCall {
+  readonly name: string;
+  readonly args: readonly CelExpression[];
+  readonly overloads: readonly CelOverload[];
+}
+
+/** What the checker found out about the nodes of an expression. */
+export interface CelChecked {
+  readonly root: CelExpression;
+  readonly typeOf: (node: CelExpression) => CelType;
+  readonly callOf: (node: CelExpression) => CelResolvedCall | undefined;
+  readonly referenceOf: (node: CelExpression) => CelReference | undefined;
+  /** The variables of the environment that occur. */
+  readonly variables: readonly string[];
+}
+
+interface Checker {
+  readonly scope: Scope;
+  readonly types: CelType[];
+  readonly calls: CelResolvedCall[];
+  readonly references: CelReference[];
+  readonly issues: CelIssue[];
+  readonly variables: Set<string>;
+  known: Substitution;
+  fresh: number;
+}
+
+/** The variables that macros made, innermost first. */
+interface Locals {
+  readonly name: string;
+  readonly type: CelType;
+  readonly outer: Locals | undefined;
+}
+
+/**
+ * Finds the type of every node.
+ * @throws CelError `type` naming every problem
+ */
+export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelChecked {
+  const { root } = parsed;
+  // Nodes that macros took apart are never visited.
+  const types = Array.from({ length: parsed.nodeCount }, () => dynType);
+  const checker: Checker = {
+    scope,
+    types,
+    calls: [],
+    references: [],
+    issues: [],
+    variables: new Set(),
+    known: new Map(),
+    fresh: 0,
+  };
+  check(checker, root, undefined);
+  if (checker.issues.length > 0) throw celError("type", source, checker.issues.slice(0, 10));
+  for (const [id, type] of checker.types.entries()) checker.types[id] = settled(substitute(checker.known, type));
+  return {
+    root,
+    typeOf: (node) => checker.types[node.id] ?? dynType,
+    callOf: (node) => checker.calls[node.id],
+    referenceOf: (node) => checker.references[node.id],
+    variables: [...checker.variables],
+  };
+}
+
+/** Parameters that nothing decided are dyn. */
+function settled(type: CelType): CelType {
+  switch (type.kind) {
+    case "parameter":
+      return dynType;
+    case "list":
+      return { ...type, element: settled(type.element) };
+    case "map":
+      return { ...type, key: settled(type.key), value: settled(type.value) };
+    case "optional":
+    case "type":
+      return { ...type, of: settled(type.of) };
+    default:
+      return type;
+  }
+}
+
+function check(checker: Checker, node: CelExpression, locals: Locals | undefined): CelType {
+  const type = typeOfNode(checker, node, locals);
+  checker.types[node.id] = type;
+  return type;
+}
+
+function typeOfNode(checker: Checker, node: CelExpression, locals: Locals | undefined): CelType {
+  switch (node.kind) {
+    case "literal":
+      return literalType(node);
+    case "identifier":
+      return identifier(checker, node, locals);
+    case "select":
+      return qualified(checker, node, locals) ?? select(checker, node, check(checker, node.operand, locals));
+    case "has":
+      selected(checker, node, check(checker, node.operand, locals));
+      return boolType;
+    case "call":
+      return call(checker, node, locals);
+    case "list":
+      return list(checker, node, locals);
+    case "map":
+      return map(checker, node, locals);
+    case "message":
+      return undeclared(checker, node, node.name);
+    case "comprehension":
+      return comprehension(checker, node, locals);
+    case "bind": {
+      const type = check(checker, node.value, locals);
+      return check(checker, node.body, { name: node.variable, type, outer: locals });
+    }
+    case "optionalMap":
+      return optionalMap(checker, node, locals);
+  }
+}
+
+function issue(checker: Checker, node: CelExpression, message: string): CelType {
+  checker.issues.push({ offset: node.offset, message });
+  return dynType;
+}
+
+function undeclared(checker: Checker, node: CelExpression, name: string): CelType {
+  return issue(checker, node, `undeclared reference to '${name}' (in container '')`);
+}
+
+function show(checker: Checker, type: CelType): string {
+  return formatType(settled(substitute(checker.known, type)));
+}
+
+function fits(checker: Checker, given: CelType, wanted: CelType): boolean {
+  const known = unify(checker.known, given, wanted);
+  if (known === undefined) return false;
+  checker.known = known;
+  return true;
+}
+
+function freshType(checker: Checker): CelType {
+  return typeParameter(`_${checker.fresh++}`);
+}
+
+function literalType(node: CelNode<"literal">): CelType {
+  const { value } = node;
+  if (value === null) return nullType;
+  if (typeof value === "boolean") return boolType;
+  if (typeof value === "string") return stringType;
+  if (typeof value === "number" || typeof value === "bigint") return intType;
+  if (value instanceof Uint8Array) return bytesType;
+  return kindOf(value) === "uint" ? uintType : doubleType;
+}
+
+function localNamed(locals: Locals | undefined, name: string): Locals | undefined {
+  for (let local = locals; local !== undefined; local = local.outer) if (local.name === name) return local;
+  return undefined;
+}
+
+function identifier(checker: Checker, node: CelNode<"identifier">, locals: Locals | undefined): CelType {
+  const local = localNamed(locals, node.name);
+  if (local !== undefined) {
+    checker.references[node.id] = { kind: "local", name: node.name };
+    return local.type;
+  }
+  return named(checker, node, node.name) ?? undeclared(checker, node, node.name);
+}
+
+function named(checker: Checker, node: CelExpression, written: string): CelType | undefined {
+  const name = written.startsWith(".") ? written.slice(1) : written;
+  const variable = checker.scope.variable(name);
+  if (variable !== undefined) {
+    checker.references[node.id] = { kind: "variable", name };
+    checker.variables.add(name);
+    return variable;
+  }
+  const type = checker.scope.type(name);
+  if (type !== undefined) checker.references[node.id] = { kind: "type", name };
+  return type;
+}
+
+/** `a.b.c` when it is one dotted name. */
+function dottedName(node: CelExpression): string | undefined {
+  if (node.kind === "identifier") return node.name;
+  if (node.kind !== "select" || node.optional) return undefined;
+  const operand = dottedName(node.operand);
+  return operand === undefined ? undefined : `${operand}.${node.field}`;
+}
+
+function qualified(checker: Checker, node: CelNode<"select">, locals: Locals | undefined): CelType | undefined {
+  const name = dottedName(node);
+  if (name === undefined) return undefined;
+  const head = name.slice(0, name.indexOf(".", 1));
+  return localNamed(locals, head) === undefined ? named(checker, node, name) : undefined;
+}
+
+function select(checker: Checker, node: CelNode<"select">, operand: CelType): CelType {
+  const type = selected(checker, node, operand);
+  const lifted = node.optional || substitute(checker.known, operand).kind === "optional";
+  return lifted && type.kind !== "optional" ? optionalType(type) : type;
+}
+
+function selected(checker: Checker, node: CelNode<"select" | "has">, operandType: CelType): CelType {
+  const found = substitute(checker.known, operandType);
+  const operand = found.kind === "optional" ? substitute(checker.known, found.of) : found;
+  switch (operand.kind) {
+    case "object": {
+      const field = operand.fields.get(node.field);
+      return field?.type ?? issue(checker, node, `undefined field '${node.field}'`);
+    }
+    case "map":
+      return operand.value;
+    case "dyn":
+    case "parameter":
+      return dynType;
+    default:
+      return issue(checker, node, `type '${show(checker, operand)}' does not support field selection`);
+  }
+}
+
+function call(checker: Checker, node: CelNode<"call">, locals: Locals | undefined): CelType {
+  const { target } = node;
+  if (target === undefined) return resolve(checker, node, { name: node.name, args: node.args, member: false, locals });
+  const name = dottedName(target);
+  const head = name?.split(".", 1)[0] ?? "";
+  if (name !== undefined && localNamed(locals, head) === undefined) {
+    const full = `${name.startsWith(".") ? name.slice(1) : name}.${node.name}`;
+    if (checker.scope.overloads(full, false) !== undefined) {
+      return resolve(checker, node, { name: full, args: node.args, member: false, locals });
+    }
+  }
+  return resolve(checker, node, { name: node.name, args: [target, ...node.args], member: true, locals });
+}
+
+interface Callee {
+  readonly name: string;
+  readonly args: readonly CelExpression[];
+  readonly member: boolean;
+  readonly locals: Locals | undefined;
+}
+
+function resolve(checker: Checker, node: CelExpression, callee: Callee): CelType {
+  const { name, args, member } = callee;
+  const types = args.map((argument) => check(checker, argument, callee.locals));
+  const overloads = checker.scope.overloads(name, member);
+  if (overloads === undefined) return undeclared(checker, node, name);
+  const matching: CelOverload[] = [];
+  let result: CelType | undefined;
+  for (const overload of overloads) {
+    const candidate = apply(checker, overload, types);
+    if (candidate === undefined) continue;
+    matching.push(overload);
+    if (result === undefined) result = candidate;
+    else if (!sameType(result, candidate)) result = dynType;
+  }
+  if (result === undefined) {
+    const shown = types.map((type) => show(checker, type));
+    const written = member ? `${shown[0]}.(${shown.slice(1).join(", ")})` : `(${shown.join(", ")})`;
+    return issue(checker, node, `found no matching overload for '${name}' applied to '${written}'`);
+  }
+  checker.calls[node.id] = { name, args, overloads: matching };
+  return result;
+}
+
+/** The result of an overload for arguments of these types; undefined when it does not fit. */
+function apply(checker: Checker, overload: CelOverload, types: readonly CelType[]): CelType | undefined {
+  if (overload.args.length !== types.length) return undefined;
+  const renamed: Map<string, CelType> = new Map();
+  const rename = (type: CelType): CelType => {
+    if (isClosed(type)) return type;
+    for (const name of parameterNames(type)) if (!renamed.has(name)) renamed.set(name, freshType(checker));
+    return substitute(renamed, type);
+  };
+  let known: Substitution | undefined = checker.known;
+  for (const [index, type] of types.entries()) {
+    known = unify(known, type, rename(overload.args[index] ?? dynType));
+    if (known === undefined) return undefined;
+  }
+  checker.known = known;
+  return substitute(known, rename(overload.result));
+}
+
+function isClosed(type: CelType): boolean {
+  return !["list", "map", "optional", "type", "parameter"].includes(type.kind);
+}
+
+function parameterNames(type: CelType): readonly string[] {
+  switch (type.kind) {
+    case "parameter":
+      return [type.name];
+    case "list":
+      return parameterNames(type.element);
+    case "map":
+      return [...parameterNames(type.key), ...parameterNames(type.value)];
+    case "optional":
+    case "type":
+      return parameterNames(type.of);
+    default:
+      return [];
+  }
+}
+
+/** The type of a list's elements so far, and one more: their common type, or dyn. */
+function join(checker: Checker, sofar: CelType | undefined, type: CelType): CelType {
+  if (sofar === undefined) return type;
+  return fits(checker, sofar, type)
+    ? moreGeneral(substitute(checker.known, sofar), substitute(checker.known, type))
+    : dynType;
+}
+
+function element(checker: Checker, node: CelExpression, given: { type: CelType; optional: boolean }): CelType {
+  if (!given.optional) return given.type;
+  const type = substitute(checker.known, given.type);
+  if (type.kind === "optional") return type.of;
+  if (type.kind === "dyn" || type.kind === "parameter") return dynType;
+  return issue(checker, node, `expected type 'optional_type(dyn)' but found '${show(checker, type)}'`);
+}
+
+function list(checker: Checker, node: CelNode<"list">, locals: Locals | undefined): CelType {
+  let type: CelType | undefined;
+  for (const { value, optional } of node.elements) {
+    type = join(checker, type, element(checker, value, { type: check(checker, value, locals), optional }));
+  }
+  return listType(type ?? freshType(checker));
+}
+
+function map(checker: Checker, node: CelNode<"map">, locals: Locals | undefined): CelType {
+  let keyType: CelType | undefined;
+  let valueType: CelType | undefined;
+  for (const { key, value, optional } of node.entries) {
+    keyType = join(checker, keyType, check(checker, key, locals));
+    valueType = join(checker, valueType, element(checker, value, { type: check(checker, value, locals), optional }));
+  }
+  return mapType(keyType ?? freshType(checker), valueType ?? freshType(checker));
+}
+
+function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
+  const type = substitute(checker.known, range);
+  switch (type.kind) {
+    case "list":
+      return [intType, type.element];
+    case "map":
+      return [type.key, type.value];
+    case "dyn":
+    case "parameter":
+      return [dynType, dynType];
+    default: {
+      const shown = show(checker, type);
+      const message = `expression of type '${shown}' cannot be range of a comprehension (must be list, map, or dynamic)`;
+      issue(checker, node.range, message);
+      return [dynType, dynType];
+    }
+  }
+}
+
+function comprehension(checker: Checker, node: CelNode<"comprehension">, locals: Locals | undefined): CelType {
+  const rangeType = check(checker, node.range, locals);
+  const [key, value] = ranged(checker, node, rangeType);
+  const [first, second] = node.variables;
+  const isMap = substitute(checker.known, rangeType).kind === "map";
+  const single = isMap ? key : value;
+  let inner: Locals = { name: first, type: second === undefined ? single : key, outer: locals };
+  if (second !== undefined) inner = { name: second, type: value, outer: inner };
+  if (node.condition !== undefined) predicate(checker, node, check(checker, node.condition, inner));
+  const transformed = node.transform === undefined ? undefined : check(checker, node.transform, inner);
+  switch (node.macro) {
+    case "all":
+    case "exists":
+    case "exists_one":
+      return boolType;
+    case "filter":
+      return listType(single);
+    case "map":
+    case "transformList":
+      return listType(transformed ?? dynType);
+    case "transformMap":
+      return mapType(key, transformed ?? dynType);
+    case "transformMapEntry": {
+      const type = substitute(checker.known, transformed ?? dynType);
+      if (type.kind === "map" || type.kind === "dyn") return type;
+      return issue(
+        checker,
+        node,
+        `found no matching overload for 'cel.@mapInsert' applied to '(map(dyn, dyn), ${show(checker, type)})'`,
+      );
+    }
+  }
+}
+
+/** How cel-go words a predicate that is not boolean: the macro's expansion shows through. */
+function predicate(checker: Checker, node: CelNode<"comprehension">, type: CelType): void {
+  if (fits(checker, type, boolType)) return;
+  const shown = show(checker, type);
+  const place = node.condition ?? node;
+  const applied = (name: string, types: string): CelType =>
+    issue(checker, place, `found no matching overload for '${name}' applied to '(${types})'`);
+  if (node.macro === "all") applied("_&&_", `bool, ${shown}`);
+  else if (node.macro === "exists") applied("_||_", `bool, ${shown}`);
+  else if (node.macro === "exists_one") applied("_?_:_", `${shown}, int, int`);
+  else applied("_?_:_", `${shown}, list(dyn), list(dyn)`);
+}
+
+function optionalMap(checker: Checker, node: CelNode<"optionalMap">, locals: Locals | undefined): CelType {
+  const operand = substitute(checker.known, check(checker, node.operand, locals));
+  const known = operand.kind === "optional" || operand.kind === "dyn" || operand.kind === "parameter";
+  if (!known) {
+    const message = `found no matching overload for 'hasValue' applied to '${show(checker, operand)}.()'`;
+    issue(checker, node, message);
+  }
+  const type = operand.kind === "optional" ? operand.of : dynType;
+  const body = substitute(checker.known, check(checker, node.body, { name: node.variable, type, outer: locals }));
+  if (!node.flat) return optionalType(body);
+  if (body.kind === "optional" || body.kind === "dyn" || body.kind === "parameter") return body;
+  return issue(
+    checker,
+    node,
+    `found no matching overload for '_?_:_' applied to '(bool, ${show(checker, body)}, optional_type(dyn))'`,
+  );
+}

@@ -1,0 +1,59 @@
+import { checkCel, type CelChecked } from "./check.ts";
+import type { CelEnvironment } from "./environment.ts";
+import { CelLimitError, maximumRoom, type Frame } from "./frame.ts";
+import { parseCel } from "./parser.ts";
+import { newScope } from "./scope.ts";
+import { standardLibrary } from "./standard-library.ts";
+import { compileSteps } from "./steps.ts";
+import type { CelType } from "./types.ts";
+import type { CelValue } from "./values.ts";
+
+/** What an evaluation came to; an error is told in the words of cel-go. */
+export type CelOutcome = { readonly value: CelValue } | { readonly error: string };
+
+/** An expression ready to be evaluated, any number of times. */
+export interface CelProgram {
+  readonly type: CelType;
+  /** The nodes, their types and what their names stand for; for estimates of cost. */
+  readonly ast: CelChecked;
+  /**
+   * The value for these variables, which may be JSON as it was parsed; it is not copied. `budget` is the cost, in the units of
+   * Kubernetes, at which the evaluation ends. Throws nothing.
+   */
+  readonly evaluate: (variables: Readonly<Record<string, unknown>>, options: { readonly budget: number }) => CelOutcome;
+}
+
+/**
+ * Reads and checks an expression.
+ * @throws CelError when it cannot be used; the message is what a client should see
+ */
+export function compileCel(source: string, environment: CelEnvironment): CelProgram {
+  const scope = newScope(environment, standardLibrary());
+  const ast = checkCel(parseCel(source), source, scope);
+  const { run, inputs, slots } = compileSteps(ast, environment);
+  return {
+    type: ast.typeOf(ast.root),
+    ast,
+    evaluate: (variables, options) => {
+      const frame: Frame = {
+        slots: Array.from<CelValue | undefined>({ length: slots }),
+        budget: options.budget,
+        room: maximumRoom,
+        error: "",
+      };
+      try {
+        for (const [slot, { name, convert }] of inputs.entries()) {
+          const raw = Object.hasOwn(variables, name) ? variables[name] : undefined;
+          frame.slots[slot] = raw === undefined ? undefined : convert(raw);
+        }
+        const value = run(frame);
+        return value === undefined ? { error: frame.error } : { value };
+      } catch (error) {
+        // RangeError: a value too large or too deep for the machine is work beyond the limit, too.
+        if (error instanceof CelLimitError || error instanceof RangeError)
+          return { error: new CelLimitError().message };
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { isJsonArray, isJsonObject } from "../../core/json-value.ts";
+import type { CelType } from "./types.ts";
+import { parseDuration } from "./duration.ts";
+import { parseTimestamp } from "./timestamp.ts";
+import { celDouble, fromJson, isCelFailure, kindOf, type CelFailure, type CelValue } from "./values.ts";
+
+/** Turns a raw member of JSON into a value. */
+export type Converter = (raw: unknown) => CelValue;
+
+/**
+ * How members of JSON become values where a type is declared: numbers are floating point where it says so, text is a point or span
+ * of time, or octets in base64. What does not fit comes through as what it is, and the functions it meets refuse it. Lists and
+ * maps are copied only when their members need more than `fromJson` at their use.
+ */
+export function converterFor(type: CelType): Converter {
+  switch (type.kind) {
+    case "double":
+      return (raw) => (typeof raw === "number" ? celDouble(raw) : fromJson(raw));
+    case "timestamp":
+      return (raw) => (typeof raw === "string" ? unlessFailed(parseTimestamp(raw), raw) : fromJson(raw));
+    case "duration":
+      return (raw) => (typeof raw === "string" ? unlessFailed(parseDuration(raw), raw) : fromJson(raw));
+    case "bytes":
+      return (raw) => (typeof raw === "string" ? Uint8Array.from(Buffer.from(raw, "base64")) : fromJson(raw));
+    case "list": {
+      if (!needsCopy(type.element)) return fromJson;
+      const element = converterFor(type.element);
+      return (raw) => (isJsonArray(raw) ? raw.map((member) => element(member)) : fromJson(raw));
+    }
+    case "map":
+      return needsCopy(type.value) ? mapConverter(converterFor(type.value)) : fromJson;
+    default:
+      return fromJson;
+  }
+}
+
+function unlessFailed(value: CelValue | CelFailure, raw: string): CelValue {
+  return isCelFailure(value) ? raw : value;
+}
+
+function needsCopy(type: CelType): boolean {
+  if (type.kind === "list") return needsCopy(type.element);
+  if (type.kind === "map") return needsCopy(type.value);
+  return ["double", "timestamp", "duration", "bytes"].includes(type.kind);
+}
+
+function mapConverter(convert: Converter): Converter {
+  return (raw) => {
+    if (!isJsonObject(raw) || kindOf(raw) !== undefined) return fromJson(raw);
+    return Object.fromEntries(Object.entries(raw).map(([key, member]) => [key, convert(member)]));
+  };
+}

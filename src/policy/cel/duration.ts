@@ -1,0 +1,52 @@
+import { celDuration, celFailure, int64Maximum, int64Minimum, type CelDuration, type CelFailure } from "./values.ts";
+
+/** Nanoseconds in each unit that durations are written in. */
+const units: ReadonlyMap<string, bigint> = new Map([
+  ["ns", 1n],
+  ["us", 1_000n],
+  ["µs", 1_000n],
+  ["μs", 1_000n],
+  ["ms", 1_000_000n],
+  ["s", 1_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["h", 3_600_000_000_000n],
+]);
+
+const part = /(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
+
+/** A span of time from nanoseconds, or a failure when they do not fit 64 bits. */
+export function durationOf(nanos: bigint): CelDuration | CelFailure {
+  return nanos < int64Minimum || nanos > int64Maximum ? celFailure("duration out of range") : celDuration(nanos);
+}
+
+/** A span of time from its text, such as `1h30m` or `-0.5s`, as Go writes it. */
+export function parseDuration(text: string): CelDuration | CelFailure {
+  const invalid = celFailure(`time: invalid duration ${JSON.stringify(text.slice(0, 64))}`);
+  if (text.length > 128) return invalid;
+  const negative = text.startsWith("-");
+  let at = negative || text.startsWith("+") ? 1 : 0;
+  if (text.slice(at) === "0") return celDuration(0n);
+  if (at === text.length) return invalid;
+  let total = 0n;
+  while (at < text.length) {
+    part.lastIndex = at;
+    const found = part.exec(text);
+    if (found === null || (found[1] === undefined && (found[2] ?? "") === "")) return invalid;
+    const unit = units.get(found[3] ?? "") ?? 0n;
+    const fraction = found[2] ?? "";
+    total +=
+      BigInt(found[1] ?? 0) * unit + (BigInt(fraction === "" ? 0 : fraction) * unit) / 10n ** BigInt(fraction.length);
+    at += found[0].length;
+  }
+  return durationOf(negative ? -total : total);
+}
+
+/** The text of a span of time in seconds, such as `90s` or `0.5s`. */
+export function formatDuration(duration: CelDuration): string {
+  const negative = duration.nanos < 0n;
+  const magnitude = negative ? -duration.nanos : duration.nanos;
+  const fraction = String(magnitude % 1_000_000_000n)
+    .padStart(9, "0")
+    .replace(/0+$/, "");
+  return `${negative ? "-" : ""}${magnitude / 1_000_000_000n}${fraction === "" ? "" : `.${fraction}`}s`;
+}

@@ -1,0 +1,130 @@
+import { isJsonArray, type JsonObject } from "../../core/json-value.ts";
+import { occupy, type CelMeter } from "./frame.ts";
+import {
+  fromJson,
+  kindOf,
+  type CelDouble,
+  type CelMap,
+  type CelOpaque,
+  type CelOptional,
+  type CelValue,
+} from "./values.ts";
+
+/**
+ * Whether two values are equal. Numbers are compared across their types; values of different types are otherwise unequal.
+ * @throws CelLimitError when what is compared is larger than the meter allows
+ */
+export function celEquals(one: unknown, other: unknown, meter: CelMeter): boolean {
+  if (one === other) return true;
+  if (typeof one === "string" || typeof one === "boolean" || one === null) return false;
+  const comparison = compareNumbers(fromJson(one), fromJson(other));
+  if (comparison !== undefined) return comparison === 0;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  if (one instanceof Uint8Array) return other instanceof Uint8Array && compareBytes(one, other) === 0;
+  occupy(meter, 1);
+  if (isJsonArray(one)) {
+    if (!isJsonArray(other) || one.length !== other.length) return false;
+    return one.every((element, at) => celEquals(element, other[at], meter));
+  }
+  return equalObjects(one, other, meter);
+}
+
+function equalObjects(one: object, other: object, meter: CelMeter): boolean {
+  const kind = kindOf(one);
+  if (isMap(one)) return isMap(other) && equalMaps(one, other, meter);
+  if (kind !== kindOf(other)) return false;
+  switch (kind) {
+    case "timestamp":
+    case "duration":
+      return (one as { nanos: bigint }).nanos === (other as { nanos: bigint }).nanos;
+    case "type":
+      return (one as { name: string }).name === (other as { name: string }).name;
+    case "optional":
+      return equalOptionals(one as CelOptional, other as CelOptional, meter);
+    case "opaque": {
+      const [left, right] = [one as CelOpaque, other as CelOpaque];
+      return left.name === right.name && left.equals(right);
+    }
+    default:
+      return false;
+  }
+}
+
+function equalOptionals(one: CelOptional, other: CelOptional, meter: CelMeter): boolean {
+  if (one.value === undefined || other.value === undefined) return one.value === other.value;
+  return celEquals(one.value, other.value, meter);
+}
+
+/** Whether a value is a map: of JSON, or with keys of any type. */
+export function isMap(value: unknown): value is JsonObject | CelMap {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Uint8Array) return false;
+  const kind = kindOf(value);
+  return kind === undefined || kind === "map";
+}
+
+/** Whether a map has keys of any type, rather than being an object of JSON. */
+export function isCelMap(map: JsonObject | CelMap): map is CelMap {
+  return kindOf(map) === "map";
+}
+
+function equalMaps(one: JsonObject | CelMap, other: JsonObject | CelMap, meter: CelMeter): boolean {
+  if (mapSize(one) !== mapSize(other)) return false;
+  for (const key of mapKeys(one)) {
+    const found = mapGet(other, key);
+    if (found === undefined || !celEquals(mapGet(one, key), found, meter)) return false;
+  }
+  return true;
+}
+
+/** How many entries a map has. */
+export function mapSize(map: JsonObject | CelMap): number {
+  return isCelMap(map) ? map.entries.size : Object.keys(map).length;
+}
+
+/** The keys of a map, in its order. */
+export function mapKeys(map: JsonObject | CelMap): readonly CelValue[] {
+  return isCelMap(map) ? Array.from(map.entries.values(), ([key]) => key) : Object.keys(map);
+}
+
+/** The raw member under a key; undefined when there is none. */
+export function mapGet(map: JsonObject | CelMap, key: CelValue): unknown {
+  if (isCelMap(map)) return map.entries.get(mapKey(key))?.[1];
+  return typeof key === "string" && Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+/** What a key is found by: equal numbers of any type are one key. Undefined for what cannot be a key. */
+export function mapKey(key: CelValue): string | number | bigint | boolean | undefined {
+  if (typeof key === "string" || typeof key === "number" || typeof key === "bigint" || typeof key === "boolean")
+    return key;
+  const kind = kindOf(key);
+  if (kind === "uint") return integerKey((key as { readonly value: bigint }).value);
+  if (kind !== "double") return undefined;
+  const { value } = key as CelDouble;
+  return Number.isInteger(value) ? integerKey(BigInt(value)) : undefined;
+}
+
+function integerKey(value: bigint): number | bigint {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+/** A number of any type as a JavaScript number or bigint; undefined when the value is no number. */
+function numeric(value: CelValue): number | bigint | undefined {
+  if (typeof value === "number" || typeof value === "bigint") return value;
+  const kind = kindOf(value);
+  return kind === "double" || kind === "uint" ? (value as { readonly value: number | bigint }).value : undefined;
+}
+
+/** Below, at or above zero as the first number is less, equal or greater; NaN when one is not a number; undefined for others. */
+export function compareNumbers(one: CelValue, other: CelValue): number | undefined {
+  const left = numeric(one);
+  if (left === undefined) return undefined;
+  const right = numeric(other);
+  if (right === undefined) return undefined;
+  return left < right ? -1 : left > right ? 1 : left <= right ? 0 : Number.NaN;
+}
+
+/** Orders octets as unsigned numbers, shorter ones first. */
+export function compareBytes(one: Uint8Array, other: Uint8Array): number {
+  return Buffer.compare(one, other);
+}

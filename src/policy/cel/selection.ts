@@ -1,0 +1,131 @@
+import { isJsonArray } from "../../core/json-value.ts";
+import type { Converter } from "./convert.ts";
+import { isCelMap, isMap, mapGet } from "./equality.ts";
+import { charge, failStep, type Frame, type Step } from "./frame.ts";
+import {
+  celDouble,
+  celOptional,
+  kindOf,
+  type CelDouble,
+  type CelFailure,
+  celFailure,
+  isCelFailure,
+  type CelOptional,
+  type CelUint,
+  type CelValue,
+} from "./values.ts";
+
+/** Which member is selected, and how it becomes a value. */
+export interface Selection {
+  readonly field: string;
+  /** The name in JSON. */
+  readonly key: string;
+  readonly convert: Converter;
+  readonly optional: boolean;
+}
+
+/** `a.b`, or `a.?b`. */
+export function selectStep(operand: Step, selection: Selection): Step {
+  const { field, key, convert, optional } = selection;
+  return (frame) => {
+    const value = operand(frame);
+    if (value === undefined) return undefined;
+    charge(frame, 1);
+    if (isMap(value)) {
+      const raw = isCelMap(value) ? value.entries.get(key)?.[1] : Object.hasOwn(value, key) ? value[key] : undefined;
+      if (raw === undefined) return optional ? celOptional(undefined) : failStep(frame, `no such key: ${field}`);
+      return optional ? celOptional(convert(raw)) : convert(raw);
+    }
+    return withinOptional(frame, value, (held) => {
+      if (!isMap(held)) return celFailure("no such overload");
+      const raw = mapGet(held, key);
+      return raw === undefined ? undefined : convert(raw);
+    });
+  };
+}
+
+/** A member of what an optional value holds: absent when either is, or a failure. */
+function withinOptional(
+  frame: Frame,
+  value: CelValue,
+  member: (held: CelValue) => CelValue | CelFailure | undefined,
+): CelValue | undefined {
+  if (kindOf(value) !== "optional") return failStep(frame, "no such overload");
+  const { value: held } = value as CelOptional;
+  if (held === undefined) return value;
+  const found = member(held);
+  return isCelFailure(found) ? failStep(frame, found.error) : celOptional(found);
+}
+
+/** `has(a.b)`. */
+export function hasStep(operand: Step, selection: Selection): Step {
+  const { key } = selection;
+  return (frame) => {
+    const value = operand(frame);
+    if (value === undefined) return undefined;
+    charge(frame, 1);
+    const held = kindOf(value) === "optional" ? (value as CelOptional).value : value;
+    if (held === undefined) return false;
+    return isMap(held) ? mapGet(held, key) !== undefined : failStep(frame, "no such overload");
+  };
+}
+
+/** `a[b]`. */
+export function indexStep(operand: Step, index: Step, convert: Converter): Step {
+  return (frame) => {
+    const value = operand(frame);
+    if (value === undefined) return undefined;
+    const key = index(frame);
+    if (key === undefined) return undefined;
+    charge(frame, 1);
+    if (kindOf(value) === "optional") return withinOptional(frame, value, (held) => member(held, key, convert));
+    const found = member(value, key, convert);
+    if (found === undefined) return failStep(frame, missing(value, key));
+    return isCelFailure(found) ? failStep(frame, found.error) : found;
+  };
+}
+
+/** `a[?b]`. */
+export function optionalIndexStep(operand: Step, index: Step, convert: Converter): Step {
+  return (frame) => {
+    const value = operand(frame);
+    if (value === undefined) return undefined;
+    const key = index(frame);
+    if (key === undefined) return undefined;
+    charge(frame, 1);
+    const optional = kindOf(value) === "optional" ? value : celOptional(value);
+    return withinOptional(frame, optional, (held) => member(held, key, convert));
+  };
+}
+
+function missing(value: CelValue, key: CelValue): string {
+  return isJsonArray(value) ? `index out of bounds: ${showKey(key)}` : `no such key: ${showKey(key)}`;
+}
+
+function showKey(key: CelValue): string {
+  if (typeof key !== "object" || key === null) return String(key);
+  const kind = kindOf(key);
+  return kind === "uint" || kind === "double" ? String((key as CelUint | CelDouble).value) : "<value>";
+}
+
+/** The element or entry under a key; undefined when there is none. */
+function member(value: CelValue, key: CelValue, convert: Converter): CelValue | CelFailure | undefined {
+  if (isJsonArray(value)) {
+    const at = position(key);
+    if (at === undefined) return celFailure("no such overload");
+    const raw = at >= 0 && at < value.length ? value[at] : undefined;
+    return raw === undefined ? undefined : convert(raw);
+  }
+  if (!isMap(value)) return celFailure("no such overload");
+  const raw = mapGet(value, key);
+  return raw === undefined ? undefined : convert(raw);
+}
+
+function position(key: CelValue): number | undefined {
+  if (typeof key === "number") return key;
+  if (typeof key === "bigint") return Number(key);
+  const kind = kindOf(key);
+  if (kind === "uint") return Number((key as CelUint).value);
+  const { value } = kind === "double" ? (key as CelDouble) : celDouble(Number.NaN);
+  return Number.isInteger(value) ? value : undefined;
+}

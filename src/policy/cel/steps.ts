@@ -1,0 +1,198 @@
+import type { CelExpression, CelNode } from "./ast.ts";
+import type { CelChecked } from "./check.ts";
+import { comprehensionStep } from "./comprehensions.ts";
+import { converterFor, type Converter } from "./convert.ts";
+import { binaryCall, dispatch } from "./dispatch.ts";
+import type { CelEnvironment } from "./environment.ts";
+import { charge, failStep, type Step } from "./frame.ts";
+import { listStep, mapStep } from "./literals.ts";
+import { andStep, conditionalStep, equalityStep, inStep, integerStep, notStep, orStep } from "./operators.ts";
+import { hasStep, indexStep, optionalIndexStep, selectStep } from "./selection.ts";
+import type { CelType } from "./types.ts";
+import { celOptional, celTypeValue, kindOf, type CelOptional } from "./values.ts";
+
+/** A variable of the environment that an expression uses. */
+export interface Input {
+  readonly name: string;
+  readonly convert: Converter;
+}
+
+/** An expression as steps. The first slots of its frames hold the inputs. */
+export interface Steps {
+  readonly run: Step;
+  readonly inputs: readonly Input[];
+  readonly slots: number;
+}
+
+/** What is compiled so far; shared by all nodes of one expression. */
+export interface Compiler {
+  readonly checked: CelChecked;
+  readonly compile: (node: CelExpression, locals: Slots) => Step;
+  /** A slot that no other step uses. */
+  readonly newSlot: () => number;
+}
+
+/** Where the variables that macros make are kept. */
+export type Slots = ReadonlyMap<string, number>;
+
+/** Turns a checked expression into steps. */
+export function compileSteps(checked: CelChecked, environment: CelEnvironment): Steps {
+  const inputs: Input[] = [];
+  const names = checked.variables;
+  for (const name of names) {
+    inputs.push({ name, convert: converterFor(environment.variables[name] ?? { kind: "dyn" }) });
+  }
+  let slots = inputs.length;
+  const compiler: Compiler = {
+    checked,
+    compile: (node, locals) => compileNode(compiler, node, locals),
+    newSlot: () => slots++,
+  };
+  const globals = new Map(names.map((name, at) => [`.${name}`, at]));
+  const run = compiler.compile(checked.root, globals);
+  return { run, inputs, slots };
+}
+
+function compileNode(compiler: Compiler, node: CelExpression, locals: Slots): Step {
+  switch (node.kind) {
+    case "literal": {
+      const { value } = node;
+      return () => value;
+    }
+    case "identifier":
+      return reference(compiler, node, locals) ?? never;
+    case "select":
+      return (
+        reference(compiler, node, locals) ??
+        selectStep(compiler.compile(node.operand, locals), selection(compiler, node))
+      );
+    case "has":
+      return hasStep(compiler.compile(node.operand, locals), selection(compiler, node));
+    case "call":
+      return call(compiler, node, locals);
+    case "list":
+      return listStep(node.elements.map((each) => ({ ...each, step: compiler.compile(each.value, locals) })));
+    case "map":
+      return mapStep(
+        node.entries.map((each) => ({
+          optional: each.optional,
+          key: compiler.compile(each.key, locals),
+          step: compiler.compile(each.value, locals),
+        })),
+      );
+    case "message":
+      return never;
+    case "comprehension":
+      return comprehensionStep(compiler, node, locals);
+    case "bind":
+      return bind(compiler, node, locals);
+    case "optionalMap":
+      return optionalMap(compiler, node, locals);
+  }
+}
+
+/** The checker lets nothing come here. */
+const never: Step = (frame) => failStep(frame, "no such overload");
+
+function reference(compiler: Compiler, node: CelExpression, locals: Slots): Step | undefined {
+  const found = compiler.checked.referenceOf(node);
+  if (found === undefined) return undefined;
+  const { name } = found;
+  if (found.kind === "type") {
+    const value = celTypeValue(name);
+    return () => value;
+  }
+  const slot = locals.get(found.kind === "local" ? name : `.${name}`) ?? 0;
+  return (frame) => {
+    charge(frame, 1);
+    return frame.slots[slot] ?? (frame.slots[slot] === null ? null : failStep(frame, `no such attribute(s): ${name}`));
+  };
+}
+
+/** What a selection needs to know: the JSON key, and how the member is converted. */
+function selection(
+  compiler: Compiler,
+  node: CelNode<"select" | "has">,
+): { readonly field: string; readonly key: string; readonly convert: Converter; readonly optional: boolean } {
+  const given = compiler.checked.typeOf(node.operand);
+  const operand = given.kind === "optional" ? given.of : given;
+  const field = operand.kind === "object" ? operand.fields.get(node.field) : undefined;
+  return {
+    field: node.field,
+    key: field?.key ?? node.field,
+    convert: converterFor(field?.type ?? memberType(operand)),
+    optional: node.kind === "select" && node.optional,
+  };
+}
+
+function memberType(type: CelType): CelType {
+  return type.kind === "map" ? type.value : type.kind === "list" ? type.element : { kind: "dyn" };
+}
+
+function call(compiler: Compiler, node: CelNode<"call">, locals: Slots): Step {
+  const found = compiler.checked.callOf(node);
+  if (found === undefined) return never;
+  const args = found.args.map((argument) => compiler.compile(argument, locals));
+  const [first = never, second = never, third = never] = args;
+  switch (found.name) {
+    case "_&&_":
+      return andStep(first, second);
+    case "_||_":
+      return orStep(first, second);
+    case "_?_:_":
+      return conditionalStep(first, second, third);
+    case "!_":
+      return notStep(first);
+    case "_==_":
+      return equalityStep(first, second, true);
+    case "_!=_":
+      return equalityStep(first, second, false);
+    case "_<_":
+    case "_<=_":
+    case "_>_":
+    case "_>=_":
+    case "_+_":
+    case "_-_":
+    case "_*_":
+      return args.length === 2 ? integerStep(found.name, [first, second], binaryCall(found.overloads)) : never;
+    case "@in":
+      return inStep(first, second);
+    case "_[_]":
+    case "_[?_]": {
+      const [operand] = found.args;
+      const given = operand === undefined ? undefined : compiler.checked.typeOf(operand);
+      const type = given?.kind === "optional" ? given.of : given;
+      const convert = converterFor(memberType(type ?? { kind: "dyn" }));
+      return found.name === "_[_]" ? indexStep(first, second, convert) : optionalIndexStep(first, second, convert);
+    }
+    default:
+      return dispatch(found.overloads, args);
+  }
+}
+
+function bind(compiler: Compiler, node: CelNode<"bind">, locals: Slots): Step {
+  const value = compiler.compile(node.value, locals);
+  const slot = compiler.newSlot();
+  const body = compiler.compile(node.body, new Map(locals).set(node.variable, slot));
+  return (frame) => {
+    frame.slots[slot] = value(frame);
+    return frame.slots[slot] === undefined ? undefined : body(frame);
+  };
+}
+
+function optionalMap(compiler: Compiler, node: CelNode<"optionalMap">, locals: Slots): Step {
+  const operand = compiler.compile(node.operand, locals);
+  const slot = compiler.newSlot();
+  const body = compiler.compile(node.body, new Map(locals).set(node.variable, slot));
+  return (frame) => {
+    const optional = operand(frame);
+    if (optional === undefined) return undefined;
+    if (kindOf(optional) !== "optional") return failStep(frame, "no such overload");
+    charge(frame, 1);
+    const { value } = optional as CelOptional;
+    if (value === undefined) return optional;
+    frame.slots[slot] = value;
+    const result = body(frame);
+    return result === undefined || node.flat ? result : celOptional(result);
+  };
+}
