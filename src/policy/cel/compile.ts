@@ -8,8 +8,8 @@ import { compileSteps } from "./steps.ts";
 import type { CelType } from "./types.ts";
 import type { CelValue } from "./values.ts";
 
-/** What an evaluation came to; an error is told in the words of cel-go. */
-export type CelOutcome = { readonly value: CelValue } | { readonly error: string };
+/** What an evaluation came to, and what it cost; an error is told in the words of cel-go. */
+export type CelOutcome = ({ readonly value: CelValue } | { readonly error: string }) & { readonly cost: number };
 
 /** An expression ready to be evaluated, any number of times. */
 export interface CelProgram {
@@ -47,11 +47,12 @@ export function compileCel(source: string, environment: CelEnvironment): CelProg
           frame.slots[slot] = raw === undefined ? undefined : convert(raw);
         }
         const value = run(frame);
-        return value === undefined ? { error: frame.error } : { value };
+        const cost = options.budget - frame.budget;
+        return value === undefined ? { error: frame.error, cost } : { value, cost };
       } catch (error) {
         // RangeError: a value too large or too deep for the machine is work beyond the limit, too.
         if (error instanceof CelLimitError || error instanceof RangeError)
-          return { error: new CelLimitError().message };
+          return { error: new CelLimitError().message, cost: options.budget - frame.budget };
         throw error;
       }
     },
