@@ -1,0 +1,200 @@
+import { dynType, stringType, type CelType } from "../cel/types.ts";
+import { computedSize, declaredSize, insideOf, sized, widest, type Estimate } from "./estimate.ts";
+
+/** A call to be charged: its arguments, the receiver first, and the type of its result as the checker found it, without sizes. */
+export interface CostedCall {
+  readonly args: readonly Estimate[];
+  readonly result: CelType;
+  /** The arguments that are literal whole numbers. */
+  readonly numbers: readonly (number | undefined)[];
+}
+
+/** What a call costs beyond its arguments, and what its result holds where that is known. */
+export interface CallEstimate {
+  readonly cost: number;
+  readonly size?: number;
+  readonly type?: CelType;
+}
+
+type Charge = (call: CostedCall) => CallEstimate;
+
+const nothing: Estimate = { cost: 0, size: 0, type: dynType };
+/** The longest named format, in characters of a regular expression. */
+const longestFormat = 128;
+
+/** What a call of a function costs at worst. Source: cel-go checker cost, apiserver cel/library cost. */
+export function callEstimate(name: string, call: CostedCall): CallEstimate {
+  return charges.get(name)?.(call) ?? { cost: 1 };
+}
+
+const charges: ReadonlyMap<string, Charge> = new Map<string, Charge>([
+  ...named(["_==_", "_!=_"], equality),
+  ...named(["_<_", "_<=_", "_>_", "_>=_"], ordering),
+  ["_+_", addition],
+  ["_[_]", (call) => ({ cost: 1, type: insideOf(first(call).type) })],
+  ["_[?_]", (call) => ({ cost: 1, type: { kind: "optional", of: insideOf(first(call).type) } })],
+  ["@in", (call) => ({ cost: second(call).type.kind === "map" ? 1 : second(call).size })],
+  ["dyn", (call) => ({ cost: 1, size: first(call).size, type: first(call).type })],
+  ["matches", (call) => ({ cost: patternCost(first(call).size, second(call).size) })],
+  ["contains", (call) => ({ cost: textCost(first(call).size) * textCost(second(call).size) })],
+  ...named(["startsWith", "endsWith"], (call) => ({ cost: textCost(second(call).size) })),
+  ...named(["lowerAscii", "upperAscii", "substring", "trim"], (call) => readOnce(call, first(call).size)),
+  ["charAt", () => ({ cost: 1, size: 1 })],
+  ["reverse", (call) => ({ cost: textCost(first(call).size), size: first(call).size, type: first(call).type })],
+  ["format", (call) => ({ cost: textCost(first(call).size) })],
+  ["strings.quote", (call) => readOnce(call, 2 * first(call).size + 2)],
+  ["bytes", (call) => readOnce(call, 4 * first(call).size)],
+  ["string", toText],
+  ["replace", replacement],
+  ["split", split],
+  ["join", join],
+  ["find", (call) => ({ cost: patternCost(first(call).size, second(call).size), size: first(call).size })],
+  ["findAll", (call) => ({ ...pieces(call), cost: patternCost(first(call).size, second(call).size) })],
+  ...named(["isSorted", "sum"], (call) => ({ cost: traversal(call) })),
+  ...named(["min", "max"], (call) => ({ cost: traversal(call), type: insideOf(first(call).type) })),
+  ...named(["indexOf", "lastIndexOf"], (call) => ({
+    cost: first(call).type.kind === "list" ? traversal(call) : textCost(first(call).size),
+  })),
+  ...named(["url", "isIP", "isCIDR", "cidr", "quantity", "isQuantity", "semver", "isSemver"], readText),
+  ["isURL", readText],
+  ["ip", (call) => (first(call).type.kind === "string" ? readText(call) : { cost: 1 })],
+  ["ip.isCanonical", (call) => ({ cost: factor(first(call).size, 0.2) })],
+  // Networks are compared by their bytes, of which there are 16 at most.
+  ["containsIP", (call) => ({ cost: 4 + (second(call).type.kind === "string" ? textCost(second(call).size) : 0) })],
+  ["containsCIDR", (call) => ({ cost: 7 + (second(call).type.kind === "string" ? textCost(second(call).size) : 0) })],
+  ["validate", (call) => ({ cost: textCost(second(call).size) * longestFormat * 0.25 })],
+  ["check", () => ({ cost: 350_000 })],
+  ...named(["fieldSelector", "labelSelector"], selector),
+  ...named(["sets.contains", "sets.intersects"], (call) => ({ cost: 1 + first(call).size * second(call).size })),
+  ["sets.equivalent", (call) => ({ cost: 1 + 2 * first(call).size * second(call).size })],
+  ...named(["slice", "distinct", "sort", "@sortByAssociatedKeys"], (call) => ({
+    cost: 1 + 10 + first(call).size * Math.max(1, first(call).size),
+    size: first(call).size,
+    type: first(call).type,
+  })),
+  ["flatten", (call) => ({ cost: 1 + 10 + first(call).size * Math.max(1, insideSize(call)) })],
+  ["lists.range", (call) => ({ cost: 11 + (call.numbers[0] ?? Infinity), size: call.numbers[0] ?? Infinity })],
+  ...named(["optional.of", "optional.ofNonZeroValue"], (call) => ({
+    cost: 1,
+    type: { kind: "optional", of: first(call).type },
+  })),
+  ["value", (call) => ({ cost: 1, type: contentOf(first(call).type) })],
+  ["orValue", (call) => ({ cost: 1, type: widest(contentOf(first(call).type), second(call).type) })],
+  ["or", (call) => ({ cost: 1, type: widest(first(call).type, second(call).type) })],
+]);
+
+function named(names: readonly string[], charge: Charge): readonly (readonly [string, Charge])[] {
+  return names.map((name) => [name, charge]);
+}
+
+function first({ args }: CostedCall): Estimate {
+  return args[0] ?? nothing;
+}
+
+function second({ args }: CostedCall): Estimate {
+  return args[1] ?? nothing;
+}
+
+function factor(size: number, by: number): number {
+  return Math.ceil(size * by);
+}
+
+function textCost(size: number): number {
+  return factor(size, 0.1);
+}
+
+function patternCost(size: number, pattern: number): number {
+  return textCost(size + 1) * factor(pattern, 0.25);
+}
+
+function readText(call: CostedCall): CallEstimate {
+  return { cost: textCost(first(call).size) };
+}
+
+function readOnce(call: CostedCall, size: number): CallEstimate {
+  return { cost: textCost(first(call).size), size };
+}
+
+/** Types that are compared in one step. */
+function isAtomic({ kind }: CelType): boolean {
+  return kind === "opaque";
+}
+
+function equality(call: CostedCall): CallEstimate {
+  if (isAtomic(first(call).type) && isAtomic(second(call).type)) return { cost: 1 };
+  return { cost: textCost(Math.min(first(call).size, second(call).size)) };
+}
+
+function ordering(call: CostedCall): CallEstimate {
+  const isText = ["string", "bytes", "dyn"].includes(first(call).type.kind);
+  return isText ? equality(call) : { cost: 1 };
+}
+
+function addition(call: CostedCall): CallEstimate {
+  const [one, other] = [first(call), second(call)];
+  const size = one.size + other.size;
+  if (one.type.kind === "list" || other.type.kind === "list") {
+    return { cost: 1, size, type: sized(widest(one.type, other.type), size) };
+  }
+  const isText = ["string", "bytes", "dyn"].includes(one.type.kind);
+  return isText ? { cost: textCost(size), size } : { cost: 1 };
+}
+
+function toText(call: CostedCall): CallEstimate {
+  const { type, size } = first(call);
+  if (type.kind === "bytes" || type.kind === "string") return readOnce(call, size);
+  // Numbers, times, addresses and networks have short texts.
+  return type.kind === "dyn" ? { cost: 1, size } : { cost: 1, size: 64 };
+}
+
+function replacement(call: CostedCall): CallEstimate {
+  const [text, , by = nothing] = call.args;
+  const size = text?.size ?? 0;
+  const from = second(call);
+  // Only of a literal is it known that it has at least so many characters.
+  const least = from.cost === 0 ? from.size : 0;
+  const grown = least === 0 ? (size + 1) * by.size + size : Math.ceil(size / least) * by.size;
+  return { cost: factor(size, 0.2), size: by.size <= least ? size : grown };
+}
+
+/** The list of parts of a text. */
+function pieces(call: CostedCall): CallEstimate {
+  const size = first(call).size;
+  const count = call.numbers[2] !== undefined && call.numbers[2] >= 0 ? call.numbers[2] : size;
+  return { cost: 0, size: count, type: { kind: "list", element: sized(stringType, size), maxSize: count } };
+}
+
+function split(call: CostedCall): CallEstimate {
+  return { ...pieces(call), cost: factor(first(call).size, 0.2) };
+}
+
+function join(call: CostedCall): CallEstimate {
+  const { size: count } = first(call);
+  const separators = Math.max(0, count - 1) * second(call).size;
+  const size = count * insideSize(call) + (Number.isNaN(separators) ? 0 : separators);
+  return { cost: textCost(size), size };
+}
+
+function insideSize(call: CostedCall): number {
+  return declaredSize(insideOf(first(call).type));
+}
+
+function traversal(call: CostedCall): number {
+  const element = insideOf(first(call).type);
+  const isText = element.kind === "string" || element.kind === "bytes";
+  return first(call).size * (isText ? 1 + textCost(declaredSize(element)) : 1);
+}
+
+function selector(call: CostedCall): CallEstimate {
+  const { size } = second(call);
+  return { cost: 10 + textCost(size) + factor(factor(size, 0.5), 50) };
+}
+
+function contentOf(type: CelType): CelType {
+  return type.kind === "optional" ? type.of : dynType;
+}
+
+/** The size of a result: as the call says, or as its type does. */
+export function resultSize(estimate: CallEstimate, type: CelType): number {
+  return estimate.size ?? computedSize(type);
+}

@@ -1,0 +1,239 @@
+import type { CelExpression, CelLiteral, CelNode } from "../cel/ast.ts";
+import type { CelChecked } from "../cel/check.ts";
+import { dynType, intType, type CelType } from "../cel/types.ts";
+import { callEstimate, resultSize } from "./call-costs.ts";
+import { computedSize, declaredSize, insideOf, sized, unsized, widest, type Estimate } from "./estimate.ts";
+
+/** What expressions refer to, innermost first: the variables that macros made. */
+interface Locals {
+  readonly name: string;
+  readonly estimate: Estimate;
+  readonly outer: Locals | undefined;
+}
+
+interface Walk {
+  readonly checked: CelChecked;
+  readonly locals: Locals | undefined;
+}
+
+const listCost = 10;
+const mapCost = 30;
+const messageCost = 40;
+
+/**
+ * What evaluating an expression costs at worst, from the sizes that the types of its variables declare; infinite where nothing
+ * bounds it. Kubernetes refuses rules by this number, so it charges as cel-go does. Source: cel-go checker cost.
+ */
+export function estimateCost(checked: CelChecked): number {
+  return estimate({ checked, locals: undefined }, checked.root).cost;
+}
+
+function estimate(walk: Walk, node: CelExpression): Estimate {
+  switch (node.kind) {
+    case "literal":
+      return literal(walk, node.value, node);
+    case "identifier":
+      return identifier(walk, node);
+    case "select":
+      return select(walk, node);
+    case "has":
+      return computed(estimate(walk, node.operand).cost, walk.checked.typeOf(node));
+    case "call":
+      return call(walk, node);
+    case "list":
+      return list(walk, node);
+    case "map":
+      return map(walk, node);
+    case "message":
+      return computed(sumOf(walk, node.fields, messageCost), walk.checked.typeOf(node));
+    case "comprehension":
+      return comprehension(walk, node);
+    case "bind": {
+      const value = estimate(walk, node.value);
+      const body = estimate(within(walk, node.variable, value), node.body);
+      return { ...body, cost: listCost + value.cost + body.cost };
+    }
+    case "optionalMap":
+      return optionalMap(walk, node);
+  }
+}
+
+function computed(cost: number, type: CelType): Estimate {
+  const plain = unsized(type);
+  return { cost, type: plain, size: computedSize(plain) };
+}
+
+/** What a declaration says of a value. */
+function declared(cost: number, type: CelType): Estimate {
+  return { cost, type, size: declaredSize(type) };
+}
+
+function within(walk: Walk, name: string, known: Estimate): Walk {
+  return { ...walk, locals: { name, estimate: { ...known, cost: 1 }, outer: walk.locals } };
+}
+
+function literal({ checked }: Walk, value: CelLiteral, node: CelExpression): Estimate {
+  const size = typeof value === "string" ? value.length : value instanceof Uint8Array ? value.length : 1;
+  return { cost: 0, size, type: sized(checked.typeOf(node), size) };
+}
+
+function identifier({ checked, locals }: Walk, node: CelNode<"identifier">): Estimate {
+  if (checked.referenceOf(node)?.kind === "local") {
+    for (let local = locals; local !== undefined; local = local.outer) {
+      if (local.name === node.name) return local.estimate;
+    }
+  }
+  return declared(1, checked.typeOf(node));
+}
+
+function select(walk: Walk, node: CelNode<"select">): Estimate {
+  // A dotted name that is one variable or type.
+  if (walk.checked.referenceOf(node) !== undefined) return declared(1, walk.checked.typeOf(node));
+  const operand = estimate(walk, node.operand);
+  const holder = operand.type.kind === "optional" ? operand.type.of : operand.type;
+  const found = fieldOf(holder, node.field);
+  const charged = node.optional || holder.kind === "object" || holder.kind === "map" ? 1 : 0;
+  const type: CelType = node.optional || operand.type.kind === "optional" ? { kind: "optional", of: found } : found;
+  return declared(operand.cost + charged, type);
+}
+
+function fieldOf(type: CelType, name: string): CelType {
+  return (type.kind === "object" ? type.fields.get(name)?.type : undefined) ?? insideOf(type);
+}
+
+function call(walk: Walk, node: CelNode<"call">): Estimate {
+  const { checked } = walk;
+  const resolved = checked.callOf(node);
+  const args = (resolved?.args ?? node.args).map((argument) => estimate(walk, argument));
+  const spent = args.reduce((sum, { cost }) => sum + cost, 0);
+  const name = resolved?.name ?? node.name;
+  if (name === "_&&_" || name === "_||_") return computed(spent, checked.typeOf(node));
+  if (name === "_?_:_") return conditional(args);
+  const numbers = (resolved?.args ?? node.args).map((argument) =>
+    argument.kind === "literal" && typeof argument.value === "number" ? argument.value : undefined,
+  );
+  const result = unsized(checked.typeOf(node));
+  const found = callEstimate(name, { args, result, numbers });
+  const type = found.type ?? result;
+  // What was taken out of a declared value is as large as declared.
+  const size = found.size ?? (found.type === undefined ? resultSize(found, type) : declaredSize(type));
+  return { cost: spent + found.cost, size, type: sized(type, size) };
+}
+
+function conditional([condition, one, other]: readonly Estimate[]): Estimate {
+  const branches = Math.max(one?.cost ?? 0, other?.cost ?? 0);
+  const size = Math.max(one?.size ?? 0, other?.size ?? 0);
+  const type = widest(one?.type ?? dynType, other?.type ?? dynType);
+  return { cost: (condition?.cost ?? 0) + branches, size, type };
+}
+
+function sumOf(walk: Walk, parts: readonly { readonly value: CelExpression }[], base: number): number {
+  return parts.reduce((sum, { value }) => sum + estimate(walk, value).cost, base);
+}
+
+function list(walk: Walk, node: CelNode<"list">): Estimate {
+  const elements = node.elements.map(({ value }) => estimate(walk, value));
+  const cost = elements.reduce((sum, element) => sum + element.cost, listCost);
+  const element = elements.map(({ type }) => type).reduce<CelType | undefined>(joined, undefined);
+  const size = elements.length;
+  return { cost, size, type: { kind: "list", element: element ?? dynType, maxSize: size } };
+}
+
+function joined(sofar: CelType | undefined, type: CelType): CelType {
+  return sofar === undefined ? type : widest(sofar, type);
+}
+
+function map(walk: Walk, node: CelNode<"map">): Estimate {
+  const keys = node.entries.map(({ key }) => estimate(walk, key));
+  const values = node.entries.map(({ value }) => estimate(walk, value));
+  const cost = [...keys, ...values].reduce((sum, part) => sum + part.cost, mapCost);
+  const key = keys.map(({ type }) => type).reduce<CelType | undefined>(joined, undefined) ?? dynType;
+  const value = values.map(({ type }) => type).reduce<CelType | undefined>(joined, undefined) ?? dynType;
+  return { cost, size: keys.length, type: { kind: "map", key, value, maxSize: keys.length } };
+}
+
+/**
+ * A macro costs as what cel-go makes of it: an accumulator that is looked at and changed once for each element. The numbers are
+ * those of that expansion.
+ */
+function comprehension(walk: Walk, node: CelNode<"comprehension">): Estimate {
+  const range = estimate(walk, node.range);
+  const inner = withElements(walk, node, range.type);
+  const condition = node.condition === undefined ? undefined : estimate(inner, node.condition);
+  const transform = node.transform === undefined ? undefined : estimate(inner, node.transform);
+  const test = condition?.cost ?? 0;
+  const change = transform?.cost ?? 0;
+  const { start, step, finish } = expansionCosts(node.macro, test, change);
+  const cost = range.cost + start + product(range.size, step) + finish;
+  const type = comprehensionType(node, range.type, transform?.type ?? dynType);
+  if (type === undefined) return computed(cost, walk.checked.typeOf(node));
+  return { cost, size: range.size, type: sized(type, range.size) };
+}
+
+interface ExpansionCosts {
+  readonly start: number;
+  readonly step: number;
+  readonly finish: number;
+}
+
+function expansionCosts(macro: CelNode<"comprehension">["macro"], test: number, change: number): ExpansionCosts {
+  switch (macro) {
+    case "all":
+      return { start: 0, step: 2 + 1 + test, finish: 1 };
+    case "exists":
+      return { start: 0, step: 3 + 1 + test, finish: 1 };
+    case "exists_one":
+      return { start: 0, step: test + 2, finish: 2 };
+    case "filter":
+      return { start: listCost, step: test + 13, finish: 1 };
+    case "map":
+    case "transformList":
+      return { start: listCost, step: test + 12 + change, finish: 1 };
+    case "transformMap":
+      return { start: mapCost, step: test + 3 + change, finish: 1 };
+    case "transformMapEntry":
+      return { start: mapCost, step: test + 2 + change, finish: 1 };
+  }
+}
+
+function withElements(walk: Walk, node: CelNode<"comprehension">, range: CelType): Walk {
+  const [one, other] = node.variables;
+  const key = range.kind === "map" ? range.key : range.kind === "list" ? intType : dynType;
+  const value = insideOf(range);
+  if (other === undefined) return within(walk, one, declared(1, range.kind === "map" ? key : value));
+  return within(within(walk, one, declared(1, key)), other, declared(1, value));
+}
+
+/** The type of the list or map that a macro makes, or undefined where it makes none. */
+function comprehensionType(node: CelNode<"comprehension">, range: CelType, made: CelType): CelType | undefined {
+  switch (node.macro) {
+    case "all":
+    case "exists":
+    case "exists_one":
+      return undefined;
+    case "filter":
+      return { kind: "list", element: range.kind === "map" ? range.key : insideOf(range) };
+    case "map":
+    case "transformList":
+      return { kind: "list", element: made };
+    case "transformMap":
+      return { kind: "map", key: range.kind === "map" ? range.key : intType, value: made };
+    case "transformMapEntry":
+      return made;
+  }
+}
+
+function optionalMap(walk: Walk, node: CelNode<"optionalMap">): Estimate {
+  const operand = estimate(walk, node.operand);
+  const content = operand.type.kind === "optional" ? operand.type.of : dynType;
+  const body = estimate(within(walk, node.variable, declared(1, content)), node.body);
+  const wrapped: CelType = node.flat ? body.type : { kind: "optional", of: body.type };
+  // Whether there is a value, the value, and what becomes of it.
+  const cost = 1 + operand.cost + (1 + listCost + 1 + operand.cost + body.cost);
+  return { cost, size: body.size, type: wrapped };
+}
+
+/** Nothing times without bound is nothing. */
+function product(one: number, other: number): number {
+  return one === 0 || other === 0 ? 0 : one * other;
+}

@@ -1,0 +1,96 @@
+import { dynType, type CelType } from "../cel/types.ts";
+
+/** What is known beforehand of a part of an expression, at worst: what it costs, how much its value holds, and of which type it is. */
+export interface Estimate {
+  readonly cost: number;
+  /** Characters, bytes, elements or entries; infinite where nothing bounds them. */
+  readonly size: number;
+  /** With sizes inside wherever they are known. */
+  readonly type: CelType;
+}
+
+/** The most that a value of no declared type can hold: a request has at most 3 MiB, two bytes of which are quotes. */
+export const requestSize: number = 3 * 1024 * 1024 - 2;
+
+/** How much a value of a declared type holds at worst. Kubernetes counts scalars as nothing, and times by their text. */
+export function declaredSize(type: CelType): number {
+  switch (type.kind) {
+    case "string":
+    case "bytes":
+    case "list":
+    case "map":
+      return type.maxSize ?? Infinity;
+    case "dyn":
+      return requestSize;
+    case "timestamp":
+    case "duration":
+      return 32;
+    case "optional":
+      return declaredSize(type.of);
+    case "parameter":
+      return Infinity;
+    default:
+      return 0;
+  }
+}
+
+/** How much a value of a type holds at worst that an expression made itself. */
+export function computedSize(type: CelType): number {
+  return Math.max(1, type.kind === "timestamp" || type.kind === "duration" ? 1 : declaredSize(type));
+}
+
+/** The type, bounded by `size` where values of it have one. */
+export function sized(type: CelType, size: number): CelType {
+  switch (type.kind) {
+    case "string":
+    case "bytes":
+    case "list":
+    case "map":
+      return { ...type, maxSize: size };
+    default:
+      return type;
+  }
+}
+
+/** The type without what is known of sizes. Declared objects keep theirs, since only a declaration makes them. */
+export function unsized(type: CelType): CelType {
+  switch (type.kind) {
+    case "string":
+    case "bytes":
+      return { kind: type.kind };
+    case "list":
+      return { kind: "list", element: unsized(type.element) };
+    case "map":
+      return { kind: "map", key: unsized(type.key), value: unsized(type.value) };
+    case "optional":
+      return { kind: "optional", of: unsized(type.of) };
+    default:
+      return type;
+  }
+}
+
+/** A type that bounds whatever either bounds. Types that differ otherwise are bounded by nothing. */
+export function widest(one: CelType, other: CelType): CelType {
+  if (one === other) return one;
+  if ((one.kind === "string" && other.kind === "string") || (one.kind === "bytes" && other.kind === "bytes")) {
+    return sized(one, Math.max(declaredSize(one), declaredSize(other)));
+  }
+  if (one.kind === "list" && other.kind === "list") {
+    const element = widest(one.element, other.element);
+    return { kind: "list", element, maxSize: Math.max(declaredSize(one), declaredSize(other)) };
+  }
+  if (one.kind === "map" && other.kind === "map") {
+    const maxSize = Math.max(declaredSize(one), declaredSize(other));
+    return { kind: "map", key: widest(one.key, other.key), value: widest(one.value, other.value), maxSize };
+  }
+  if (one.kind === "optional" && other.kind === "optional") return { kind: "optional", of: widest(one.of, other.of) };
+  if (one.kind === "object" && other.kind === "object") return one.name === other.name ? one : dynType;
+  return one.kind === other.kind ? one : dynType;
+}
+
+/** What lies inside a list or the values of a map; anything where that is not known. */
+export function insideOf(type: CelType): CelType {
+  if (type.kind === "list") return type.element;
+  if (type.kind === "optional") return insideOf(type.of);
+  return type.kind === "map" ? type.value : dynType;
+}
