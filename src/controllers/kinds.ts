@@ -30,6 +30,17 @@ export const clusterRoles: ResourceRef = {
   scope: "Cluster",
 };
 
+/** The API server itself, which keeps custom resources as it does in Kubernetes: no ServiceAccount has its rights. */
+export const apiserverAccount = "system:apiserver";
+
+export const customResourceDefinitions: ResourceRef = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  scope: "Cluster",
+};
+
 function core(kind: string, plural: string, scope: ResourceRef["scope"]): ResourceRef {
   return { group: "", version: "v1", kind, plural, scope };
 }

@@ -157,7 +157,7 @@ export function decodeTyped(
   resource: Resource,
 ): { readonly object: ApiObject; readonly unknown: readonly string[] } {
   const { apiVersion: _version, kind: _kind, ...fields } = value;
-  const { object, unknown } = decodeObject(resource.schema, fields);
+  const { object, unknown } = resource.custom?.decode(fields) ?? decodeObject(resource.schema, fields);
   const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
   return {
     object: { kind: resource.kind, apiVersion: apiVersionOf(resource.group, resource.version), ...object, metadata },

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { apiVersionOf } from "../core/object.ts";
-import type { Resource, Subresource } from "../resources/resource.ts";
+import { kindOf, type Resource, type Subresource, type Verb } from "../resources/resource.ts";
 
 /** All discovery documents for one set of resources, as objects to encode. Pure; made anew when the set changes. */
 export interface Discovery {
@@ -85,7 +85,7 @@ function resourceList(groupVersion: string, resources: readonly Resource[]): obj
         singularName: resource.singular,
         namespaced: resource.scope === "Namespaced",
         kind: resource.kind,
-        verbs: resource.verbs,
+        verbs: verbsOf(resource),
         ...(resource.shortNames.length === 0 ? {} : { shortNames: resource.shortNames }),
         ...(resource.categories.length === 0 ? {} : { categories: resource.categories }),
         storageVersionHash: storageVersionHash(resource),
@@ -94,15 +94,16 @@ function resourceList(groupVersion: string, resources: readonly Resource[]): obj
         name: `${resource.plural}/${name}`,
         singularName: "",
         namespaced: resource.scope === "Namespaced",
-        ...(subresource.creates === undefined ? { kind: resource.kind } : responseKindOf(subresource.creates)),
+        ...subresourceKind(resource, subresource),
         verbs: subresource.verbs,
       })),
     ]),
   };
 }
 
-function storageVersionHash({ group, version, kind }: Resource): string {
-  return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
+function storageVersionHash({ group, version, kind, custom }: Resource): string {
+  const apiVersion = custom?.storage.apiVersion ?? `${group}/${version}`;
+  return createHash("sha256").update(`${apiVersion}/${kind}`).digest().subarray(0, 8).toString("base64");
 }
 
 function aggregatedGroup(name: string, resources: readonly Resource[]): object {
@@ -119,6 +120,18 @@ function aggregatedGroup(name: string, resources: readonly Resource[]): object {
   };
 }
 
+function subresourceKind(resource: Resource, subresource: Subresource): object {
+  const kind = kindOf(resource, subresource);
+  return kind === resource ? { kind: resource.kind } : responseKindOf(kind);
+}
+
+/** A kind whose definition is on its way out can still be read and deleted. */
+function verbsOf({ custom, verbs }: Resource): readonly Verb[] {
+  return custom?.terminating === true ? verbs.filter((verb) => !writing.has(verb)) : verbs;
+}
+
+const writing: ReadonlySet<Verb> = new Set(["create", "patch", "update"]);
+
 function responseKindOf({ group, version, kind }: Resource): object {
   return { group, version, kind };
 }
@@ -127,7 +140,7 @@ function aggregatedResource(resource: Resource): object {
   const responseKind = responseKindOf(resource);
   const subresources = Object.entries(resource.subresources).map(([name, subresource]: [string, Subresource]) => ({
     subresource: name,
-    responseKind: subresource.creates === undefined ? responseKind : responseKindOf(subresource.creates),
+    responseKind: responseKindOf(kindOf(resource, subresource)),
     verbs: subresource.verbs,
   }));
   return {
@@ -135,7 +148,7 @@ function aggregatedResource(resource: Resource): object {
     responseKind,
     scope: resource.scope,
     singularResource: resource.singular,
-    verbs: resource.verbs,
+    verbs: verbsOf(resource),
     ...(resource.shortNames.length === 0 ? {} : { shortNames: resource.shortNames }),
     ...(resource.categories.length === 0 ? {} : { categories: resource.categories }),
     ...(subresources.length === 0 ? {} : { subresources }),

@@ -24,12 +24,14 @@ export interface PatchOptions {
 
 type Apply = (resource: Resource, stored: ApiObject, patch: unknown) => unknown;
 
+/** Custom kinds have no merge rules of their own. */
+const strategic = "application/strategic-merge-patch+json";
+
 /** The patch types served, by media type. */
 const patchTypes: Readonly<Record<string, Apply>> = {
   "application/json-patch+json": (_resource, stored, patch) => applyJsonPatch(stored, patch),
   "application/merge-patch+json": (_resource, stored, patch) => applyMergePatch(stored, objectPatch(patch)),
-  "application/strategic-merge-patch+json": (resource, stored, patch) =>
-    applyStrategicMergePatch(resource.schema, stored, objectPatch(patch)),
+  [strategic]: (resource, stored, patch) => applyStrategicMergePatch(resource.schema, stored, objectPatch(patch)),
 };
 
 /**
@@ -39,9 +41,10 @@ const patchTypes: Readonly<Record<string, Apply>> = {
 export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(stored: ApiObject) => ApiObject> {
   const { resource, query } = options;
   const type = mediaType(options.contentType);
-  const apply = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined;
+  const known = Object.keys(patchTypes).filter((one) => resource.custom === undefined || one !== strategic);
+  const apply = known.includes(type) ? patchTypes[type] : undefined;
   if (apply === undefined) {
-    const types = [...Object.keys(patchTypes), applyType].join(", ");
+    const types = [...known, applyType].join(", ");
     throw new StatusError(
       "UnsupportedMediaType",
       `the body of the request was in an unknown format - accepted media types include: ${types}`,

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
-import type { WatchHandle, WatchItem } from "../registry/watch.ts";
+import type { WatchEnd, WatchHandle, WatchItem } from "../registry/watch.ts";
 import type { Outgoing } from "./exchange.ts";
 import { endWith, writeChunk } from "./respond.ts";
 
@@ -68,6 +68,8 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
       const { frames, next } = nextFrames(handle, encoder);
       write(frames);
       if (next === "expired") end(encoder.error(slowReader()));
+      else if (next === "ended") end();
+      else if (typeof next !== "string") end(encoder.error(next));
       if (next !== "more") return;
     }
   };
@@ -109,11 +111,11 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
 function nextFrames(
   handle: WatchHandle,
   encoder: FrameEncoder,
-): { readonly frames: readonly Buffer[]; readonly next: "more" | "wait" | "expired" } {
+): { readonly frames: readonly Buffer[]; readonly next: "more" | "wait" | WatchEnd } {
   const frames: Buffer[] = [];
   for (let size = 0; size < writeBytes;) {
     const items = handle.take(itemsPerTake);
-    if (items === "expired") return { frames, next: "expired" };
+    if (typeof items === "string" || !("length" in items)) return { frames, next: items };
     if (items.length === 0) return { frames, next: "wait" };
     for (const item of items) {
       const frame = encoder.item(item);

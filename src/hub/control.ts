@@ -1,7 +1,8 @@
+import { apiserverAccount } from "../controllers/kinds.ts";
 import { runControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { Clock } from "../core/clock.ts";
-import { serviceAccountUser, type UserInfo } from "../core/user.ts";
+import { mastersGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import type { Registry } from "../registry/registry.ts";
 import { errorText } from "./error-text.ts";
@@ -27,7 +28,11 @@ export interface ControlParts {
 export function control(options: HubOptions, parts: ControlParts): ReturnType<typeof runControllers> {
   const { clock, signal, verbs, metrics } = parts;
   const clientFor = (account: string): ReturnType<typeof inProcessClient> =>
-    parts.clientOf(serviceAccountUser("kube-system", account));
+    parts.clientOf(
+      account === apiserverAccount
+        ? { username: apiserverAccount, groups: [mastersGroup] }
+        : serviceAccountUser("kube-system", account),
+    );
   const informers = sharedInformers({
     clientFor,
     clock,

@@ -4,6 +4,7 @@ import { bootstrapSigner } from "../controllers/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/cluster-info-publisher.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
+import { crdNaming } from "../controllers/crd-naming.ts";
 import { csrApproving } from "../controllers/csr-approving.ts";
 import { csrCleaner } from "../controllers/csr-cleaner.ts";
 import { csrSigning, type SigningOrder } from "../controllers/csr-signing.ts";
@@ -19,6 +20,7 @@ import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { readVerifiedCsr } from "../pki/csr.ts";
 import { certificateValidity } from "../pki/validity.ts";
+import { builtinResources } from "../resources/builtin.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 
@@ -52,6 +54,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     namespaceController({ informers, resources, clock }),
     garbageCollector({ informers, resources }),
     clusterRoleAggregation({ informers }),
+    crdNaming({ informers, clock, builtin: builtinResources }),
   ];
 }
 

@@ -7,8 +7,10 @@ import { mastersGroup, type UserInfo } from "../core/user.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import type { Backend } from "../registry/backend.ts";
+import { entryVersions } from "../registry/entry-versions.ts";
 import { registry, type Registry } from "../registry/registry.ts";
 import { builtinResources } from "../resources/builtin.ts";
+import { conversionByWebhook } from "../resources/custom/conversion-review.ts";
 import { openLmdb } from "../storage/lmdb.ts";
 import { StorageError, type Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
@@ -17,6 +19,7 @@ import { hubAdmission } from "./admission.ts";
 import { authentication, type Authentication } from "./authentication.ts";
 import { authorization, type Authorization } from "./authorization.ts";
 import { openAuthority } from "./authority.ts";
+import { customResources, type CustomResources } from "./custom-resources.ts";
 import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
 import { errorText } from "./error-text.ts";
@@ -26,10 +29,12 @@ import type { HubOptions } from "./hub-options.ts";
 import { inProcessClient } from "./in-process-client.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder, replaceFile } from "../agent/private-files.ts";
+import type { OutsideIdentity, OutsideIdentityOptions } from "./outside-identity.ts";
 import { reviews } from "./reviews.ts";
 import { openServiceAccountIssuer, type ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { serve } from "./serving.ts";
 import { systemClock } from "./system-clock.ts";
+import { webhookCaller } from "./webhook-caller.ts";
 import { tokenObjects, tokenRequests } from "./token-requests.ts";
 
 /** A running hub. */
@@ -81,8 +86,8 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   ]);
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
-  const parts = await decisions(options, { store, cache, authority, issuer, clock });
-  const { verbs, access, identity, clientOf } = parts;
+  const parts = await decisions(options, { store, cache, authority, issuer, clock, closers });
+  const { verbs, access, identity, clientOf, custom } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
 
@@ -111,6 +116,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     metrics: api.metrics,
     signal: shutdown.signal,
   });
+  custom.onChange(running.refresh);
   closers.push(() => running.stopped);
   const compacting = compactionLoop({
     store,
@@ -144,6 +150,7 @@ interface Decisions {
   readonly identity: Authentication;
   readonly verbs: Registry;
   readonly clientOf: (user: UserInfo) => Client;
+  readonly custom: CustomResources;
 }
 
 async function decisions(
@@ -154,35 +161,72 @@ async function decisions(
     readonly authority: CertificateAuthority;
     readonly issuer: ServiceAccountIssuer;
     readonly clock: Clock;
+    readonly closers: Closer[];
   },
 ): Promise<Decisions> {
   const { store, cache, authority, issuer, clock } = base;
   const access = authorization(options.authorizationModes, cache, () => performance.now());
+  const outside = await openOutsideIdentity({
+    hub: options,
+    clock,
+    audiences: issuer.audiences,
+    issuers: issuer.issuers,
+  });
+  base.closers.push(async () => outside.close());
   const identity = await authentication({
     roots: loadTrustRoots(authority.pem),
     cache,
     now: () => clock.now(),
     tokenAuthFile: options.tokenAuthFile,
     issuer,
+    outside,
     anonymousAuth: options.anonymousAuth && !options.authorizationModes.includes("AlwaysAllow"),
     warn: (message) => options.log({ level: "warn", message }),
   });
+  const webhooks = webhookCaller();
+  base.closers.push(async () => webhooks.close());
   const backend: Backend = {
     store,
     cache,
-    admission: hubAdmission(access, cache),
+    admission: hubAdmission({
+      access,
+      cache,
+      resources: () => verbs.resources(),
+      call: webhooks.call,
+      uuid: randomUUID,
+      log: options.log,
+    }),
+    versions: entryVersions(),
     uuid: randomUUID,
     random: systemRandom,
   };
+  const custom = customResources({
+    cache,
+    builtin: builtinResources,
+    converter: (crd) => conversionByWebhook(crd, { call: webhooks.call, uuid: randomUUID }),
+    failed: (name, error) =>
+      options.log({ level: "error", message: "a custom kind cannot be served", name, error: errorText(error) }),
+  });
   const verbs = registry({
     backend,
-    resources: () => builtinResources,
+    resources: custom.resources,
+    lifeOf: custom.lifeOf,
     reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
     created: { "serviceaccounts/token": tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID }) },
   });
   const clientOf = (user: UserInfo): Client =>
     inProcessClient({ registry: verbs, authorizer: access.chain.authorize, clock, user });
-  return { access, identity, verbs, clientOf };
+  return { access, identity, verbs, clientOf, custom };
+}
+
+/** Loaded only where it is asked for: most hubs believe nobody else, and start sooner. */
+async function openOutsideIdentity(options: OutsideIdentityOptions): Promise<OutsideIdentity> {
+  const { authenticationConfigFile, oidc, tokenWebhook } = options.hub;
+  if (authenticationConfigFile === undefined && oidc === undefined && tokenWebhook === undefined) {
+    return { members: [], anonymous: undefined, close: () => undefined };
+  }
+  const { outsideIdentity } = await import("./outside-identity.ts");
+  return outsideIdentity(options);
 }
 
 async function openStore(dir: string, closers: Closer[]): Promise<Store> {

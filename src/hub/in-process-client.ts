@@ -206,6 +206,7 @@ async function* watchEvents(
   try {
     while (!signal.aborted) {
       const events = takeEvents(handle);
+      if (events === undefined) return;
       yield* events;
       if (events.length > 0) continue;
       await new Promise<void>((resolve) => {
@@ -219,8 +220,11 @@ async function* watchEvents(
   }
 }
 
-function takeEvents(handle: WatchHandle): readonly WatchEvent[] {
+/** Undefined once the kind is served no more. @throws StatusError */
+function takeEvents(handle: WatchHandle): readonly WatchEvent[] | undefined {
   const items = handle.take(itemsPerTake);
+  if (items === "ended") return undefined;
+  if (items instanceof StatusError) throw items;
   if (items === "expired")
     throw new StatusError("Expired", "too old resource version: the watch was read too slowly; list again");
   return items.map((item) =>

@@ -4,12 +4,14 @@ import type { RandomBytes } from "../core/clock.ts";
 import { storagePrefix, type Resource } from "../resources/resource.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import type { EntryVersions } from "./entry-versions.ts";
 
 /** What the verbs stand on. */
 export interface Backend {
   readonly store: Store;
   readonly cache: WatchCache;
   readonly admission: Admission;
+  readonly versions: EntryVersions;
   readonly uuid: () => string;
   readonly random: RandomBytes;
 }

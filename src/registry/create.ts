@@ -2,21 +2,26 @@ import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts
 import { invalidObject } from "../core/field-error.ts";
 import { generatedName } from "../core/names.ts";
 import { rfc3339 } from "../core/clock.ts";
-import { StatusError, alreadyExists } from "../core/status.ts";
+import { StatusError, alreadyExists, badRequest, forbidden } from "../core/status.ts";
 import { validateObjectMeta } from "../resources/object-validation.ts";
 import type { Resource } from "../resources/resource.ts";
 import { encodeObject, entryOf, type Entry } from "../storage/stored-object.ts";
 import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
+import { withApplied, withCreator } from "./field-owners.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a clash of a generated name is tried again. Source: gate RetryGenerateName. */
 const nameAttempts = 8;
 
+const terminatingKind = "create not allowed while custom resource definition is terminating";
+
 /** A new object, decoded against the schema of its resource; `namespace` is the one in the path. */
 export interface CreateRequest {
   readonly namespace: string;
   readonly object: ApiObject;
+  /** The object comes from an apply: its managedFields say who owns what. Otherwise all belongs to the creator. */
+  readonly applied?: boolean;
   readonly context: RequestContext;
 }
 
@@ -29,12 +34,14 @@ export async function create(backend: Backend, resource: Resource, request: Crea
   if ((metadata.resourceVersion ?? "") !== "") {
     throw new StatusError("", "resourceVersion should not be set on objects to be created");
   }
-  const prefix = (metadata.name ?? "") === "" ? metadata.generateName : undefined;
+  if (resource.custom?.terminating === true) throw forbidden(resource, metadata.name ?? "", terminatingKind);
+  const prefix = namePrefix(metadata);
   for (let attempt = 1; ; attempt += 1) {
-    const name = prefix === undefined || prefix === "" ? metadata.name : generatedName(prefix, backend.random);
+    const name = prefix === undefined ? metadata.name : generatedName(prefix, backend.random);
     const entry = await createOnce(backend, resource, {
       ...request,
       object: withMeta(request.object, { ...metadata, name: name ?? "" }),
+      isNameGenerated: prefix !== undefined,
     });
     if (entry !== undefined) return entry;
     if (prefix === undefined) throw alreadyExists(resource, name ?? "");
@@ -42,9 +49,19 @@ export async function create(backend: Backend, resource: Resource, request: Crea
   }
 }
 
+/** What a name is to be made from, where there is none. */
+function namePrefix({ name = "", generateName = "" }: ObjectMeta): string | undefined {
+  return name === "" && generateName !== "" ? generateName : undefined;
+}
+
+/** A request whose object has a name. */
+interface NamedRequest extends CreateRequest {
+  readonly isNameGenerated: boolean;
+}
+
 /** The stored entry, or undefined where the name is taken. */
-async function createOnce(backend: Backend, resource: Resource, request: CreateRequest): Promise<Entry | undefined> {
-  const { context, namespace } = request;
+async function createOnce(backend: Backend, resource: Resource, request: NamedRequest): Promise<Entry | undefined> {
+  const { context, namespace, isNameGenerated } = request;
   const admitted = {
     operation: "CREATE",
     resource,
@@ -55,21 +72,55 @@ async function createOnce(backend: Backend, resource: Resource, request: CreateR
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
+    options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
+    nameIsGenerated: isNameGenerated,
   } as const;
-  let object = prepared(backend, resource, request);
-  const name = object.metadata.name ?? "";
-  object = (await backend.admission.mutate({ ...admitted, name, object })) ?? object;
+  const { object, name } = await mutated(backend, request, {
+    resource,
+    mutate: (draft, draftName) => backend.admission.mutate({ ...admitted, name: draftName, object: draft }),
+  });
   const errors = [...validateObjectMeta(object, resource, { isCreate: true }), ...(resource.validate?.(object) ?? [])];
   if (errors.length > 0) throw invalidObject(resource, name, errors);
   await backend.admission.validate({ ...admitted, name, object });
 
   const key = storageKey(resource, namespace === "" ? { name } : { namespace, name });
   if (context.dryRun) return backend.cache.get(key) === undefined ? unstoredEntry(key, object) : undefined;
-  const value = encodeObject(object);
+  const value = encodeObject(await backend.versions.stored(resource, object));
   const result = await backend.store.create(key, value);
   if (result.kind === "exists") return undefined;
   await backend.cache.waitFor(result.revision);
-  return ownEntry(backend, key, result.revision) ?? entryOf(key, value, result.revision);
+  const written = ownEntry(backend, key, result.revision) ?? entryOf(key, value, result.revision);
+  return backend.versions.shown(resource, written);
+}
+
+interface Mutation {
+  readonly resource: Resource;
+  readonly mutate: (draft: ApiObject, name: string) => Promise<ApiObject | undefined>;
+}
+
+/**
+ * The prepared object after mutating admission, which sees it without what the server alone may say; what admission has changed is
+ * prepared once more. @throws StatusError BadRequest where admission moved it to another namespace, or what admission says.
+ */
+async function mutated(
+  backend: Backend,
+  request: NamedRequest,
+  { resource, mutate }: Mutation,
+): Promise<{ readonly object: ApiObject; readonly name: string }> {
+  const object = prepared(backend, resource, request);
+  const { name = "", uid: _uid, creationTimestamp: _time, ...metadata } = object.metadata;
+  const draft = withMeta(object, request.isNameGenerated ? metadata : { name, ...metadata });
+  const next = (await mutate(draft, name)) ?? draft;
+  if (next === draft) return { object, name };
+  if ((next.metadata.namespace ?? "") !== request.namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  const renamed = (next.metadata.name ?? "") === "" ? name : (next.metadata.name ?? "");
+  const again = prepared(backend, resource, {
+    ...request,
+    object: withMeta(next, { ...next.metadata, name: renamed }),
+  });
+  return { object: again, name: renamed };
 }
 
 /** The cached entry, unless a later write has replaced it already. */
@@ -78,7 +129,8 @@ function ownEntry({ cache }: Backend, key: string, revision: number): Entry | un
   return entry?.revision === revision ? entry : undefined;
 }
 
-function prepared(backend: Backend, resource: Resource, { object, namespace, context }: CreateRequest): ApiObject {
+function prepared(backend: Backend, resource: Resource, request: CreateRequest): ApiObject {
+  const { object, namespace, context } = request;
   const { name, generateName, labels, annotations, ownerReferences, finalizers } = object.metadata;
   const metadata: ObjectMeta = {
     name: name ?? "",
@@ -98,7 +150,9 @@ function prepared(backend: Backend, resource: Resource, { object, namespace, con
     apiVersion: apiVersionOf(resource.group, resource.version),
     metadata,
   };
-  return resource.prepareForCreate?.(fresh, context) ?? fresh;
+  const ready = resource.prepareForCreate?.(fresh, context) ?? fresh;
+  if (request.applied !== true) return withCreator({ resource, subresource: "", context }, ready);
+  return withApplied(ready, object.metadata.managedFields);
 }
 
 function withMeta(object: ApiObject, metadata: ObjectMeta): ApiObject {

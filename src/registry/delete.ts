@@ -55,8 +55,9 @@ interface Step {
   readonly current: Entry;
 }
 
-async function removeOnce(backend: Backend, step: Step): Promise<Deleted | undefined> {
-  const { resource, request, current } = step;
+async function removeOnce(backend: Backend, { resource, request, current: raw }: Step): Promise<Deleted | undefined> {
+  const current = await backend.versions.shown(resource, raw);
+  const step: Step = { resource, request, current };
   const { namespace, name, context, options } = request;
   const stored = objectOf(current);
   checkPreconditions(step, stored);
@@ -72,6 +73,12 @@ async function removeOnce(backend: Backend, step: Step): Promise<Deleted | undef
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
+    options: {
+      kind: "DeleteOptions",
+      apiVersion: "meta.k8s.io/v1",
+      ...options,
+      ...(context.dryRun ? { dryRun: ["All"] } : {}),
+    },
   };
   await backend.admission.mutate(admission);
   await backend.admission.validate(admission);
@@ -85,11 +92,12 @@ async function removeOnce(backend: Backend, step: Step): Promise<Deleted | undef
   }
   if (sameMark(marked, stored)) return { removed: false, entry: current };
   if (context.dryRun) return { removed: false, entry: unstoredEntry(current.key, marked) };
-  const value = encodeObject(marked);
+  const value = encodeObject(await backend.versions.stored(resource, marked));
   const result = await backend.store.update(current.key, value, { ifRevision: current.revision });
   if (result.kind !== "updated") return undefined;
   await backend.cache.waitFor(result.revision);
-  return { removed: false, entry: entryOf(current.key, value, result.revision) };
+  const written = entryOf(current.key, value, result.revision);
+  return { removed: false, entry: await backend.versions.shown(resource, written) };
 }
 
 function checkOptions({ propagationPolicy, orphanDependents }: Deletion): void {

@@ -15,5 +15,5 @@ export async function get(
   else await waitForVersion(backend, request.atLeast);
   const entry = backend.cache.get(storageKey(resource, request));
   if (entry === undefined) throw notFound(resource, request.name);
-  return entry;
+  return backend.versions.shown(resource, entry);
 }

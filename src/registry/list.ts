@@ -41,14 +41,14 @@ export async function list(backend: Backend, resource: Resource, request: ListRe
   const page: Page = { prefix, after, limit: request.limit, selection: request.selection };
   // Nothing under this resource changed since then: the cache still shows that moment.
   if (revision === undefined || (revision <= cache.revision() && cache.lastChange(prefix) <= revision)) {
-    return collect(cache.list(prefix, after), page, {
+    return collect(await present(backend, resource, page), page, {
       revision: revision ?? cache.revision(),
       countAfter: (key) => cache.count(prefix, key),
     });
   }
   const stored = await pastValues(backend, page, revision);
   const entries = stored.map((value) => entryOf(value.key, value.value, value.revision));
-  return collect(entries, page, { revision, countAfter: undefined });
+  return collect(await backend.versions.shownAll(resource, entries), page, { revision, countAfter: undefined });
 }
 
 interface Page {
@@ -56,6 +56,20 @@ interface Page {
   readonly after: string | undefined;
   readonly limit: number | undefined;
   readonly selection: Selection;
+}
+
+/** What the cache holds for a page, at least; of custom kinds in the version asked for. */
+async function present({ cache, versions }: Backend, resource: Resource, page: Page): Promise<Iterable<Entry>> {
+  const { prefix, after, limit, selection } = page;
+  const entries = cache.list(prefix, after);
+  if (resource.custom === undefined) return entries;
+  if (limit === undefined || !selection.everything) return versions.shownAll(resource, [...entries]);
+  const taken: Entry[] = [];
+  for (const entry of entries) {
+    if (taken.length > limit) break;
+    taken.push(entry);
+  }
+  return versions.shownAll(resource, taken);
 }
 
 /** `revision` undefined: the present of the cache. */

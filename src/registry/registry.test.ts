@@ -8,6 +8,7 @@ import type { Store } from "../storage/store.ts";
 import { objectOf } from "../storage/stored-object.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import type { RequestContext } from "./context.ts";
+import { entryVersions } from "./entry-versions.ts";
 import type { Listed } from "./list.ts";
 import { registry, type Registry } from "./registry.ts";
 import { everything } from "./selection.ts";
@@ -37,6 +38,7 @@ beforeEach(async () => {
       store,
       cache,
       admission: admissionChain([]),
+      versions: entryVersions(),
       uuid: () => "uid",
       random: (size) => random.shift() ?? new Uint8Array(size),
     },

@@ -44,17 +44,19 @@ export interface RegistryOptions {
   readonly reviews: Readonly<Record<string, Review>>;
   /** By `plural.group/subresource`. Every subresource that things are created under needs one. */
   readonly created: Readonly<Record<string, CreateUnder>>;
+  /** Aborts when a kind is served no more, or differently; undefined for kinds that always are. */
+  readonly lifeOf?: (resource: Resource) => AbortSignal | undefined;
 }
 
 /** Joins resources, admission and store. Every error it throws is a StatusError or a fault. */
-export function registry({ backend, resources, reviews, created }: RegistryOptions): Registry {
+export function registry({ backend, resources, reviews, created, lifeOf }: RegistryOptions): Registry {
   const byPath = pathsOf(resources);
   return {
     find: (group, version, plural) => byPath().get(`${apiVersionOf(group, version)}/${plural}`),
     resources,
     get: (resource, request) => translated(get(backend, resource, request)),
     list: (resource, request) => translated(list(backend, resource, request)),
-    watch: (resource, request) => translated(watch(backend, resource, request)),
+    watch: (resource, request) => translated(watch(backend, resource, { ...request, ended: lifeOf?.(resource) })),
     create: (resource, request) => {
       const review = reviews[qualified(resource)];
       return translated(review === undefined ? create(backend, resource, request) : evaluated(review, request));

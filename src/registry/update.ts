@@ -9,6 +9,7 @@ import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-o
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
+import { differsInTimesOnly, withApplied, withUpdater } from "./field-owners.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
@@ -23,8 +24,10 @@ export interface UpdateRequest {
   readonly subresource: string;
   /** The object as the client wants it, made from the stored one. Called again after a lost race. @throws StatusError to refuse. */
   readonly desired: (stored: ApiObject) => ApiObject;
-  /** For where none is stored (PUT of kinds with createOnUpdate): a whole object, created once `mayCreate` has not thrown. */
-  readonly whenMissing?: { readonly object: ApiObject; readonly mayCreate: () => Promise<void> };
+  /** The desired object comes from an apply: its managedFields say who owns what, and where none is stored any kind is created. */
+  readonly applied?: boolean;
+  /** For where none is stored (PUT of kinds with createOnUpdate, apply): a whole object, created once `mayCreate` has not thrown. */
+  readonly whenMissing?: { readonly object: ApiObject | (() => ApiObject); readonly mayCreate: () => Promise<void> };
   readonly context: RequestContext;
 }
 
@@ -52,10 +55,11 @@ export async function update(
 
 async function createInstead(backend: Backend, resource: Resource, request: UpdateRequest): Promise<Entry> {
   const { whenMissing, namespace, name, context } = request;
-  if (whenMissing === undefined || !resource.createOnUpdate || request.subresource !== "")
-    throw notFound(resource, name);
+  const creates = resource.createOnUpdate || request.applied === true;
+  if (whenMissing === undefined || !creates || request.subresource !== "") throw notFound(resource, name);
   await whenMissing.mayCreate();
-  const { object } = whenMissing;
+  const object = typeof whenMissing.object === "function" ? whenMissing.object() : whenMissing.object;
+  if (request.applied === true) return create(backend, resource, { namespace, object, applied: true, context });
   const { resourceVersion: _none, ...metadata } = object.metadata;
   return create(backend, resource, { namespace, object: { ...object, metadata }, context });
 }
@@ -67,24 +71,34 @@ interface Step {
 }
 
 /** The written entry, or undefined after a lost race that may be tried again. */
-async function updateOnce(backend: Backend, step: Step): Promise<Entry | undefined> {
-  const { resource, request, current } = step;
+async function updateOnce(backend: Backend, { resource, request, current: raw }: Step): Promise<Entry | undefined> {
+  const current = await backend.versions.shown(resource, raw);
+  const step: Step = { resource, request, current };
   const stored = objectOf(current);
   const desired = request.desired(stored);
   checkPreconditions(step, desired);
-  const next = await admitted(backend, step, withServerFields(step, { stored, desired }));
-  if (jsonEqual(next, stored)) return current;
+  const next = await admitted(backend, step, owned(step, { stored, desired }));
+  // What lies in an older version, or under an older definition, is written anew even so.
+  const same = jsonEqual(next, stored) || differsInTimesOnly(next, stored);
+  if (same && (current === raw || isStoredAs(resource, raw))) return current;
   if (request.context.dryRun) return unstoredEntry(current.key, next);
   if (isReleased(resource, next)) {
     return removeEntry(backend, current, next);
   }
-  const value = encodeObject(next);
+  const value = encodeObject(await backend.versions.stored(resource, next));
   const result = await backend.store.update(current.key, value, { ifRevision: current.revision });
   if (result.kind === "missing") throw notFound(resource, request.name);
   if (result.kind === "conflict") return undefined;
   await backend.cache.waitFor(result.revision);
-  const written = backend.cache.get(current.key);
-  return written?.revision === result.revision ? written : entryOf(current.key, value, result.revision);
+  const cached = backend.cache.get(current.key);
+  const written = cached?.revision === result.revision ? cached : entryOf(current.key, value, result.revision);
+  return backend.versions.shown(resource, written);
+}
+
+/** Whether an entry lies in the version of today, though another is asked for. */
+function isStoredAs(resource: Resource, entry: Entry): boolean {
+  const apiVersion = resource.custom?.storage.apiVersion;
+  return apiVersion !== apiVersionOf(resource.group, resource.version) && objectOf(entry).apiVersion === apiVersion;
 }
 
 /** @throws StatusError Conflict where the client means another version or object, Invalid where it must name one and does not. */
@@ -104,6 +118,16 @@ function checkPreconditions({ resource, request, current }: Step, desired: ApiOb
   if (resourceVersion !== String(current.revision)) throw conflict(resource, request.name, staleObject);
 }
 
+/** The object to admit, with the owners of its fields. */
+function owned(step: Step, objects: { readonly stored: ApiObject; readonly desired: ApiObject }): ApiObject {
+  const { resource, request } = step;
+  const next = withServerFields(step, objects);
+  const given = objects.desired.metadata.managedFields;
+  if (request.applied === true) return withApplied(next, given);
+  const { subresource, context } = request;
+  return withUpdater({ resource, subresource, context }, { stored: objects.stored, next, given });
+}
+
 function withServerFields(step: Step, objects: { readonly stored: ApiObject; readonly desired: ApiObject }): ApiObject {
   const { resource, request } = step;
   const { stored, desired } = objects;
@@ -118,7 +142,7 @@ function withServerFields(step: Step, objects: { readonly stored: ApiObject; rea
     subresource?.prepareForUpdate === undefined
       ? (resource.prepareForUpdate?.(incoming, stored, request.context) ?? incoming)
       : subresource.prepareForUpdate(incoming, stored, request.context);
-  return resource.generation ? withGeneration(next, stored) : next;
+  return resource.generation ? withGeneration(resource, next, stored) : next;
 }
 
 /** Whose metadata an update keeps, and whose it takes. */
@@ -135,27 +159,30 @@ const serverFields = [
 ] as const;
 const clientFields = ["labels", "annotations", "ownerReferences", "finalizers"] as const;
 
-/** What an update may not change about metadata; managedFields are not tracked and so not kept. */
+/** What an update may not change about metadata; who owns the fields is found out later. */
 function keptMeta(desired: ObjectMeta, stored: ObjectMeta): ObjectMeta {
   const meta: Record<string, unknown> = {};
   for (const field of serverFields) if (stored[field] !== undefined) meta[field] = stored[field];
-  for (const field of clientFields) if (desired[field] !== undefined) meta[field] = desired[field];
+  for (const field of clientFields) if (!isEmpty(desired[field])) meta[field] = desired[field];
   return meta;
 }
 
-function withGeneration(next: ApiObject, stored: ApiObject): ApiObject {
-  const { metadata: _a, status: _b, ...nextRest } = next;
-  const { metadata: _c, status: _d, ...storedRest } = stored;
-  if (jsonEqual(nextRest, storedRest)) return next;
+function isEmpty(value: object | undefined): boolean {
+  return value === undefined || Object.keys(value).length === 0;
+}
+
+/** Status counts as well where it is a field like any other. */
+function withGeneration(resource: Resource, next: ApiObject, stored: ApiObject): ApiObject {
+  const { metadata: _a, status: nextStatus, ...nextRest } = next;
+  const { metadata: _c, status: storedStatus, ...storedRest } = stored;
+  const apart = resource.custom === undefined || resource.subresources["status"] !== undefined;
+  if (jsonEqual(nextRest, storedRest) && (apart || jsonEqual(nextStatus, storedStatus))) return next;
   return { ...next, metadata: { ...next.metadata, generation: (stored.metadata.generation ?? 0) + 1 } };
 }
 
 /** Runs admission and validation over the prepared object; returns what is to be stored. */
-async function admitted(
-  backend: Backend,
-  { resource, request, current }: Step,
-  prepared: ApiObject,
-): Promise<ApiObject> {
+async function admitted(backend: Backend, step: Step, prepared: ApiObject): Promise<ApiObject> {
+  const { resource, request, current } = step;
   const stored = objectOf(current);
   const { namespace, name, subresource, context } = request;
   const admission = {
@@ -169,12 +196,14 @@ async function admitted(
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
+    options: { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
   } as const;
-  const object =
+  const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
+  const object = mutated === prepared ? prepared : withServerFields(step, { stored, desired: mutated });
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),
-    ...validateObjectMetaUpdate(object, stored),
+    ...validateObjectMetaUpdate(mutated, stored),
     ...(subresource === "" ? (resource.validate?.(object, stored) ?? []) : []),
     ...((subresource === "" ? resource.validateUpdate : resource.subresources[subresource]?.validateUpdate)?.(
       object,

@@ -1,8 +1,10 @@
+import type { StatusError } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
 import { entryAt, type Entry } from "../storage/stored-object.ts";
 import type { CacheEvent } from "../storage/watch-cache.ts";
 import { caughtUp, storageKey, storageNamespacePrefix, type Backend } from "./backend.ts";
 import { tooOld, waitForVersion } from "./freshness.ts";
+import { seenChanges, type SeenChange } from "./seen-changes.ts";
 import type { Selection } from "./selection.ts";
 
 /** Where a watch begins. `state` sends what exists as ADDED first, `marked` closes that part with an annotated bookmark. */
@@ -18,6 +20,8 @@ export interface WatchRequest {
   readonly start: WatchStart;
   /** Called when there may be something to take. */
   readonly wake: () => void;
+  /** Aborts when the kind is served no more, or differently: the watch then ends. */
+  readonly ended?: AbortSignal | undefined;
 }
 
 /** One thing to tell a watcher. `event` is there where watchers of the same resource can share what they encode. */
@@ -25,10 +29,13 @@ export type WatchItem =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly entry: Entry; readonly event: CacheEvent | undefined }
   | { readonly type: "BOOKMARK"; readonly revision: number; readonly initialEnd: boolean };
 
+/** Why there will be no more items; an error is what a conversion webhook did not manage. */
+export type WatchEnd = "expired" | "ended" | StatusError;
+
 /** A running watch; it holds a place in the history and nothing else. */
 export interface WatchHandle {
-  /** Up to `max` items, none if there is nothing yet; `expired` once the reader was too slow. */
-  take(max: number): readonly WatchItem[] | "expired";
+  /** Up to `max` items, none if there is nothing yet; `expired` once the reader was too slow, `ended` once the kind is gone. */
+  take(max: number): readonly WatchItem[] | WatchEnd;
   /** The revision up to which everything has been taken, for bookmarks. */
   revision(): number;
   close(): void;
@@ -36,7 +43,7 @@ export interface WatchHandle {
 
 /** Starts a watch. @throws StatusError Expired when the history from its start is gone, Timeout when its start is ahead of the hub. */
 export async function watch(backend: Backend, resource: Resource, request: WatchRequest): Promise<WatchHandle> {
-  const { start, selection, namespace, wake } = request;
+  const { start, selection, namespace, wake, ended } = request;
   if (start.state !== "skip" && (start.revision ?? 0) === 0) await caughtUp(backend);
   else if (start.state !== "skip") await waitForVersion(backend, start.revision ?? 0);
   const { cache } = backend;
@@ -46,32 +53,45 @@ export async function watch(backend: Backend, resource: Resource, request: Watch
   const key = single ? storageKey(resource, { namespace, name: selection.name ?? "" }) : undefined;
   const subscription = cache.subscribe(prefix, { fromRevision: from, wake, ...(key === undefined ? {} : { key }) });
   if (subscription === "expired") throw tooOld(from, cache.revision());
-  const initial = start.state === "skip" ? undefined : initialItems(backend, { start, selection, prefix, key, from });
+  const initial =
+    start.state === "skip" ? undefined : await initialItems(backend, resource, { start, selection, prefix, key, from });
+  const changes = seenChanges(subscription, { versions: backend.versions, resource, wake });
   let position = from;
 
-  const next = (max: number): readonly WatchItem[] | "expired" => {
+  const next = (max: number): readonly WatchItem[] | WatchEnd => {
     const items: WatchItem[] = [];
+    let pending = false;
     while (items.length < max) {
-      const events = subscription.take(max);
-      if (events === "expired") return "expired";
-      if (events.length === 0) break;
-      for (const event of events) {
-        if (event.revision <= from) continue;
-        position = event.revision;
-        const item = itemFor(event, { prefix, key, selection });
+      const seen = changes.take(max);
+      pending = seen === "pending";
+      if (typeof seen === "string" || !("length" in seen)) {
+        // What went before is told first.
+        if (pending || items.length > 0) break;
+        return seen === "pending" ? items : seen;
+      }
+      if (seen.length === 0) break;
+      for (const change of seen) {
+        if (change.event.revision <= from) continue;
+        position = change.event.revision;
+        const item = itemFor(change, { prefix, key, selection });
         if (item !== undefined) items.push(item);
       }
     }
-    if (items.length === 0) position = Math.max(position, cache.revision());
-    return items;
+    if (items.length > 0 || pending) return items;
+    position = Math.max(position, cache.revision());
+    return ended?.aborted === true ? "ended" : items;
   };
+  ended?.addEventListener("abort", wake);
   return {
     take: (max) => {
       const first = takeFrom(initial, max);
       return first.length > 0 ? first : next(max);
     },
     revision: () => position,
-    close: () => subscription.close(),
+    close: () => {
+      ended?.removeEventListener("abort", wake);
+      subscription.close();
+    },
   };
 }
 
@@ -82,13 +102,15 @@ interface Scope {
 }
 
 /** The state of this moment, copied now and sent at the reader's pace. */
-function initialItems(
+async function initialItems(
   backend: Backend,
+  resource: Resource,
   options: Scope & { readonly start: WatchStart; readonly from: number },
-): Iterator<WatchItem> {
+): Promise<Iterator<WatchItem>> {
   const { prefix, key, selection, start, from } = options;
   const one = key === undefined ? undefined : backend.cache.get(key);
-  const state = key === undefined ? [...backend.cache.list(prefix)] : one === undefined ? [] : [one];
+  const stored = key === undefined ? [...backend.cache.list(prefix)] : one === undefined ? [] : [one];
+  const state = await backend.versions.shownAll(resource, stored);
   return (function* send(): Generator<WatchItem> {
     for (const entry of state) if (selection.matches(entry)) yield { type: "ADDED", entry, event: undefined };
     if (start.state === "send-and-mark") yield { type: "BOOKMARK", revision: from, initialEnd: true };
@@ -106,17 +128,20 @@ function takeFrom(items: Iterator<WatchItem> | undefined, max: number): readonly
 }
 
 /** What a change means to a watcher with this selection: objects enter and leave it without being created or deleted. */
-function itemFor(event: CacheEvent, { prefix, key, selection }: Scope): WatchItem | undefined {
-  const { entry, previous } = event;
+function itemFor(change: SeenChange, { prefix, key, selection }: Scope): WatchItem | undefined {
+  const { entry, previous } = change;
   if (key === undefined ? !entry.key.startsWith(prefix) : entry.key !== key) return undefined;
-  if (selection.everything) return { type: event.type, entry, event };
+  // Only what is shown as it lies in the store looks the same to all who watch.
+  const event = entry === change.event.entry ? change.event : undefined;
+  const { type } = change.event;
+  if (selection.everything) return { type, entry, event };
   const matched = previous !== undefined && selection.matches(previous);
-  const matches = event.type !== "DELETED" && selection.matches(entry);
+  const matches = type !== "DELETED" && selection.matches(entry);
   if (matches) return { type: matched ? "MODIFIED" : "ADDED", entry, event };
   if (!matched) return undefined;
   return {
     type: "DELETED",
-    entry: event.type === "DELETED" ? entry : entryAt(previous, event.revision),
+    entry: type === "DELETED" ? entry : entryAt(previous, change.event.revision),
     event: undefined,
   };
 }

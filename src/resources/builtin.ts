@@ -38,6 +38,7 @@ export const storedResources: readonly Resource[] = [
   clusterRoles,
   roleBindings,
   roles,
+  customResourceDefinitions,
   mutatingWebhookConfigurations,
   validatingWebhookConfigurations,
 ];
@@ -53,7 +54,7 @@ export const reviewResources: readonly Resource[] = [
 ];
 
 /** Kinds that clients expect to be able to read, and of which there are none. */
-const emptyResources: readonly Resource[] = [services, customResourceDefinitions];
+const emptyResources: readonly Resource[] = [services];
 
 /** Every built-in kind. */
 export const builtinResources: readonly Resource[] = [...storedResources, ...emptyResources, ...reviewResources];

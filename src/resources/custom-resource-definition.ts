@@ -1,10 +1,31 @@
-import { ageColumn } from "./age-column.ts";
-import type { Resource } from "./resource.ts";
+import { setCondition } from "../core/conditions.ts";
+import type { ApiObject, Condition } from "../core/object.ts";
+import { crdErrors, crdUpdateErrors } from "./custom/crd-validation.ts";
+import { cleanupFinalizer, completeNames, type CrdNames } from "./custom/crd-object.ts";
+import { arrayAt, fieldListAt, fieldsAt, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
+import { storedVerbs, type Column, type Resource, type Subresource } from "./resource.ts";
 import { customResourceDefinitionSchema } from "./schemas/custom-resource-definition.ts";
 
+const columns: readonly Column[] = [
+  {
+    name: "Created At",
+    type: "date",
+    description: "When the server created the definition, in RFC 3339 form and in UTC.",
+    cell: (object) => stringAt(object, "metadata", "creationTimestamp"),
+  },
+];
+
+const status: Subresource = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored) => ({
+    ...withField(stored, "status", incoming["status"]),
+    metadata: incoming.metadata,
+  }),
+};
+
 /**
- * Kinds that are made at run time, of which there are none: the list is there, since kubectl reads it before it sends a kind that it
- * cannot patch, and always empty. Source: apiextensions-apiserver apis/apiextensions/v1.
+ * Kinds that are made at run time. What is stored here becomes a kind of its own once its names are accepted; deleting it deletes all
+ * objects of that kind. Source: apiextensions-apiserver apis/apiextensions/v1.
  */
 export const customResourceDefinitions: Resource = {
   group: "apiextensions.k8s.io",
@@ -15,14 +36,80 @@ export const customResourceDefinitions: Resource = {
   shortNames: ["crd", "crds"],
   categories: ["api-extensions"],
   scope: "Cluster",
-  verbs: ["get", "list", "watch"],
-  description: "A CustomResourceDefinition adds a kind to the API. This hub has none.",
+  verbs: storedVerbs,
+  description: "A CustomResourceDefinition adds a kind to the API.",
   schema: customResourceDefinitionSchema,
-  columns: [ageColumn],
-  subresources: {},
-  names: "dns-subdomain",
+  columns,
+  subresources: { status },
+  names: "path",
   createOnUpdate: false,
   unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
+  deleteReturnsObject: true,
+  generation: true,
+  prepareForCreate: (object) => {
+    const next = withDefaults(object);
+    return withField(next, "status", { storedVersions: storageVersions(next) });
+  },
+  prepareForUpdate: (incoming, stored) => {
+    const next = withDefaults(incoming);
+    const before = fieldsAt(stored, "status");
+    const known = stringsAt(before, "storedVersions");
+    const added = storageVersions(next).filter((version) => !known.includes(version));
+    return withField(next, "status", added.length === 0 ? before : { ...before, storedVersions: [...known, ...added] });
+  },
+  validate: crdErrors,
+  validateUpdate: crdUpdateErrors,
+  deletion: { marked },
 };
+
+function storageVersions(crd: ApiObject): readonly string[] {
+  return fieldListAt(crd, "spec", "versions")
+    .filter((version) => isTrueAt(version, "storage"))
+    .map((version) => stringAt(version, "name"))
+    .slice(0, 1);
+}
+
+/** Source: apiextensions/v1 defaults.go. */
+function withDefaults(crd: ApiObject): ApiObject {
+  const spec = fieldsAt(crd, "spec");
+  const names = fieldsAt(spec, "names");
+  const kind = stringAt(names, "kind");
+  const conversion = fieldsAt(spec, "conversion");
+  return withField(crd, "spec", {
+    ...spec,
+    names: kind === "" ? names : completeNames(names as unknown as CrdNames),
+    conversion: stringAt(conversion, "strategy") === "" ? { ...conversion, strategy: "None" } : withPort(conversion),
+  });
+}
+
+function withPort(conversion: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const webhook = fieldsAt(conversion, "webhook");
+  const clientConfig = fieldsAt(webhook, "clientConfig");
+  const service = fieldsAt(clientConfig, "service");
+  if (clientConfig["service"] === undefined || service["port"] !== undefined) return conversion;
+  return {
+    ...conversion,
+    webhook: { ...webhook, clientConfig: { ...clientConfig, service: { ...service, port: 443 } } },
+  };
+}
+
+/** A definition that is to go is held until its objects are gone, and says so. A second deletion takes nothing back. */
+function marked(crd: ApiObject): ApiObject {
+  const conditions = arrayAt(crd, "status", "conditions") as readonly Condition[];
+  if (conditions.some((one) => one.type === "Terminating")) return crd;
+  const { finalizers = [], deletionTimestamp = "" } = crd.metadata;
+  const terminating: Condition = {
+    type: "Terminating",
+    status: "True",
+    reason: "InstanceDeletionPending",
+    message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+  };
+  return {
+    ...crd,
+    metadata: {
+      ...crd.metadata,
+      finalizers: finalizers.includes(cleanupFinalizer) ? finalizers : [...finalizers, cleanupFinalizer],
+    },
+    status: { ...fieldsAt(crd, "status"), conditions: setCondition(conditions, terminating, deletionTimestamp) },
+  };
+}

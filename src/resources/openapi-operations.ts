@@ -1,6 +1,5 @@
-import type { Resource, Verb } from "./resource.ts";
+import { kindOf, type Resource, type Verb } from "./resource.ts";
 import { definitionName } from "./openapi-schemas.ts";
-import { hasProtobuf } from "./protobuf-kinds.ts";
 
 /** One HTTP operation on a resource, before it is written in either version of OpenAPI. */
 export interface Operation {
@@ -29,12 +28,12 @@ export function groupVersionKey(resource: Pick<Resource, "group" | "version">): 
   return resource.group === "" ? `api/${resource.version}` : `apis/${resource.group}/${resource.version}`;
 }
 
-/** Media types of PATCH; apply is not among them. Kinds without protobuf numbers are custom and have no strategic merge. */
+/** Media types of PATCH; apply is not among them. Custom kinds have no strategic merge. */
 export function patchTypes(resource: Resource): readonly string[] {
   return [
     "application/json-patch+json",
     "application/merge-patch+json",
-    ...(hasProtobuf(resource.schema) ? ["application/strategic-merge-patch+json"] : []),
+    ...(resource.custom === undefined ? ["application/strategic-merge-patch+json"] : []),
   ];
 }
 
@@ -68,8 +67,10 @@ export function operationsOf(resource: Resource): readonly Operation[] {
           id: `${one.id}ForAllNamespaces`,
         }))
       : [];
-  const parts = Object.entries(resource.subresources).flatMap(([subresource, { verbs, creates }]) =>
-    verbs.flatMap((verb) => operation({ resource, verb, base: collection, subresource, creates })),
+  const parts = Object.entries(resource.subresources).flatMap(([subresource, part]) =>
+    part.verbs.flatMap((verb) =>
+      operation({ resource, verb, base: collection, subresource, kind: kindOf(resource, part) }),
+    ),
   );
   return [...own, ...acrossNamespaces, ...parts];
 }
@@ -80,7 +81,7 @@ interface Place {
   readonly base: string;
   readonly subresource: string;
   /** The kind that the operation is about, where it is not the resource's own. */
-  readonly creates?: Resource | undefined;
+  readonly kind?: Resource;
 }
 
 interface VerbShape {
@@ -92,12 +93,12 @@ interface VerbShape {
   readonly codes: readonly number[];
 }
 
-function operation({ resource, verb, base, subresource, creates }: Place): Operation[] {
+function operation({ resource, verb, base, subresource, kind = resource }: Place): Operation[] {
   // A watch is a list with `watch=true`; it needs no path of its own.
   if (verb === "watch") return [];
   const shape = verbs[verb];
   const onItem = shape.on === "item" || subresource !== "";
-  const name = definitionName(creates ?? resource);
+  const name = definitionName(kind);
   const path = `${base}${onItem ? "/{name}" : ""}${subresource === "" ? "" : `/${subresource}`}`;
   const scope = base.includes("{namespace}") ? "Namespaced" : "";
   const deletes = verb === "delete" || verb === "deletecollection";
@@ -108,7 +109,7 @@ function operation({ resource, verb, base, subresource, creates }: Place): Opera
       method: shape.method,
       action: shape.action,
       id: `${shape.word}${groupWord(resource)}${scope}${resource.kind}${capital(subresource)}`,
-      resource: creates ?? resource,
+      resource: kind,
       query: shape.query,
       ...(verb === "get" || verb === "list" ? {} : { body }),
       reply: replyOf(verb, resource, name),

@@ -1,6 +1,7 @@
 import type { ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
-import type { Resource } from "./resource.ts";
+import { kindOf, type Resource } from "./resource.ts";
 import { deleteOptionsSchema, listMeta, statusSchema } from "./schemas/meta.ts";
+import { objectMeta } from "./schemas/object-meta.ts";
 
 /** A JSON object that is being put together. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -21,7 +22,8 @@ const patchName = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
 /** The definition name of a kind: its schema's own, else the reversed group, version and kind, as Kubernetes names custom kinds. */
 export function definitionName(resource: Resource): string {
-  return resource.schema.name ?? definitionNameOf(resource);
+  const own = resource.custom === undefined ? resource.schema.name : undefined;
+  return own ?? definitionNameOf(resource);
 }
 
 /** The definition name of a kind that has none of its own: its group reversed, its version and its kind. */
@@ -47,6 +49,8 @@ export function openApiSchemas(resources: readonly Resource[], flavour: OpenApiF
   const found = new Map<string, Json>();
   const collect = (schema: ObjectSchema, name: string, kinds: readonly KindName[]): void => {
     if (found.has(name)) return;
+    // Taken before it is made, since a schema may contain itself.
+    found.set(name, {});
     const described = objectJson(schema, { flavour, collect: (part, partName) => collect(part, partName, []) });
     found.set(name, kinds.length === 0 ? described : { ...described, "x-kubernetes-group-version-kind": kinds });
   };
@@ -58,18 +62,26 @@ export function openApiSchemas(resources: readonly Resource[], flavour: OpenApiF
   );
   collect(statusSchema, definitionOf(statusSchema), [v1("", "Status")]);
   for (const resource of resources) {
-    const { group, version, kind } = resource;
-    collect(resource.schema, definitionName(resource), [{ group, kind, version }]);
-    for (const { creates } of Object.values(resource.subresources)) {
-      if (creates !== undefined) collect(creates.schema, definitionName(creates), [kindNameOf(creates)]);
+    const { group, version, kind, custom } = resource;
+    const name = definitionName(resource);
+    if (custom === undefined) collect(resource.schema, name, [{ group, kind, version }]);
+    else {
+      found.set(name, custom.published(flavour));
+      collect(objectMeta, definitionOf(objectMeta), []);
+    }
+    for (const subresource of Object.values(resource.subresources)) {
+      const other = kindOf(resource, subresource);
+      if (other !== resource) collect(other.schema, definitionName(other), [kindNameOf(other)]);
     }
     if (!resource.verbs.includes("list")) continue;
-    const named: ObjectSchema = { ...resource.schema, name: definitionName(resource) };
+    const named: ObjectSchema = custom === undefined ? { ...resource.schema, name } : { ...emptyObject, name };
     collect(listOf(named, kind), `${definitionName(resource)}List`, [{ group, kind: `${kind}List`, version }]);
   }
   for (const [name, schema] of Object.entries<Json>(sharedSchemas[flavour])) found.set(name, schema);
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+const emptyObject: ObjectSchema = { type: "object", properties: {} };
 
 function kindNameOf({ group, version, kind }: Resource): KindName {
   return { group, kind, version };

@@ -1,4 +1,7 @@
+import type { Decoded } from "../core/decode.ts";
 import type { FieldError } from "../core/field-error.ts";
+import type { FieldSet } from "../core/managed-fields/field-set.ts";
+import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import type { UserInfo } from "../core/user.ts";
@@ -45,7 +48,18 @@ export interface PartOfObject {
   /** Takes from `incoming` only what this subresource may change and the rest from `stored`. */
   readonly prepareForUpdate: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+  /** Absent where it is read and written in the shape of the object itself. */
+  readonly shownAs?: ShownAs;
   readonly creates?: undefined;
+}
+
+/** A part of an object in the shape of another kind, such as `scale`. */
+export interface ShownAs {
+  readonly kind: Resource;
+  readonly show: (object: ApiObject) => ApiObject;
+  /** The object as `shown`, of that other kind, wants it. */
+  readonly write: (shown: ApiObject, stored: ApiObject) => ApiObject;
+  readonly validate: (shown: ApiObject) => readonly FieldError[];
 }
 
 /** Something of another kind that is created under the object and answered instead of stored, such as the `token` of a ServiceAccount. */
@@ -55,6 +69,36 @@ export interface CreatedUnderObject {
   readonly creates: Resource;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;
+}
+
+/** The kind in which a subresource is read and written. */
+export function kindOf(resource: Resource, subresource: Subresource | undefined): Resource {
+  return subresource?.creates ?? subresource?.shownAs?.kind ?? resource;
+}
+
+/** All that sets a kind made from a CustomResourceDefinition apart from a built-in one. */
+export interface CustomKind {
+  /** Reads a parsed value: metadata as that of any object, unknown fields left out, defaults filled in. @throws DecodeError */
+  readonly decode: (value: JsonObject) => Decoded;
+  /** The OpenAPI of the kind, references included, for either version of OpenAPI. */
+  readonly published: (flavour: "v2" | "v3") => JsonObject;
+  readonly storage: CustomStorage;
+  /** A warning to all who use this version. */
+  readonly warning: string | undefined;
+  /** The definition is being deleted: no more objects can be created, and discovery shows only what reads and deletes. */
+  readonly terminating: boolean;
+}
+
+/** How objects of a custom kind lie in the store, and how they become objects of the version at hand. */
+export interface CustomStorage {
+  /** The apiVersion in which objects are written. */
+  readonly apiVersion: string;
+  /** What was written later was written under this very definition. */
+  readonly since: number;
+  /** A stored object as the schema of its version has it now; itself when nothing is different. */
+  readonly settle: (stored: ApiObject) => ApiObject;
+  /** Objects of any version in another one; undefined where nothing but the apiVersion differs. @throws StatusError InternalError */
+  readonly convert: ((objects: readonly ApiObject[], apiVersion: string) => Promise<readonly ApiObject[]>) | undefined;
 }
 
 /** What is special about deleting objects of a kind; all functions are pure. */
@@ -105,6 +149,10 @@ export interface Resource {
   readonly deletion?: Deletion;
   /** Field labels beyond metadata.name and metadata.namespace, with their value in an object. */
   readonly selectableFields?: Readonly<Record<string, (object: ApiObject) => string>>;
+  /** Fields besides status that the server sets, and that nobody owns by writing the object. */
+  readonly serverFields?: FieldSet;
+  /** Present in kinds that were made from a CustomResourceDefinition. */
+  readonly custom?: CustomKind;
 }
 
 /** Where the objects of a resource live in the store, ending in a slash: `/registry/<group or core>/<plural>/`. */

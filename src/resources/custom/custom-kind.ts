@@ -1,0 +1,168 @@
+import { decodeObject, type Decoded } from "../../core/decode.ts";
+import { DecodeError } from "../../core/decode-error.ts";
+import type { FieldError } from "../../core/field-error.ts";
+import { jsonProblem, type JsonObject } from "../../core/json-value.ts";
+import { apiVersionOf, type ApiObject } from "../../core/object.ts";
+import { fieldsAt, withField } from "../json-fields.ts";
+import { storedVerbs, type CustomStorage, type Resource, type Subresource } from "../resource.ts";
+import { objectMeta } from "../schemas/object-meta.ts";
+import { completeNames, type CrdNames, type CrdVersion, type CustomResourceDefinition } from "./crd-object.ts";
+import { coreSchemaOf } from "./core-schema.ts";
+import { withDefaults } from "./defaults.ts";
+import { publishedSchema } from "./openapi-schema.ts";
+import { printerColumns } from "./printer-columns.ts";
+import { pruned } from "./prune.ts";
+import { scaleSubresource } from "./scale-subresource.ts";
+import { selectableFields } from "./selectable-fields.ts";
+import { readStructural, type StructuralSchema } from "./structural-schema.ts";
+import { valueErrors } from "./validate-value.ts";
+
+/** What a kind needs to know besides its definition. */
+export interface CustomKindOptions {
+  /** What was written after this revision of the store was written under this definition. */
+  readonly since: number;
+  /** Asks the conversion webhook of the definition. @throws StatusError InternalError */
+  readonly convert: NonNullable<CustomStorage["convert"]>;
+}
+
+/** A version of a definition, and its schema once somebody needs it. */
+interface Version {
+  readonly spec: CrdVersion;
+  readonly apiVersion: string;
+  readonly structural: () => StructuralSchema;
+}
+
+/**
+ * The kinds that an established definition adds to the API, one for each version that is served. Schemas are read at the first use.
+ * The definition passed validation; its names are those that were accepted.
+ */
+export function customKinds(crd: CustomResourceDefinition, options: CustomKindOptions): readonly Resource[] {
+  const { spec } = crd;
+  const names = completeNames(crd.status?.acceptedNames ?? spec.names);
+  const versions = spec.versions.map((version): Version => ({
+    spec: version,
+    apiVersion: apiVersionOf(spec.group, version.name),
+    structural: lazily(() => readStructural(fieldsAt(version, "schema", "openAPIV3Schema"))),
+  }));
+  const storage = storageOf(crd, versions, options);
+  const terminating = crd.metadata.deletionTimestamp !== undefined;
+  return versions
+    .filter((version) => version.spec.served || (terminating && version.spec.storage))
+    .map((version) => kindOfVersion({ crd, names, version, storage, terminating }));
+}
+
+function storageOf(
+  { spec }: CustomResourceDefinition,
+  versions: readonly Version[],
+  { since, convert }: CustomKindOptions,
+): CustomStorage {
+  const stored = versions.find((version) => version.spec.storage);
+  const byApiVersion = new Map(versions.map((version) => [version.apiVersion, version]));
+  return {
+    apiVersion: stored?.apiVersion ?? "",
+    since,
+    settle: (object) => {
+      const version = byApiVersion.get(object.apiVersion) ?? stored;
+      return version === undefined ? object : settled(version.structural(), object).object;
+    },
+    convert: spec.conversion?.strategy === "Webhook" ? convert : undefined,
+  };
+}
+
+interface KindParts {
+  readonly crd: CustomResourceDefinition;
+  readonly names: CrdNames;
+  readonly version: Version;
+  readonly storage: CustomStorage;
+  readonly terminating: boolean;
+}
+
+function kindOfVersion({ crd, names, version, storage, terminating }: KindParts): Resource {
+  const { spec, apiVersion, structural } = version;
+  const hasStatus = spec.subresources?.status !== undefined;
+  const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
+  const schema = lazily(() => coreSchemaOf(structural(), kindName));
+  const validate = (object: ApiObject, stored?: ApiObject): readonly FieldError[] =>
+    valueErrors(structural(), object, { stored, path: "" });
+  return {
+    group: crd.spec.group,
+    version: spec.name,
+    kind: names.kind,
+    plural: names.plural,
+    singular: names.singular ?? "",
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    scope: crd.spec.scope,
+    verbs: storedVerbs,
+    description: `${names.kind} is a custom resource.`,
+    get schema() {
+      return schema();
+    },
+    columns: printerColumns(spec.additionalPrinterColumns),
+    subresources: subresourcesOf(spec, validate),
+    names: "dns-subdomain",
+    createOnUpdate: false,
+    unconditionalUpdate: false,
+    deleteReturnsObject: false,
+    generation: true,
+    ...(hasStatus
+      ? {
+          prepareForCreate: (object) => withField(object, "status", undefined),
+          prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
+        }
+      : {}),
+    validate,
+    selectableFields: selectableFields(spec) ?? {},
+    custom: {
+      decode: (value) => decodeCustom(structural(), value),
+      published: (flavour) => publishedSchema(structural(), kindName, { version: flavour }),
+      storage,
+      warning:
+        spec.deprecated === true ? (spec.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`) : undefined,
+      terminating,
+    },
+  };
+}
+
+function subresourcesOf(
+  { subresources }: CrdVersion,
+  validate: (object: ApiObject, stored?: ApiObject) => readonly FieldError[],
+): Resource["subresources"] {
+  const status: Subresource = {
+    verbs: ["get", "patch", "update"],
+    prepareForUpdate: (incoming, stored) =>
+      withField({ ...stored, metadata: { ...stored.metadata } }, "status", incoming["status"]),
+    validateUpdate: validate,
+  };
+  return {
+    ...(subresources?.status === undefined ? {} : { status }),
+    ...(subresources?.scale === undefined ? {} : { scale: scaleSubresource(subresources.scale, validate) }),
+  };
+}
+
+/** Metadata is that of any object, whatever the schema says of it. */
+function decodeCustom(schema: StructuralSchema, value: JsonObject): Decoded {
+  const problem = jsonProblem(value);
+  if (problem !== undefined)
+    throw new DecodeError(problem.includes("__proto__") ? "forbiddenKey" : "tooDeep", "", problem);
+  const { metadata = {}, ...fields } = value;
+  const meta = decodeObject(objectMeta, metadata);
+  const { object, unknown } = settled(schema, fields);
+  return {
+    object: { ...object, metadata: meta.object },
+    unknown: [...meta.unknown.map((path) => `metadata.${path}`), ...unknown],
+  };
+}
+
+function settled<T extends JsonObject>(
+  schema: StructuralSchema,
+  object: T,
+): { readonly object: T; readonly unknown: readonly string[] } {
+  const known = pruned(schema, object, { isResourceRoot: true });
+  return { object: withDefaults(schema, known.object) as T, unknown: known.unknown };
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}

@@ -1,0 +1,82 @@
+import { invalid, type FieldError } from "../../core/field-error.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { numberAt, withField } from "../json-fields.ts";
+import type { PartOfObject } from "../resource.ts";
+import { scale } from "../scale.ts";
+import type { ScalePaths } from "./crd-object.ts";
+import { pathFields, valueUnder, withValueUnder } from "./simple-path.ts";
+
+/** The greatest number of a 32-bit field. */
+const mostReplicas = 2 ** 31 - 1;
+
+/** The subresource `scale` of a custom kind, which reads and writes by the paths of its definition. Source: apiextensions-apiserver pkg/registry/customresource ScaleREST. */
+export function scaleSubresource(
+  paths: ScalePaths,
+  validate: (next: ApiObject, stored: ApiObject) => readonly FieldError[],
+): PartOfObject {
+  const wanted = pathFields(paths.specReplicasPath);
+  const actual = pathFields(paths.statusReplicasPath);
+  const selector = paths.labelSelectorPath === undefined ? undefined : pathFields(paths.labelSelectorPath);
+  return {
+    verbs: ["get", "patch", "update"],
+    shownAs: {
+      kind: scale,
+      show: (object) => {
+        const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+        const replicas = replicasUnder(object, wanted);
+        const text = selector === undefined ? undefined : valueUnder(object, selector);
+        return {
+          kind: scale.kind,
+          apiVersion: "autoscaling/v1",
+          metadata: withoutUndefined({ name, namespace, uid, resourceVersion, creationTimestamp }),
+          spec: replicas === undefined ? {} : { replicas },
+          status: {
+            replicas: replicasUnder(object, actual) ?? 0,
+            ...(typeof text === "string" && text !== "" ? { selector: text } : {}),
+          },
+        };
+      },
+      write: (shown, stored) => {
+        const { resourceVersion, uid } = shown.metadata;
+        const { resourceVersion: _own, ...metadata } = stored.metadata;
+        return withValueUnder(
+          {
+            ...stored,
+            metadata: {
+              ...metadata,
+              // Without a version the last writer wins, as Scale is updated that way everywhere.
+              resourceVersion:
+                resourceVersion === undefined || resourceVersion === ""
+                  ? (stored.metadata.resourceVersion ?? "")
+                  : resourceVersion,
+              ...(uid === undefined || uid === "" ? {} : { uid }),
+            },
+          },
+          wanted,
+          numberAt(shown, "spec", "replicas") ?? 0,
+        );
+      },
+      validate: (shown) => {
+        const replicas = numberAt(shown, "spec", "replicas") ?? 0;
+        return replicas < 0 ? [invalid("spec.replicas", replicas, "must be greater than or equal to 0")] : [];
+      },
+    },
+    prepareForUpdate: (incoming, stored) =>
+      withField(
+        withValueUnder({ ...stored, metadata: incoming.metadata }, wanted, valueUnder(incoming, wanted)),
+        "status",
+        stored["status"],
+      ),
+    validateUpdate: validate,
+  };
+}
+
+function replicasUnder(object: ApiObject, fields: readonly string[]): number | undefined {
+  const value = valueUnder(object, fields);
+  if (typeof value !== "number" || !Number.isInteger(value)) return undefined;
+  return value >= -mostReplicas && value <= mostReplicas ? value : undefined;
+}
+
+function withoutUndefined(fields: Readonly<Record<string, string | undefined>>): ApiObject["metadata"] {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

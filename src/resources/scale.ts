@@ -1,0 +1,24 @@
+import type { Resource } from "./resource.ts";
+import { scaleSchema } from "./schemas/scale.ts";
+
+/** What the subresource `scale` of any kind is shown as; it has no paths of its own. Source: api/autoscaling/v1 Scale. */
+export const scale: Resource = {
+  group: "autoscaling",
+  version: "v1",
+  kind: "Scale",
+  plural: "scales",
+  singular: "scale",
+  shortNames: [],
+  categories: [],
+  scope: "Namespaced",
+  verbs: [],
+  description: "A Scale says how many replicas an object has, and how many it should have.",
+  schema: scaleSchema,
+  columns: [],
+  subresources: {},
+  names: "path",
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  deleteReturnsObject: false,
+  generation: false,
+};
