@@ -9,17 +9,19 @@ const says = (verdict: Authentication) => async (): Promise<Authentication> => v
 describe("authenticate", () => {
   it("makes an absent credential anonymous, only where that is allowed", async () => {
     const absent = says({ kind: "absent" });
-    await expect(authenticate(absent, { allowAnonymous: true })(facts)).resolves.toEqual({
+    await expect(authenticate(absent, { allowAnonymous: () => true })(facts)).resolves.toEqual({
       kind: "authenticated",
       user: { username: "system:anonymous", groups: ["system:unauthenticated"] },
     });
-    await expect(authenticate(absent, { allowAnonymous: false })(facts)).resolves.toMatchObject({ kind: "rejected" });
+    await expect(authenticate(absent, { allowAnonymous: () => false })(facts)).resolves.toMatchObject({
+      kind: "rejected",
+    });
   });
 
   it("keeps a rejection, whether anonymous is allowed or not", async () => {
     const rejected = says({ kind: "rejected", reason: "expired" });
     for (const allowAnonymous of [true, false]) {
-      await expect(authenticate(rejected, { allowAnonymous })(facts)).resolves.toEqual({
+      await expect(authenticate(rejected, { allowAnonymous: () => allowAnonymous })(facts)).resolves.toEqual({
         kind: "rejected",
         reason: "expired",
       });
@@ -28,7 +30,7 @@ describe("authenticate", () => {
 
   it("passes an outage on and does not fall back to anonymous", async () => {
     const broken = (): Promise<Authentication> => Promise.reject(new TypeError("down"));
-    await expect(authenticate(broken, { allowAnonymous: true })(facts)).rejects.toThrow("down");
+    await expect(authenticate(broken, { allowAnonymous: () => true })(facts)).rejects.toThrow("down");
   });
 });
 

@@ -13,14 +13,14 @@ export type Authenticated = Exclude<Authentication, { kind: "absent" }>;
  */
 export function authenticate(
   member: Authenticator,
-  options: { readonly allowAnonymous: boolean },
+  options: { readonly allowAnonymous: (request: RequestFacts) => boolean },
 ): (request: RequestFacts) => Promise<Authenticated> {
   return async function authenticateRequest(request) {
     const result = await member(request);
     if (result.kind !== "absent") {
       return result;
     }
-    return options.allowAnonymous
+    return options.allowAnonymous(request)
       ? { kind: "authenticated", user: anonymous }
       : { kind: "rejected", reason: "no credentials, and anonymous requests are not allowed" };
   };

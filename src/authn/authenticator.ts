@@ -6,6 +6,8 @@ export interface RequestFacts {
   readonly authorization: string | undefined;
   /** The DER of the certificates that the client presented, leaf first; empty without one. */
   readonly peerCertificates: readonly Uint8Array[];
+  /** The path asked for; absent where only a credential is judged. */
+  readonly path?: string;
   /** One of these must be among those that a token is meant for; absent means the audiences of the API itself. */
   readonly audiences?: readonly string[];
 }

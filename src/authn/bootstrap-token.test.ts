@@ -63,7 +63,7 @@ describe("a bad token is never anonymous", () => {
         ),
       ),
     ),
-    { allowAnonymous: true },
+    { allowAnonymous: () => true },
   );
   const ask = (authorization: string | undefined) => hub({ authorization, peerCertificates: [] });
 

@@ -173,7 +173,7 @@ describe("a certificate beside a token", () => {
         token === "good" ? { kind: "authenticated", user: { username: "by-token", groups: [] } } : { kind: "absent" },
       ),
     ),
-    { allowAnonymous: true },
+    { allowAnonymous: () => true },
   );
   const good = issue({});
   const bad = issue({ issuer: attacker });

@@ -24,6 +24,7 @@ import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { HubError } from "./hub-error.ts";
+import type { OutsideIdentity } from "./outside-identity.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { tokenObjects } from "./token-requests.ts";
 
@@ -35,6 +36,7 @@ export interface AuthenticationOptions {
   /** Whose tokens of ServiceAccounts are believed, and for whom tokens must be meant. */
   readonly issuer: ServiceAccountIssuer;
   readonly anonymousAuth: boolean;
+  readonly outside: Pick<OutsideIdentity, "members" | "anonymous">;
   readonly warn: (message: string) => void;
 }
 
@@ -57,10 +59,16 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   if (options.tokenAuthFile !== undefined) members.push(await tokenFile(options.tokenAuthFile, options.warn));
   const { issuers, keys, audiences } = options.issuer;
   members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
-  members.push(bootstrapTokens(lookup, now));
+  members.push(bootstrapTokens(lookup, now), ...options.outside.members);
   const tokens = bearer({ audiences }, ...members);
   const credentials = withAuthenticatedGroup(firstAuthenticated(x509({ roots: () => roots, now }), tokens));
-  return { credentials, request: authenticate(credentials, { allowAnonymous: options.anonymousAuth }) };
+  return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
+}
+
+/** A configuration file that speaks of anonymous requests counts before the option. */
+function anonymousPaths({ anonymousAuth, outside }: AuthenticationOptions): (request: RequestFacts) => boolean {
+  const { enabled, paths } = outside.anonymous ?? { enabled: anonymousAuth, paths: undefined };
+  return ({ path }) => enabled && (paths === undefined || (path !== undefined && paths.includes(path)));
 }
 
 async function tokenFile(path: string, warn: (message: string) => void): Promise<TokenAuthenticator> {

@@ -1,0 +1,46 @@
+import type { ArraySchema, Field, ObjectSchema, StringSchema } from "../../core/schema.ts";
+
+const text: StringSchema = { type: "string" };
+const texts: ArraySchema = { type: "array", items: text };
+
+function object(properties: Readonly<Record<string, Field["schema"]>>): ObjectSchema {
+  return {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, { schema }])),
+  };
+}
+
+function list(items: ObjectSchema): ArraySchema {
+  return { type: "array", items };
+}
+
+const prefixed = object({ claim: text, prefix: text, expression: text });
+
+/** The fields of an AuthenticationConfiguration, with their types. Source: apiserver.config.k8s.io/v1. */
+export function authenticationConfigurationSchema(): ObjectSchema {
+  return object({
+    apiVersion: text,
+    kind: text,
+    jwt: list(
+      object({
+        issuer: object({
+          url: text,
+          discoveryURL: text,
+          certificateAuthority: text,
+          audiences: texts,
+          audienceMatchPolicy: text,
+          egressSelectorType: text,
+        }),
+        claimValidationRules: list(object({ claim: text, requiredValue: text, expression: text, message: text })),
+        claimMappings: object({
+          username: prefixed,
+          groups: prefixed,
+          uid: object({ claim: text, expression: text }),
+          extra: list(object({ key: text, valueExpression: text })),
+        }),
+        userValidationRules: list(object({ expression: text, message: text })),
+      }),
+    ),
+    anonymous: object({ enabled: { type: "boolean" }, conditions: list(object({ path: text })) }),
+  });
+}

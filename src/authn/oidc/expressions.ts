@@ -1,0 +1,53 @@
+import { CelError } from "../../policy/cel/cel-error.ts";
+import { compileCel } from "../../policy/cel/compile.ts";
+import { boolType, dynType, listType, mapType, objectType, stringType, type CelType } from "../../policy/cel/types.ts";
+import { celToJson } from "../../policy/cel/to-json.ts";
+import { kubernetesFunctions } from "../../policy/kubernetes/functions.ts";
+
+/** What an expression is for: which variable it sees, and of which types its result may be. */
+export type ExpressionPlace = "username" | "groups" | "uid" | "extra" | "claimRule" | "userRule";
+
+/** A compiled expression: from its one variable to a plain value, or to why there is none. */
+export type Expression = (value: object) => { readonly value: unknown } | { readonly error: string };
+
+/** The cost that evaluating one expression may reach. Source: apiserver pkg/authentication/cel, PerCallLimit. */
+const budget = 1_000_000;
+
+const user = objectType("kubernetes.UserInfo", {
+  username: stringType,
+  uid: stringType,
+  groups: listType(stringType),
+  extra: mapType(stringType, listType(stringType)),
+});
+const claims = mapType(stringType, dynType);
+
+const text: readonly CelType["kind"][] = ["string", "dyn"];
+const texts: readonly CelType["kind"][] = ["string", "list", "dyn"];
+
+const places: Readonly<
+  Record<ExpressionPlace, { readonly variable: "claims" | "user"; readonly results: readonly CelType["kind"][] }>
+> = {
+  username: { variable: "claims", results: text },
+  groups: { variable: "claims", results: texts },
+  uid: { variable: "claims", results: text },
+  extra: { variable: "claims", results: texts },
+  claimRule: { variable: "claims", results: [boolType.kind] },
+  userRule: { variable: "user", results: [boolType.kind] },
+};
+
+/** Compiles an expression of an AuthenticationConfiguration. @throws CelError for one that cannot be used in that place. */
+export function compileExpression(source: string, place: ExpressionPlace): Expression {
+  const { variable, results } = places[place];
+  const program = compileCel(source, {
+    variables: { [variable]: variable === "claims" ? claims : user },
+    functions: kubernetesFunctions,
+  });
+  if (!results.includes(program.type.kind)) {
+    const allowed = results.filter((kind) => kind !== "dyn").join(" or ");
+    throw new CelError("type", `must evaluate to ${allowed}`);
+  }
+  return (value) => {
+    const result = program.evaluate({ [variable]: value }, { budget });
+    return "error" in result ? { error: result.error } : { value: celToJson(result.value) };
+  };
+}

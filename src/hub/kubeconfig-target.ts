@@ -1,0 +1,83 @@
+import { readFile } from "node:fs/promises";
+import { KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
+import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
+import type { Clock } from "../core/clock.ts";
+import { errorText } from "./error-text.ts";
+import { HubError } from "./hub-error.ts";
+
+/** A service of the operator's that a file in the format of kubeconfig names: where it is, whom it trusts, who we are there. */
+export interface KubeconfigTarget {
+  /** Sends JSON to the address in the file; resolves to the JSON of the answer. Rejects for anything but 200 and 201. */
+  post(body: object): Promise<unknown>;
+  close(): void;
+}
+
+/** An answer that is not the one hoped for; the message never holds the words of the service. */
+export class TargetError extends Error {
+  override readonly name = "TargetError";
+  readonly code: "status" | "body";
+  /** The status of the answer. */
+  readonly status: number;
+
+  constructor(code: TargetError["code"], status: number, message: string) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+export interface KubeconfigTargetOptions {
+  /** The option that names the file, for messages. */
+  readonly flag: string;
+  readonly file: string;
+  readonly clock: Clock;
+  readonly release: string;
+  /** In milliseconds, for a whole answer. */
+  readonly timeoutMs: number;
+  /** The longest answer that is read, in bytes. */
+  readonly maximumBytes: number;
+}
+
+/** Reads the file. Nothing is sent yet. @throws HubError that names option, file and field. */
+export async function openKubeconfigTarget(options: KubeconfigTargetOptions): Promise<KubeconfigTarget> {
+  const { flag, file } = options;
+  try {
+    const config = parseKubeconfig(await readFile(file, "utf8"), file);
+    const { server, insecureSkipTlsVerify, caPem, tlsServerName, clientCertPem, clientKeyPem, token } =
+      await resolveKubeconfig(config, { readFile: (path) => readFile(path) });
+    const url = new URL(server);
+    const client = remoteClient({
+      server: url.origin,
+      insecureSkipTlsVerify,
+      ...(caPem === undefined ? {} : { caPem }),
+      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      ...(clientCertPem === undefined ? {} : { clientCertPem }),
+      ...(clientKeyPem === undefined ? {} : { clientKeyPem }),
+      ...(token === undefined ? {} : { token }),
+      userAgent: `pratique-hub/${options.release}`,
+      timeoutMs: options.timeoutMs,
+      clock: options.clock,
+      retryBudgetMs: 0,
+      maximumReplyBytes: options.maximumBytes,
+    });
+    return { post: (body) => post(client, url.pathname, body), close: () => client.close() };
+  } catch (error) {
+    const why = error instanceof KubeconfigError ? error.message : `${file} cannot be read: ${errorText(error)}`;
+    throw new HubError("options", `${flag}: ${why}`, { cause: error });
+  }
+}
+
+async function post(client: RemoteClient, path: string, body: object): Promise<unknown> {
+  const headers = { "content-type": "application/json", accept: "application/json" };
+  const reply = await client.raw("POST", path, { headers, body: Buffer.from(JSON.stringify(body)) });
+  if (reply.status !== 200 && reply.status !== 201) {
+    throw new TargetError("status", reply.status, `the service answered with status ${reply.status}`);
+  }
+  try {
+    return JSON.parse(reply.body.toString("utf8")) as unknown;
+  } catch {
+    // The parser's own message would quote the answer.
+    throw new TargetError("body", reply.status, "the answer of the service is not JSON");
+  }
+}
