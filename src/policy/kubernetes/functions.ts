@@ -1,14 +1,16 @@
 import type { CelFunction } from "../cel/environment.ts";
 import { formatFunctions } from "./format-functions.ts";
+import { listFunctions } from "./list-functions.ts";
 import { networkFunctions } from "./network-functions.ts";
 import { quantityFunctions } from "./quantity-functions.ts";
 import { regexFunctions } from "./regex-functions.ts";
 import { semverFunctions } from "./semver-functions.ts";
 import { urlFunctions } from "./url-functions.ts";
 
-/** What Kubernetes adds to CEL for every expression: quantities, networks, URLs, versions, named formats and patterns. */
+/** What Kubernetes adds to CEL for every expression: quantities, networks, URLs, versions, named formats, lists and patterns. */
 export const kubernetesFunctions: readonly CelFunction[] = [
   ...formatFunctions,
+  ...listFunctions,
   ...networkFunctions,
   ...quantityFunctions,
   ...regexFunctions,

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import { CelError } from "../cel/cel-error.ts";
+import { compileCel } from "../cel/compile.ts";
+import { celToJson } from "../cel/to-json.ts";
+import { kubernetesFunctions } from "./functions.ts";
+
+function evaluated(source: string): unknown {
+  const program = compileCel(source, { variables: {}, functions: kubernetesFunctions });
+  const result = program.evaluate({}, { budget: 1_000_000 });
+  return "error" in result ? { error: result.error } : celToJson(result.value);
+}
+
+describe("expressions with the functions of Kubernetes", () => {
+  test.each([
+    "quantity('1.5G').isGreaterThan(quantity('1G'))",
+    "quantity('50k').add(20).sub(quantity('100k')).sub(-50000) == quantity('20')",
+    "quantity('50k').asInteger() == 50000 && quantity('0.5').asApproximateFloat() == 0.5",
+    "quantity('-1').sign() == -1 && quantity('1k').isInteger() && quantity('1').compareTo(quantity('2')) == -1",
+    "isQuantity('1.3Gi') && !isQuantity('1,3G')",
+    "ip('::1').family() == 6 && ip('127.0.0.1').isLoopback() && !isIP('127.0.0.256')",
+    "ip.isCanonical('2001:db8::abcd') && !ip.isCanonical('2001:DB8::ABCD')",
+    "string(ip('2001:DB8::1')) == '2001:db8::1' && ip('::1') == ip('0:0:0:0:0:0:0:1')",
+    "cidr('192.168.0.0/24').containsIP('192.168.0.1') && cidr('192.168.0.0/24').containsIP(ip('192.168.0.1'))",
+    "cidr('192.168.0.0/24').containsCIDR('192.168.0.0/25') && !cidr('192.168.0.0/24').containsCIDR(cidr('10.0.0.0/8'))",
+    "cidr('192.168.1.7/24').masked() == cidr('192.168.1.0/24') && cidr('::/0').prefixLength() == 0",
+    "cidr('192.168.1.7/24').ip() == ip('192.168.1.7') && isCIDR('::/0') && !isCIDR('::')",
+    "url('https://a:80/b?c=1&c=2').getQuery()['c'] == ['1', '2'] && url('/x').getHost() == ''",
+    "url('https://[::1]:80/').getHostname() == '::1' && isURL('/a') && !isURL('../a')",
+    "semver('1.2.3').major() == 1 && semver('v1.2', true).minor() == 2 && !isSemver('v1.0.0')",
+    "semver('1.0.0-alpha').isLessThan(semver('1.0.0')) && semver('1.0.0+a') == semver('1.0.0+b')",
+    "'abc 123'.find('[0-9]+') == '123' && 'abc'.find('x') == ''",
+    "'123 abc 456'.findAll('[0-9]+') == ['123', '456'] && '123 abc 456'.findAll('[0-9]+', 1) == ['123']",
+    "'abc'.findAll('', 2) == ['', ''] && 'a1b'.findAll('[0-9]*') == ['', '1', '']",
+    "[1, 2, 2].isSorted() && ![2.0, 1.0].isSorted() && ['a', 'b'].isSorted() && [1].isSorted()",
+    "[1, 2, 3].sum() == 6 && [1.0, 0.5].sum() == 1.5 && [duration('1m'), duration('1s')].sum() == duration('61s')",
+    "[1, 3].min() == 1 && ['a', 'c', 'b'].max() == 'c' && [true, false].min() == false",
+    "[1, 2, 2, 3].indexOf(2) == 1 && [1, 2, 2].lastIndexOf(2) == 2 && ['a'].indexOf('b') == -1",
+  ])("%s", (source) => {
+    expect(evaluated(source)).toBe(true);
+  });
+
+  test.each([
+    "!format.dns1123Label().validate('my-label').hasValue()",
+    "format.dns1123Label().validate('-').value().size() == 1",
+    "format.named('uri').value().validate('/a') == optional.none()",
+    "format.named('nope') == optional.none()",
+  ])("%s", (source) => {
+    expect(evaluated(source)).toBe(true);
+  });
+
+  test.each([
+    ["quantity('Three')", "quantities must match the regular expression"],
+    ["quantity('1.5').asInteger()", "cannot convert value to integer"],
+    ["ip('127.0.0.256')", 'IP Address "127.0.0.256" parse error during conversion from string'],
+    ["cidr('10.0.0.0/8').containsIP('nope')", 'IP Address "nope" parse error'],
+    ["url('../a')", 'URL parse error during conversion from string: parse "../a": invalid URI for request'],
+    ["semver('1')", "No Major.Minor.Patch elements found"],
+    ["[1].filter(x, x > 1).min()", "min called on empty list"],
+    ["'a'.find('(' + '')", "Illegal regex"],
+    ["'a'.find('(?=a)' + '')", "Illegal regex"],
+    ["[9223372036854775807, 1].sum()", "integer overflow"],
+  ])("%s fails", (source, error) => {
+    expect(evaluated(source)).toEqual({ error: expect.stringContaining(error) });
+  });
+
+  test.each(["quantity(1)", "ip('::1') == cidr('::/0')", "[ip('::1')].isSorted()", "format.nope()", "['a'].sum()"])(
+    "%s is refused by its types",
+    (source) => {
+      expect(() => compileCel(source, { variables: {}, functions: kubernetesFunctions })).toThrow(CelError);
+    },
+  );
+
+  test("a pattern that would backtrack is searched in linear time", () => {
+    expect(evaluated(`'${"a".repeat(5_000)}'.find('(a+)+$') != ''`)).toBe(true);
+  });
+});
