@@ -9,7 +9,6 @@ import {
   listed,
   readManagers,
   storedManagers,
-  type ManagedFieldsEntry,
   type Managers,
   type Writer,
 } from "../core/managed-fields/managers.ts";
@@ -156,7 +155,7 @@ function withOwners(object: ApiObject, managers: Managers): ApiObject {
   return withList(object, listed(managers));
 }
 
-function withList(object: ApiObject, entries: readonly (ManagedFieldsEntry | unknown)[] | undefined): ApiObject {
+function withList(object: ApiObject, entries: readonly unknown[] | undefined): ApiObject {
   const { managedFields: _before, ...metadata } = object.metadata;
   return { ...object, metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries } };
 }

@@ -1,6 +1,6 @@
 import { jsonEqual } from "../equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
-import type { ArraySchema, Field, Schema } from "../schema.ts";
+import type { ArraySchema, Schema } from "../schema.ts";
 import { insertField, isEmptySet, recursiveDifference, type FieldSet, type FieldSetBuilder } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, namedField, shapeOf, type Shape } from "./shape.ts";
@@ -79,9 +79,7 @@ function bothEmpty(before: unknown, after: unknown): boolean {
 function isEmptyValue(value: unknown): boolean {
   if (value === undefined || value === null) return true;
   if (isJsonArray(value)) return value.length === 0;
-  if (!isJsonObject(value)) return false;
-  for (const _key in value) return false;
-  return true;
+  return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
 function compareLeaf(walk: Walk, { before, after }: Pair): void {
@@ -96,26 +94,27 @@ function compareMaps(walk: Walk, schema: Schema, { before, after }: Pair): void 
     const mine = one[key];
     const theirs = Object.hasOwn(other, key) ? other[key] : undefined;
     if (mine === theirs) continue;
-    compareEntry(walk, schema, { key, before: mine, after: theirs });
+    const stand = theirs === undefined ? standIn(schema, key, after) : undefined;
+    compareEntry(walk, schema, { key, before: mine, after: theirs ?? stand });
   }
   for (const key in other) {
-    if (!Object.hasOwn(one, key)) compareEntry(walk, schema, { key, before: undefined, after: other[key] });
+    if (Object.hasOwn(one, key)) continue;
+    compareEntry(walk, schema, { key, before: standIn(schema, key, before), after: other[key] });
   }
 }
 
-function compareEntry(walk: Walk, schema: Schema, entry: Pair & { readonly key: string }): void {
-  const { key, before, after } = entry;
-  const stand = before === undefined || after === undefined ? standIn(namedField(schema, key)) : undefined;
+function compareEntry(walk: Walk, schema: Schema, { key, ...pair }: Pair & { readonly key: string }): void {
   walk.path.push(fieldElement(key));
-  compareValues(walk, entrySchema(schema, key), { before: before ?? stand, after: after ?? stand });
+  compareValues(walk, entrySchema(schema, key), pair);
   walk.path.pop();
 }
 
 /**
  * What stands in a Go struct where the JSON of a built-in kind has nothing: an empty struct, or a list or map that is nil and always
- * written. Such a field itself never comes or goes.
+ * written. Such a field itself never comes or goes, as long as the struct is there.
  */
-function standIn(field: Field | undefined): unknown {
+function standIn(schema: Schema, key: string, struct: unknown): unknown {
+  const field = isJsonObject(struct) ? namedField(schema, key) : undefined;
   if (field?.number === undefined || field.pointer === true) return undefined;
   const { type } = field.schema;
   if (type === "object") return {};

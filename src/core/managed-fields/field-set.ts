@@ -146,7 +146,7 @@ function readNode(value: JsonObject, root: boolean): FieldSet | undefined {
     }
     const element = readElement(key);
     if (element === undefined || !isJsonObject(below)) return undefined;
-    if (element === "unknown") continue;
+    if (element === "") continue;
     const node = readNode(below, false);
     if (node === undefined) return undefined;
     const before = result[element];
@@ -157,7 +157,8 @@ function readNode(value: JsonObject, root: boolean): FieldSet | undefined {
 }
 
 function isLeaf(node: FieldSet): boolean {
-  for (const _key in node) return false;
+  // Object.keys would list them all, and a node may have thousands.
+  for (const element in node) return element === undefined;
   return true;
 }
 

@@ -31,7 +31,7 @@ export function withLastApplied(object: JsonObject, config: JsonObject): JsonObj
   const metadata = object["metadata"];
   if (typeof before !== "string" || before === "" || !isJsonObject(metadata)) return object;
   const { [lastAppliedAnnotation]: _before, ...others } = annotations;
-  const updated = { ...others, [lastAppliedAnnotation]: lastAppliedText(config) };
+  const updated: JsonObject = { ...others, [lastAppliedAnnotation]: lastAppliedText(config) };
   const size = Object.entries(updated).reduce((sum, [key, value]) => sum + key.length + String(value).length, 0);
   return { ...object, metadata: { ...metadata, annotations: size > maximumAnnotations ? others : updated } };
 }

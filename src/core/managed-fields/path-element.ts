@@ -22,8 +22,8 @@ export function valueElement(value: unknown): PathElement {
   return `v:${JSON.stringify(value)}`;
 }
 
-/** The canonical form of a step that a client wrote; undefined for a malformed one, `unknown` for one of a kind of its own. */
-export function readElement(text: string): PathElement | "unknown" | undefined {
+/** The canonical form of a step that a client wrote; undefined for a malformed one, empty for one of a kind of its own. */
+export function readElement(text: string): PathElement | undefined {
   const content = text.slice(2);
   switch (text.slice(0, 2)) {
     case "f:":
@@ -39,7 +39,7 @@ export function readElement(text: string): PathElement | "unknown" | undefined {
       return value === undefined ? undefined : valueElement(value);
     }
     default:
-      return text[1] === ":" ? "unknown" : undefined;
+      return text[1] === ":" ? "" : undefined;
   }
 }
 
