@@ -7,7 +7,8 @@ import type { RequestContext } from "../registry/context.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { Registry } from "../registry/registry.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
-import { objectOfBody, parseBody, type ParsedBody } from "./decode-body.ts";
+import { applierOf, applyType } from "./apply-body.ts";
+import { mediaType, objectOfBody, parseBody, type ParsedBody } from "./decode-body.ts";
 import { deletionOf } from "./delete-options.ts";
 import { entryReply, includeObjectOf, listReply, structured, type View } from "./encode.ts";
 import { flag, header, type Reply } from "./exchange.ts";
@@ -277,10 +278,11 @@ async function update(call: Call): Promise<Reply> {
 }
 
 async function patch(call: Call): Promise<Reply> {
+  const contentType = header(call.request, "content-type");
+  if (mediaType(contentType) === applyType) return apply(call);
   const view = viewOf(call);
   const { info, resource, query } = call;
   const write = writeOptions(call.request, query, "PatchOptions");
-  const contentType = header(call.request, "content-type");
   const desired = patcherOf({ contentType, resource, query, fieldValidation: write.fieldValidation, warn: call.warn });
   const bytes = await call.body();
   call.heard({ bytes, contentType });
@@ -289,14 +291,31 @@ async function patch(call: Call): Promise<Reply> {
     namespace: namespaceOf(call),
     name: info.name,
     subresource: info.subresource,
-    desired: (stored) => {
-      const object = patched(stored);
-      checkPlace(call, object);
-      return object;
-    },
+    desired: (stored) => placed(call, patched(stored)),
     context: contextOf(call, write),
   });
   return entryReply(view, entry, 200);
+}
+
+async function apply(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource, query } = call;
+  const context = contextOf(call, writeOptions(call.request, query, "PatchOptions"));
+  const { name, subresource } = info;
+  const applier = applierOf({ write: { resource, subresource, context }, name, query });
+  const bytes = await call.body();
+  call.heard({ bytes, contentType: header(call.request, "content-type") });
+  const applied = await applier(bytes);
+  const { entry, created } = await call.options.registry.update(resource, {
+    namespace: namespaceOf(call),
+    name,
+    subresource,
+    applied: true,
+    desired: (stored) => placed(call, applied(stored)),
+    whenMissing: { object: () => placed(call, applied(undefined)), mayCreate: () => call.alsoMay("create") },
+    context,
+  });
+  return entryReply(view, entry, created ? 201 : 200);
 }
 
 async function remove(call: Call): Promise<Reply> {
@@ -343,6 +362,12 @@ function removedStatus(resource: Resource, entry: Entry): Status {
     status: "Success",
     details: { name: name ?? "", ...group, kind: resource.plural, uid: uid ?? "" },
   };
+}
+
+/** The very object. @throws StatusError BadRequest where it names another place than the path. */
+function placed(call: Call, object: ApiObject): ApiObject {
+  checkPlace(call, object);
+  return object;
 }
 
 /** @throws StatusError BadRequest where the object names another place than the path. */
