@@ -8,9 +8,9 @@ import { PatchError } from "../core/patch-error.ts";
 import { internalError } from "../core/status.ts";
 import { kindOf, type Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
-import { isExempt, matchedResource } from "./request-match.ts";
+import { isExempt } from "./request-match.ts";
 import { shownAsOf } from "./presented.ts";
-import { askWebhook, unasked, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
+import { askWebhook, invocationOf, unasked, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
 import type { CompiledWebhook } from "./webhook.ts";
 
 /** Which webhooks are to be asked a second time, by the rule of Kubernetes: those with IfNeeded after which another changed the object. */
@@ -54,11 +54,11 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
   let object = passage.request.object;
   for (const [index, hook] of hooks.entries()) {
     const request = { ...passage.request, object };
-    const resource = matchedResource(hook.match, request, options.lookups);
-    if (resource === undefined) continue;
+    const invocation = await invocationOf(hook, request, options);
+    if (invocation === undefined) continue;
     // A second round never asks anybody for the first time.
     if (round.number === 1 && !memory.repeated.has(hook.id)) continue;
-    const next = await ask({ hook, request, resource }, `round_${round.number}_index_${index}`, options);
+    const next = await ask(invocation, `round_${round.number}_index_${index}`, options);
     const isChanged = next !== object && !jsonEqual(next, object);
     request.annotate(
       `mutation.webhook.admission.k8s.io/round_${round.number}_index_${index}`,

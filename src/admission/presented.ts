@@ -5,19 +5,27 @@ import type { AdmissionRequest } from "./admission.ts";
 /** An object of a resource in another version of it. @throws StatusError InternalError */
 export type ConvertObject = (object: ApiObject, to: Resource) => Promise<ApiObject>;
 
-/** An object of the request as webhooks and policies see it: a part of another kind as that kind, all else in the version that matched. */
-export async function presented(
-  object: ApiObject,
-  {
-    request,
-    resource,
-    convert,
-  }: { readonly request: AdmissionRequest; readonly resource: Resource; readonly convert: ConvertObject },
-): Promise<ApiObject> {
-  const part = request.subresource === "" ? undefined : request.resource.subresources[request.subresource];
-  const shownAs = shownAsOf(part);
-  if (shownAs !== undefined) return shownAs.show(object);
-  return resource === request.resource ? object : convert(object, resource);
+/** A request, and the version by which it matched a webhook or a policy. */
+export interface Presentation {
+  readonly request: AdmissionRequest;
+  readonly resource: Resource;
+  readonly convert: ConvertObject;
+}
+
+/** The objects of a request as webhooks and policies see them: a part of another kind as that kind, all else in the version that matched. */
+export async function presentedObjects({
+  request,
+  resource,
+  convert,
+}: Presentation): Promise<Pick<AdmissionRequest, "object" | "oldObject">> {
+  const shownAs =
+    request.subresource === "" ? undefined : shownAsOf(request.resource.subresources[request.subresource]);
+  const presented = async (object: ApiObject | undefined): Promise<ApiObject | undefined> => {
+    if (object === undefined) return undefined;
+    if (shownAs !== undefined) return shownAs.show(object);
+    return resource === request.resource ? object : convert(object, resource);
+  };
+  return { object: await presented(request.object), oldObject: await presented(request.oldObject) };
 }
 
 /** The other kind in whose shape a subresource is read and written, such as Scale. */

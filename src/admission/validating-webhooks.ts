@@ -1,6 +1,6 @@
-import { isExempt, matchedResource } from "./request-match.ts";
+import { isExempt } from "./request-match.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { askWebhook, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
+import { askWebhook, invocationOf, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
 
 /**
  * Asks all webhooks that match, at the same time, and refuses when one of them does.
@@ -12,10 +12,11 @@ export function validatingWebhooks(options: WebhookPluginOptions): AdmissionPlug
     validate: async (request) => {
       const hooks = options.webhooks();
       if (hooks.length === 0 || isExempt(request)) return;
-      const invocations = hooks.flatMap((hook): Invocation[] => {
-        const resource = matchedResource(hook.match, request, options.lookups);
-        return resource === undefined ? [] : [{ hook, request, resource }];
-      });
+      const invocations: Invocation[] = [];
+      for (const hook of hooks) {
+        const invocation = await invocationOf(hook, request, options);
+        if (invocation !== undefined) invocations.push(invocation);
+      }
       const results = await Promise.allSettled(invocations.map((invocation, index) => ask(invocation, index, options)));
       // All are waited for, so that none goes on behind a finished request; the first in order is told.
       for (const result of results) if (result.status === "rejected") throw result.reason;

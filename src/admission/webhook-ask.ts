@@ -1,12 +1,13 @@
-import { badRequest, internalError } from "../core/status.ts";
+import { badRequest, forbidden, internalError } from "../core/status.ts";
 import { WebhookCallError, type CallWebhook } from "../core/webhook-call.ts";
 import { qualifiedNameProblems } from "../core/names.ts";
-import type { ApiObject } from "../core/object.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionReview, ReviewError, reviewAnswer, type ReviewAnswer } from "./admission-review.ts";
-import { presented, type ConvertObject } from "./presented.ts";
-import type { MatchLookups } from "./request-match.ts";
+import { presentedObjects, type ConvertObject } from "./presented.ts";
+import { expressionInputs } from "./expression-inputs.ts";
+import { judgeConditions } from "./match-conditions.ts";
+import { matchedResource, type MatchLookups } from "./request-match.ts";
 import type { CompiledWebhook } from "./webhook.ts";
 import { webhookRefusal } from "./webhook-refusal.ts";
 
@@ -26,6 +27,29 @@ export interface Invocation {
   readonly hook: CompiledWebhook;
   readonly request: AdmissionRequest;
   readonly resource: Resource;
+}
+
+/**
+ * The invocation of a webhook for a request; undefined where they do not match.
+ * @throws StatusError where that cannot be said, and counts as a refusal
+ */
+export async function invocationOf(
+  hook: CompiledWebhook,
+  request: AdmissionRequest,
+  { lookups, convert }: WebhookPluginOptions,
+): Promise<Invocation | undefined> {
+  const resource = matchedResource(hook.match, request, lookups);
+  if (resource === undefined) return undefined;
+  if (hook.conditions.length > 0) {
+    const inputs = await expressionInputs({ request, resource, convert });
+    const verdict = judgeConditions(hook.conditions, inputs);
+    if ("failed" in verdict) {
+      if (hook.webhook.failurePolicy === "Ignore") return undefined;
+      throw forbidden(request.resource, request.name, verdict.failed);
+    }
+    if (!verdict.matches) return undefined;
+  }
+  return { hook, request, resource };
 }
 
 const maximumAnnotation = 10 * 1024;
@@ -80,9 +104,7 @@ async function called(
     throw new WebhookCallError("target", "webhook does not accept known AdmissionReview versions (v1, v1beta1)");
   }
   const uid = uuid();
-  const shown = async (object: ApiObject | undefined): Promise<ApiObject | undefined> =>
-    object === undefined ? undefined : presented(object, { request, resource, convert });
-  const [object, oldObject] = [await shown(request.object), await shown(request.oldObject)];
+  const { object, oldObject } = await presentedObjects({ request, resource, convert });
   const answer = await call({
     config: webhook.clientConfig,
     body: admissionReview({ version, uid, request, resource, object, oldObject }),

@@ -1,5 +1,6 @@
 import type { AdmissionWebhook, WebhookConfiguration } from "../resources/admission-webhook.ts";
 import type { ReviewVersion } from "./admission-review.ts";
+import { matchConditions, type MatchConditions } from "./match-conditions.ts";
 import { requestMatch, type RequestMatch } from "./request-match.ts";
 
 /** One webhook of a stored configuration, made ready for being asked again and again. */
@@ -9,6 +10,7 @@ export interface CompiledWebhook {
   readonly id: string;
   readonly webhook: AdmissionWebhook;
   readonly match: RequestMatch;
+  readonly conditions: MatchConditions;
   /** The first version it understands; undefined for none, which is an error when it is asked. */
   readonly version: ReviewVersion | undefined;
 }
@@ -21,6 +23,7 @@ export function compiledWebhooks(configuration: WebhookConfiguration): readonly 
     id: `${name}/${webhook.name}`,
     webhook,
     match: requestMatch(webhook, webhook.rules ?? []),
+    conditions: matchConditions(webhook.matchConditions, { params: false }),
     version: webhook.admissionReviewVersions.find((version) => version === "v1" || version === "v1beta1"),
   }));
 }

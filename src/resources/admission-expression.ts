@@ -1,6 +1,143 @@
-import type { ExpressionCheck } from "./admission-match.ts";
+import { type FieldError, invalid } from "../core/field-error.ts";
+import { CelError } from "../policy/cel/cel-error.ts";
+import { compileCel, type CelProgram } from "../policy/cel/compile.ts";
+import {
+  boolType,
+  dynType,
+  formatType,
+  intType,
+  listType,
+  mapType,
+  objectType,
+  stringType,
+  timestampType,
+  type CelType,
+} from "../policy/cel/types.ts";
+import { kubernetesFunctions } from "../policy/kubernetes/functions.ts";
 
-/** Compiles a match condition; `params` says whether it may speak of parameters. */
-export function checkMatchCondition(_options: { readonly params: boolean }): ExpressionCheck {
-  return () => [];
+/** What an expression of admission may speak of besides `object`, `oldObject`, `request` and `namespaceObject`. */
+export interface ExpressionScope {
+  /** `params`, for policies with a paramKind. */
+  readonly params: boolean;
+  /** `variables`, by name. */
+  readonly variables?: Readonly<Record<string, CelType>>;
+}
+
+const kindType = objectType("kubernetes.GroupVersionKind", {
+  group: stringType,
+  version: stringType,
+  kind: stringType,
+});
+const resourceType = objectType("kubernetes.GroupVersionResource", {
+  group: stringType,
+  version: stringType,
+  resource: stringType,
+});
+
+const requestType = objectType("kubernetes.AdmissionRequest", {
+  kind: kindType,
+  resource: resourceType,
+  subResource: stringType,
+  requestKind: kindType,
+  requestResource: resourceType,
+  requestSubResource: stringType,
+  name: stringType,
+  namespace: stringType,
+  operation: stringType,
+  userInfo: objectType("kubernetes.UserInfo", {
+    username: stringType,
+    uid: stringType,
+    groups: listType(stringType),
+    extra: mapType(stringType, listType(stringType)),
+  }),
+  dryRun: boolType,
+  options: dynType,
+});
+
+const namespaceType = objectType("kubernetes.Namespace", {
+  metadata: objectType("kubernetes.NamespaceMetadata", {
+    name: stringType,
+    generateName: stringType,
+    namespace: stringType,
+    labels: mapType(stringType, stringType),
+    annotations: mapType(stringType, stringType),
+    UID: { type: stringType, key: "uid" },
+    creationTimestamp: timestampType,
+    deletionGracePeriodSeconds: intType,
+    deletionTimestamp: timestampType,
+    generation: intType,
+    resourceVersion: stringType,
+    finalizers: listType(stringType),
+  }),
+  spec: objectType("kubernetes.NamespaceSpec", { finalizers: listType(stringType) }),
+  status: objectType("kubernetes.NamespaceStatus", {
+    conditions: listType(
+      objectType("kubernetes.NamespaceCondition", {
+        status: stringType,
+        type: stringType,
+        lastTransitionTime: timestampType,
+        message: stringType,
+        reason: stringType,
+      }),
+    ),
+    phase: stringType,
+  }),
+});
+
+/** The name under which the variables of a policy are told in messages. */
+const variablesTypeName = "kubernetes.variables";
+
+/**
+ * An expression of a webhook or a policy, ready to be evaluated; `results` are the kinds of types it may have, all where empty.
+ * @throws CelError worded as Kubernetes words it. Source: apiserver pkg/admission/plugin/cel.
+ */
+export function compileExpression(
+  expression: string,
+  { params, variables }: ExpressionScope,
+  results: readonly CelType[],
+): CelProgram {
+  const program = compiled(expression, {
+    object: dynType,
+    oldObject: dynType,
+    request: requestType,
+    namespaceObject: namespaceType,
+    ...(params ? { params: dynType } : {}),
+    ...(variables === undefined ? {} : { variables: objectType(variablesTypeName, variables) }),
+  });
+  const [found, wanted] = [formatType(program.type), results.map(formatType)];
+  if (results.length === 0 || wanted.includes(found)) return program;
+  throw new CelError(
+    "type",
+    wanted.length === 1
+      ? `must evaluate to ${wanted[0]} but got ${found}`
+      : `must evaluate to one of [${wanted.join(" ")}] but got ${found}`,
+  );
+}
+
+function compiled(expression: string, variables: Readonly<Record<string, CelType>>): CelProgram {
+  try {
+    return compileCel(expression, { variables, functions: kubernetesFunctions });
+  } catch (error) {
+    if (error instanceof CelError) throw new CelError(error.code, `compilation failed: ${error.message}`);
+    throw error;
+  }
+}
+
+/** What is wrong with an expression at a field; nothing where it compiles. */
+export function expressionErrors(path: string, expression: string, compile: () => unknown): readonly FieldError[] {
+  try {
+    compile();
+    return [];
+  } catch (error) {
+    if (error instanceof CelError) return [invalid(path, expression, error.message)];
+    throw error;
+  }
+}
+
+/** Checks a match condition; `params` says whether it may speak of parameters. */
+export function checkMatchCondition({
+  params,
+}: Pick<ExpressionScope, "params">): (expression: string, path: string) => readonly FieldError[] {
+  return (expression, path) =>
+    expressionErrors(path, expression, () => compileExpression(expression, { params }, [boolType]));
 }

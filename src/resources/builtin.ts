@@ -21,6 +21,8 @@ import { serviceAccounts } from "./service-account.ts";
 import { services } from "./service.ts";
 import { subjectAccessReviews } from "./subject-access-review.ts";
 import { tokenReviews } from "./token-review.ts";
+import { validatingAdmissionPolicies } from "./validating-admission-policy.ts";
+import { validatingAdmissionPolicyBindings } from "./validating-admission-policy-binding.ts";
 import { validatingWebhookConfigurations } from "./validating-webhook-configuration.ts";
 
 /** The kinds that are kept in the store. */
@@ -41,6 +43,8 @@ export const storedResources: readonly Resource[] = [
   customResourceDefinitions,
   mutatingWebhookConfigurations,
   validatingWebhookConfigurations,
+  validatingAdmissionPolicies,
+  validatingAdmissionPolicyBindings,
 ];
 
 /** The kinds that can only be created: a question that is answered in the reply and then forgotten. */

@@ -45,7 +45,7 @@ export const validation: ObjectSchema = described(
   {
     expression: about("CEL that evaluates to a boolean; false refuses.", required(str(1))),
     message: about("What to say when it does not hold.", str(2)),
-    reason: about("Forbidden, Invalid (the default), RequestEntityTooLarge or Unauthorized.", pointer(str(3))),
+    reason: about("Forbidden, Invalid (the default) or RequestEntityTooLarge.", pointer(str(3))),
     messageExpression: about("CEL that evaluates to what to say; comes before message.", str(4)),
   },
 );

@@ -1,0 +1,98 @@
+import { CelError } from "../policy/cel/cel-error.ts";
+import type { CelProgram } from "../policy/cel/compile.ts";
+import type { CelType } from "../policy/cel/types.ts";
+import type { CelValue } from "../policy/cel/values.ts";
+import type { JsonObject } from "../core/json-value.ts";
+import { compileExpression, type ExpressionScope } from "../resources/admission-expression.ts";
+
+/** An expression of a stored webhook or policy. */
+export interface Expression {
+  readonly source: string;
+  readonly program: CelProgram | { readonly problem: string };
+}
+
+/** A variable of a policy. */
+export interface NamedExpression {
+  readonly name: string;
+  readonly expression: Expression;
+}
+
+/** What expressions speak of; null for what is not there. */
+export interface ExpressionInputs {
+  readonly object: JsonObject | null;
+  readonly oldObject: JsonObject | null;
+  readonly request: JsonObject;
+  readonly namespaceObject: JsonObject | null;
+  readonly params: JsonObject | null;
+  readonly variables?: JsonObject;
+  /** Why variables have no value, by what the language says of them then; filled as they are evaluated. */
+  readonly failures?: ReadonlyMap<string, string>;
+}
+
+/** What may still be spent on the expressions of one policy or webhook, in the units of Kubernetes. */
+export interface Meter {
+  left: number;
+}
+
+/** What the expressions of one policy may cost together, for each binding and parameter. Source: apiserver pkg/apis/cel. */
+export const validationBudget = 10_000_000;
+/** What match conditions may cost together. Source: the same. */
+export const matchConditionBudget = 2_500_000;
+
+const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/** The expression compiled; what is stored passed validation once, and should it not compile today, it fails when it is evaluated. */
+export function storedExpression(source: string, scope: ExpressionScope, results: readonly CelType[]): Expression {
+  try {
+    return { source, program: compileExpression(source, scope, results) };
+  } catch (error) {
+    if (error instanceof CelError) return { source, program: { problem: `compilation error: ${error.message}` } };
+    throw error;
+  }
+}
+
+/** The value of an expression, or why there is none. `spent` tells that the meter has nothing left and no other need be tried. */
+export type Evaluated = { readonly value: CelValue } | { readonly error: string; readonly spent: boolean };
+
+/** Evaluates an expression at the cost of the meter. Throws nothing. */
+export function evaluate(expression: Expression, inputs: ExpressionInputs, meter: Meter): Evaluated {
+  const { source, program } = expression;
+  if ("problem" in program) return { error: program.problem, spent: false };
+  if (meter.left <= 0) return { error: outOfBudget, spent: true };
+  const before = meter.left;
+  const outcome = program.evaluate({ ...inputs }, { budget: before });
+  meter.left -= outcome.cost;
+  // At the limit the evaluation was ended; what it came to says nothing.
+  if (meter.left <= 0) return { error: outOfBudget, spent: true };
+  if ("value" in outcome) return outcome;
+  const why = inputs.failures?.get(outcome.error) ?? outcome.error;
+  return { error: `expression '${source.trim()}' resulted in error: ${why}`, spent: false };
+}
+
+/** Inputs with `variables`: each is evaluated when it is first used, at most once, and fails those that use it. */
+export function withVariables(
+  variables: readonly NamedExpression[],
+  inputs: ExpressionInputs,
+  meter: Meter,
+): ExpressionInputs {
+  const values: Record<string, unknown> = {};
+  const failures = new Map<string, string>();
+  const all: ExpressionInputs = { ...inputs, variables: values, failures };
+  for (const { name, expression } of variables) {
+    let evaluated: Evaluated | undefined;
+    Object.defineProperty(values, name, {
+      enumerable: true,
+      get: () => {
+        evaluated ??= evaluate(expression, all, meter);
+        if ("value" in evaluated) return evaluated.value;
+        // To those who use it, a variable that fails is one that is not there: an error as any other.
+        failures.set(
+          `no such key: ${name}`,
+          `composited variable ${JSON.stringify(name)} fails to evaluate: ${evaluated.error}`,
+        );
+        return undefined;
+      },
+    });
+  }
+  return all;
+}
