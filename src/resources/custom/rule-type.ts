@@ -1,0 +1,173 @@
+import { escapeName } from "../../policy/kubernetes/escape-name.ts";
+import {
+  boolType,
+  doubleType,
+  durationType,
+  dynType,
+  intType,
+  stringType,
+  timestampType,
+  type CelField,
+  type CelType,
+} from "../../policy/cel/types.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+/** How rules see the values of a schema. */
+export interface RuleType {
+  readonly type: CelType;
+  /** How many bytes of JSON a value has at least. */
+  readonly minimumSize: number;
+  /** The types of what lies below, by property, for as far as it can be reached. */
+  readonly properties: ReadonlyMap<string, RuleType>;
+  /** The type of the elements of a list, or of the values of a map. */
+  readonly inside: RuleType | undefined;
+}
+
+/** The most bytes of a request. Source: apiserver apis/cel MaxRequestSizeBytes. */
+export const maximumRequest: number = 3 * 1024 * 1024;
+
+const maximumText = maximumRequest - 2;
+/** Names are DNS subdomains; of generated ones at least one character is generated. */
+const maximumName = 253;
+const noProperties: ReadonlyMap<string, RuleType> = new Map();
+
+/** Which schema, where it stands, and whether it is that of a resource (the root, or an embedded one). */
+export interface RuleTypePlace {
+  /** What messages call objects of the type. */
+  readonly name: string;
+  readonly isResource: boolean;
+}
+
+/**
+ * The type in rules of the values of a schema, or undefined where rules cannot see them: nothing is known of the type. Unknown
+ * fields that are preserved cannot be seen. Source: apiserver cel/common SchemaDeclType, apiextensions-apiserver schema/cel/model.
+ */
+export function ruleType(schema: StructuralSchema, place: RuleTypePlace): RuleType | undefined {
+  if (schema.intOrString) return leaf(dynType, 1);
+  switch (schema.type) {
+    case "array":
+      return listRuleType(schema, place);
+    case "object":
+      return objectRuleType(schema, place);
+    case "string":
+      return textRuleType(schema);
+    case "boolean":
+      return leaf(boolType, 4);
+    case "number":
+      return leaf(doubleType, 1);
+    case "integer":
+      return leaf(intType, 1);
+    case undefined:
+      return place.isResource ? objectRuleType(schema, place) : undefined;
+  }
+}
+
+function leaf(type: CelType, minimumSize: number): RuleType {
+  return { type, minimumSize, properties: noProperties, inside: undefined };
+}
+
+function listRuleType({ items, maxItems }: StructuralSchema, { name }: RuleTypePlace): RuleType | undefined {
+  const inside = items === undefined ? undefined : below(items, `${name}.@idx`);
+  if (inside === undefined) return undefined;
+  const maxSize = bounded(maxItems) ?? Math.floor(maximumText / (inside.minimumSize + 1));
+  return { type: { kind: "list", element: inside.type, maxSize }, minimumSize: 2, properties: noProperties, inside };
+}
+
+function objectRuleType(schema: StructuralSchema, place: RuleTypePlace): RuleType | undefined {
+  const { additionalProperties, maxProperties } = schema;
+  if (typeof additionalProperties !== "object") return fieldsRuleType(schema, place);
+  const inside = below(additionalProperties, `${place.name}.@elem`);
+  if (inside === undefined) return undefined;
+  const maxSize = bounded(maxProperties) ?? Math.floor(maximumText / (inside.minimumSize + 6));
+  const type: CelType = { kind: "map", key: stringType, value: inside.type, maxSize };
+  return { type, minimumSize: 2, properties: noProperties, inside };
+}
+
+function fieldsRuleType(schema: StructuralSchema, { name, isResource }: RuleTypePlace): RuleType {
+  const properties = new Map<string, RuleType>();
+  for (const [property, child] of schema.properties) {
+    const found = below(child, `${name}.${property}`);
+    if (found !== undefined) properties.set(property, found);
+  }
+  if (isResource && !declaresMeta(schema)) {
+    for (const [property, type] of metaRuleTypes(schema, name)) properties.set(property, type);
+  }
+  const fields = new Map<string, CelField>();
+  let minimumSize = 2;
+  for (const [property, { type, minimumSize: size }] of properties) {
+    const escaped = escapeName(property);
+    if (escaped !== undefined) fields.set(escaped, { type, ...(escaped === property ? {} : { key: property }) });
+    const isGiven = schema.required.includes(property) && schema.properties.get(property)?.default === undefined;
+    if (isGiven) minimumSize += property.length + size + 4;
+  }
+  return { type: { kind: "object", name, fields }, minimumSize, properties, inside: undefined };
+}
+
+function below(schema: StructuralSchema, name: string): RuleType | undefined {
+  return ruleType(schema, { name, isResource: schema.embeddedResource });
+}
+
+function declaresMeta({ properties }: StructuralSchema): boolean {
+  const metadata = properties.get("metadata");
+  return (
+    properties.get("kind")?.type === "string" &&
+    properties.get("apiVersion")?.type === "string" &&
+    metadata?.type === "object" &&
+    metadata.properties.get("name")?.type === "string" &&
+    metadata.properties.get("generateName")?.type === "string"
+  );
+}
+
+/** What rules of a resource see of it whatever its schema says: what it is and what it is called, and nothing else of its metadata. */
+function metaRuleTypes(schema: StructuralSchema, name: string): ReadonlyMap<string, RuleType> {
+  const declared = schema.properties.get("metadata")?.properties;
+  const text = leaf({ kind: "string", maxSize: maximumText }, 2);
+  const nameType = (property: string, longest: number): RuleType => {
+    const maxLength = Math.min(declared?.get(property)?.maxLength ?? longest, longest);
+    return leaf({ kind: "string", maxSize: maxLength * 4 }, 2);
+  };
+  const names = new Map([
+    ["name", nameType("name", maximumName)],
+    ["generateName", nameType("generateName", maximumName - 1)],
+  ]);
+  const fields = new Map(Array.from(names, ([key, { type }]) => [key, { type }]));
+  const metadata: RuleType = {
+    type: { kind: "object", name: `${name}.metadata`, fields },
+    minimumSize: 2,
+    properties: names,
+    inside: undefined,
+  };
+  return new Map([
+    ["apiVersion", text],
+    ["kind", text],
+    ["metadata", metadata],
+  ]);
+}
+
+function textRuleType(schema: StructuralSchema): RuleType {
+  const maxLength = bounded(schema.maxLength);
+  switch (schema.format) {
+    case "byte":
+      return leaf({ kind: "bytes", maxSize: maxLength ?? maximumText }, 2);
+    case "duration":
+      return leaf(durationType, 3);
+    case "date":
+      return leaf(timestampType, 12);
+    case "date-time":
+      return leaf(timestampType, 21);
+    default: {
+      // Lengths are declared in code points, and costs reckon with bytes.
+      const maxSize = maxLength === undefined ? longestOf(schema.enum) : maxLength * 4;
+      return leaf({ kind: "string", maxSize }, 2);
+    }
+  }
+}
+
+function longestOf(values: readonly unknown[]): number {
+  if (values.length === 0) return maximumText;
+  return Math.max(0, ...values.map((value) => (typeof value === "string" ? Buffer.byteLength(value) : 0)));
+}
+
+function bounded(size: number | undefined): number | undefined {
+  return size === undefined ? undefined : Math.max(0, size);
+}
