@@ -2,6 +2,7 @@ import { checkCel, type CelChecked } from "./check.ts";
 import type { CelEnvironment } from "./environment.ts";
 import { CelLimitError, maximumRoom, type Frame } from "./frame.ts";
 import { parseCel } from "./parser.ts";
+import { newPatterns } from "./patterns.ts";
 import { newScope } from "./scope.ts";
 import { standardLibrary } from "./standard-library.ts";
 import { compileSteps } from "./steps.ts";
@@ -31,6 +32,7 @@ export function compileCel(source: string, environment: CelEnvironment): CelProg
   const scope = newScope(environment, standardLibrary());
   const ast = checkCel(parseCel(source), source, scope);
   const { run, inputs, slots } = compileSteps(ast, environment);
+  const patterns = newPatterns();
   return {
     type: ast.typeOf(ast.root),
     ast,
@@ -39,6 +41,7 @@ export function compileCel(source: string, environment: CelEnvironment): CelProg
         slots: Array.from<CelValue | undefined>({ length: slots }),
         budget: options.budget,
         room: maximumRoom,
+        patterns,
         error: "",
       };
       try {

@@ -1,3 +1,4 @@
+import type { Patterns } from "./patterns.ts";
 import type { CelValue } from "./values.ts";
 
 /** The evaluation has done all the work it may. Nothing in an expression absorbs it. */
@@ -14,6 +15,8 @@ export interface CelMeter {
   budget: number;
   /** How many characters, octets and elements may still be built or compared. */
   room: number;
+  /** Regular expressions, compiled once. */
+  readonly patterns: Patterns;
 }
 
 /** One evaluation as it goes on. */

@@ -43,7 +43,17 @@ export function expandMacro(nodes: Nodes, call: Call): CelExpression | undefined
   if (target === undefined) return name === "has" && args.length === 1 ? has(nodes, offset, args) : undefined;
   const expander = expanders.get(`${name}/${args.length}`);
   if (name === "bind" && (target.kind !== "identifier" || target.name !== "cel")) return undefined;
+  if (target.kind === "identifier" && target.name === "math" && args.length > 2)
+    return variadic(nodes, { ...call, target });
   return expander?.(nodes, { ...call, target });
+}
+
+/** `math.greatest` and `math.least` of more than two numbers are those of a list. */
+function variadic(nodes: Nodes, call: Call & { readonly target: CelExpression }): CelExpression | undefined {
+  if (call.name !== "greatest" && call.name !== "least") return undefined;
+  const elements = call.args.map((value) => ({ value, optional: false }));
+  const { name, target, offset } = call;
+  return nodes.make(offset, { kind: "call", name, target, args: [nodes.make(offset, { kind: "list", elements })] });
 }
 
 function has(nodes: Nodes, offset: number, args: readonly CelExpression[]): CelExpression {

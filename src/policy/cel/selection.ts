@@ -129,3 +129,18 @@ function position(key: CelValue): number | undefined {
   const { value } = kind === "double" ? (key as CelDouble) : celDouble(Number.NaN);
   return Number.isInteger(value) ? value : undefined;
 }
+
+/** `a.or(b)`, or with `unwraps` `a.orValue(b)`: the fallback is evaluated only if the value is absent. */
+export function fallbackStep(operand: Step, fallback: Step, unwraps: boolean): Step {
+  return (frame) => {
+    const value = operand(frame);
+    if (value === undefined) return undefined;
+    if (kindOf(value) !== "optional") return failStep(frame, "no such overload");
+    charge(frame, 1);
+    const held = (value as CelOptional).value;
+    if (held !== undefined) return unwraps ? held : value;
+    const other = fallback(frame);
+    if (other === undefined || unwraps || kindOf(other) === "optional") return other;
+    return failStep(frame, "no such overload");
+  };
+}

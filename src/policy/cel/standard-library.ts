@@ -1,7 +1,15 @@
 import { arithmetic } from "./arithmetic.ts";
+import { conversions } from "./conversions.ts";
+import { encoders } from "./encoders.ts";
 import type { CelFunction, CelOverload } from "./environment.ts";
+import { mathFunctions } from "./math-functions.ts";
+import { optionalFunctions } from "./optional-functions.ts";
+import { regularExpressions } from "./regular-expressions.ts";
 import { functionTable } from "./scope.ts";
+import { setFunctions } from "./set-functions.ts";
 import { strings } from "./strings.ts";
+import { textFunctions } from "./text-functions.ts";
+import { timeFunctions } from "./time-functions.ts";
 import { boolType, dynType, intType, listType, mapType, optionalType, typeParameter } from "./types.ts";
 import type { CelValue } from "./values.ts";
 
@@ -45,7 +53,19 @@ const operators: readonly CelFunction[] = [
   { name: "dyn", overloads: [{ args: [a], result: dynType, apply: (value: CelValue) => value }] },
 ];
 
-const table: ReadonlyMap<string, readonly CelOverload[]> = functionTable([operators, arithmetic, strings]);
+const table: ReadonlyMap<string, readonly CelOverload[]> = functionTable([
+  operators,
+  arithmetic,
+  conversions,
+  strings,
+  regularExpressions,
+  textFunctions,
+  timeFunctions,
+  mathFunctions,
+  setFunctions,
+  encoders,
+  optionalFunctions,
+]);
 
 /** The functions that every expression may call. */
 export function standardLibrary(): ReadonlyMap<string, readonly CelOverload[]> {

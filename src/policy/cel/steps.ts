@@ -7,7 +7,7 @@ import type { CelEnvironment } from "./environment.ts";
 import { charge, failStep, type Step } from "./frame.ts";
 import { listStep, mapStep } from "./literals.ts";
 import { andStep, conditionalStep, equalityStep, inStep, integerStep, notStep, orStep } from "./operators.ts";
-import { hasStep, indexStep, optionalIndexStep, selectStep } from "./selection.ts";
+import { fallbackStep, hasStep, indexStep, optionalIndexStep, selectStep } from "./selection.ts";
 import type { CelType } from "./types.ts";
 import { celOptional, celTypeValue, kindOf, type CelOptional } from "./values.ts";
 
@@ -165,6 +165,10 @@ function call(compiler: Compiler, node: CelNode<"call">, locals: Slots): Step {
       const convert = converterFor(memberType(type ?? { kind: "dyn" }));
       return found.name === "_[_]" ? indexStep(first, second, convert) : optionalIndexStep(first, second, convert);
     }
+    case "or":
+    case "orValue":
+      if (found.overloads[0]?.args[0]?.kind !== "optional") return dispatch(found.overloads, args);
+      return fallbackStep(first, second, found.name === "orValue");
     default:
       return dispatch(found.overloads, args);
   }
