@@ -48,15 +48,6 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
   const ring = new Set<Flow>();
   const waiters = new Set<Waiter>();
   let taken = 0;
-  let expiring = false;
-
-  const flowOf = (key: string): Flow => {
-    const known = flows.get(key);
-    if (known !== undefined) return known;
-    const flow: Flow = { flow: key, taken: 0, queue: undefined };
-    flows.set(key, flow);
-    return flow;
-  };
 
   const remove = (waiter: Waiter): void => {
     const { flow } = waiter;
@@ -85,30 +76,22 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
     }
   };
 
-  const expire = async (): Promise<void> => {
-    expiring = true;
-    for (let oldest = first(waiters); oldest !== undefined; oldest = first(waiters)) {
-      const left = oldest.deadline - clock.now();
-      if (left > 0) await clock.sleep(left);
-      else {
-        remove(oldest);
-        oldest.settle("time-out");
-      }
-    }
-    expiring = false;
-  };
+  const expire = expiry(waiters, clock, (waiter) => {
+    remove(waiter);
+    waiter.settle("time-out");
+  });
 
   return {
     take: (key) => {
       if (taken >= limits.places) return undefined;
-      const flow = flowOf(key);
+      const flow = flowIn(flows, key);
       if (flow.taken >= limits.placesOfOne || isWaiting(flow)) return undefined;
       taken += 1;
       flow.taken += 1;
       return flow;
     },
     wait: (key, whenGone) => {
-      const flow = flowOf(key);
+      const flow = flowIn(flows, key);
       flow.queue ??= new Set();
       if (waiters.size >= limits.waiting || flow.queue.size >= limits.waitingOfOne) {
         forget(flow);
@@ -125,7 +108,7 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
           remove(waiter);
           settle("cancelled");
         });
-        if (!expiring) void expire();
+        expire();
         dispatch();
       });
     },
@@ -139,6 +122,32 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
     },
     taken: () => taken,
     waiting: () => waiters.size,
+  };
+}
+
+function flowIn(flows: Map<string, Flow>, key: string): Flow {
+  const known = flows.get(key);
+  if (known !== undefined) return known;
+  const flow: Flow = { flow: key, taken: 0, queue: undefined };
+  flows.set(key, flow);
+  return flow;
+}
+
+/** Ends waits that have lasted too long; to be called when there is a new one. They are in the order of their deadlines. */
+function expiry(waiters: ReadonlySet<Waiter>, clock: Clock, end: (waiter: Waiter) => void): () => void {
+  let running = false;
+  const run = async (): Promise<void> => {
+    for (let oldest = first(waiters); oldest !== undefined; oldest = first(waiters)) {
+      const left = oldest.deadline - clock.now();
+      if (left > 0) await clock.sleep(left);
+      else end(oldest);
+    }
+    running = false;
+  };
+  return () => {
+    if (running) return;
+    running = true;
+    void run();
   };
 }
 

@@ -132,11 +132,10 @@ type Aside = Pick<AuditLogOptions, "path" | "maxBackups" | "maxAgeMs" | "now">;
 
 const timeForm = /^-(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d\.\d{3})$/;
 
-/** `audit.log` becomes `audit-2026-11-21T05-19-02.000.log`, in UTC; no file that is there is replaced. */
+/** `audit.log` becomes `audit-2026-11-21T05-19-02.000.log`, in UTC, and after all that were put aside before. */
 async function renameAside({ path, now }: Aside): Promise<void> {
-  const taken = new Set((await backupsOf(path)).map(({ time }) => time));
-  let time = now();
-  while (taken.has(time)) time += 1;
+  const newest = Math.max(0, ...(await backupsOf(path)).map((backup) => backup.time));
+  const time = Math.max(now(), newest + 1);
   const stamp = new Date(time).toISOString().slice(0, 23).replaceAll(":", "-");
   const extension = extname(path);
   await rename(path, `${path.slice(0, path.length - extension.length)}-${stamp}${extension}`);

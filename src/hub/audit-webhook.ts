@@ -125,7 +125,8 @@ async function deliver(options: AuditWebhookOptions, closing: AbortSignal, batch
   }
 }
 
-async function failureOf({ post, clock }: AuditWebhookOptions, body: Buffer): Promise<unknown> {
+/** Undefined once the batch is taken. */
+async function failureOf({ post, clock }: AuditWebhookOptions, body: Buffer): Promise<Error | undefined> {
   const answered = new AbortController();
   const late = new AbortController();
   void clock.sleep(answerMs, answered.signal).then(() => late.abort());
@@ -133,7 +134,7 @@ async function failureOf({ post, clock }: AuditWebhookOptions, body: Buffer): Pr
     const { status, retryAfterSeconds } = await post(body, late.signal);
     return status >= 200 && status < 300 ? undefined : new NotTaken(status, retryAfterSeconds);
   } catch (error) {
-    return error ?? new NotTaken(0, undefined);
+    return error instanceof Error ? error : new NotTaken(0, undefined);
   } finally {
     answered.abort();
   }

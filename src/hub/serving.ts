@@ -13,7 +13,7 @@ import type { Registry } from "../registry/registry.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { hostPort, servingNames } from "./addresses.ts";
-import { openAudit } from "./audit-backends.ts";
+import { openAudit, type OpenAudit } from "./audit-backends.ts";
 import { impersonation, type Authentication } from "./authentication.ts";
 import type { Authorization } from "./authorization.ts";
 import { servingCertificate } from "./authority.ts";
@@ -52,8 +52,18 @@ export interface Serving {
 /** How long a stop waits for requests under way, in milliseconds. */
 const drainMs = 5_000;
 
-/** Opens the port. Health says `controllers` until `isReady`. */
+/** Opens the audit backends and the port. Health says `controllers` until `isReady`. */
 export async function serve(options: HubOptions, parts: ServeParts): Promise<Serving> {
+  const recording = await openAudit(options, parts.clock);
+  try {
+    return await serveRecorded(options, parts, recording);
+  } catch (error) {
+    await recording.close();
+    throw error;
+  }
+}
+
+async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
   const { verbs, access, identity, authority, issuer, cache, store, clock } = parts;
   const names = servingNames(options);
   const pair = await servingCertificate(authority, names, parts.at);
@@ -62,7 +72,6 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
     watchesOfOne: options.maxWatchesPerUser ?? 10_000,
     clock,
   });
-  const recording = await openAudit(options, clock);
   let server: Server | undefined;
   const metrics = hubMetrics({
     revision: cache.revision,
@@ -78,16 +87,12 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
       if (!parts.isReady()) throw new HubError("options", "still starting");
     },
   };
-  const version = versionInfo(
-    options.release,
-    `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
-  );
   const notResources = routes({
     resources: verbs.resources,
     openApi: (resources) => openApiDocuments(resources, `v${options.release}`),
     health: { healthz: [stored, started], livez: [], readyz: [stored, started] },
     metrics: metrics.text,
-    version,
+    version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
@@ -134,4 +139,9 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
       await recording.close();
     },
   };
+}
+
+/** As Go names it. */
+function platform(): string {
+  return `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`;
 }
