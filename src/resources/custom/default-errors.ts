@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject } from "../../core/json-value.ts";
 import { embeddedErrors } from "./embedded-errors.ts";
 import { pruned } from "./prune.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
-import { valueErrors } from "./validate-value.ts";
+import { valueSchemaErrors } from "./value-schema-errors.ts";
 
 /** Holds the default of a schema against the CEL rules of that schema. */
 export type DefaultRuleErrors = (schema: StructuralSchema, value: unknown, path: string) => readonly FieldError[];
@@ -60,9 +60,10 @@ function collect(schema: StructuralSchema, path: string, above: Walk): void {
 
 function errorsOfDefault(schema: StructuralSchema, path: string, walk: Walk): readonly FieldError[] {
   const value = schema.default;
+  const metaErrors = walk.isMeta ? metadataErrors(value, path, walk) : embeddedErrors(schema, value, path);
   const errors = [
-    ...(walk.isMeta ? metadataErrors(value, path, walk) : prunedErrors(schema, path)),
-    ...valueErrors(schema, value, { path }),
+    ...(walk.isMeta ? [] : prunedErrors(schema, path)),
+    ...(metaErrors.length > 0 ? metaErrors : valueSchemaErrors(schema, value, { path, stored: undefined })),
   ];
   return errors.length === 0 ? walk.rules(schema, value, path) : errors;
 }
@@ -80,7 +81,7 @@ function prunedErrors(schema: StructuralSchema, path: string): readonly FieldErr
   // A list is pruned as what it is inside an object.
   const held = { default: value };
   const holder: StructuralSchema = { ...schema, ...plainHolder, properties: new Map([["default", schema]]) };
-  const isPruned = jsonEqual(pruned(holder, held, { isResourceRoot: false }).object, held);
+  const isPruned = jsonEqual(pruned(holder, held, { isResourceRoot: false, embeddedMetadata: "kept" }).object, held);
   return isPruned ? [] : [invalid(path, value, "must not have unknown fields")];
 }
 

@@ -128,7 +128,7 @@ function isCidr(text: string): boolean {
 
 function isMac(text: string): boolean {
   if (
-    !/^(?:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2})+|[0-9a-fA-F]{2}(?:-[0-9a-fA-F]{2})+|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4})+)$/.test(
+    !/^(?:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2})+|[0-9a-fA-F]{2}(?:-[0-9a-fA-F]{2})+|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4})+|[0-9a-fA-F]+)$/.test(
       text,
     )
   ) {

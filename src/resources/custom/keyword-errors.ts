@@ -6,15 +6,26 @@ import { arrayAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, valueAt } f
  * What each part of a schema says that no CustomResourceDefinition may say, or says in a way that contradicts itself.
  * Source: apiextensions-apiserver ValidateCustomResourceDefinitionOpenAPISchema.
  */
-export function keywordErrors(raw: JsonObject, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  collect(raw, { path, errors, isRoot: true, isMeta: false, noDefaults: undefined });
-  return errors;
+export function keywordErrors(raw: JsonObject, path: string): KeywordErrors {
+  const found: Found = { errors: [], isReadable: true };
+  collect(raw, { path, found, isRoot: true, isMeta: false, noDefaults: undefined });
+  return found;
+}
+
+/** What is wrong, and whether what is said can still be read as a structural schema. */
+export interface KeywordErrors {
+  readonly errors: readonly FieldError[];
+  readonly isReadable: boolean;
+}
+
+interface Found {
+  readonly errors: FieldError[];
+  isReadable: boolean;
 }
 
 interface Place {
   readonly path: string;
-  readonly errors: FieldError[];
+  readonly found: Found;
   readonly isRoot: boolean;
   /** Whether this is part of apiVersion, kind or metadata of a resource. */
   readonly isMeta: boolean;
@@ -23,8 +34,15 @@ interface Place {
 }
 
 function collect(raw: JsonObject, place: Place): void {
-  const { path, errors } = place;
-  errors.push(...unsupportedErrors(raw, place), ...objectErrors(raw, path), ...listTypeErrors(raw, path));
+  const { path, found } = place;
+  const unreadable = unreadableErrors(raw, path);
+  if (unreadable.length > 0) found.isReadable = false;
+  found.errors.push(
+    ...unreadable,
+    ...placeErrors(raw, place),
+    ...objectErrors(raw, path),
+    ...listTypeErrors(raw, path),
+  );
   const below = (schema: unknown, step: string, change: Partial<Place> = {}): void => {
     if (isFields(schema)) collect(schema, { ...place, isRoot: false, ...change, path: `${path}.${step}` });
   };
@@ -63,24 +81,32 @@ const unsupported: readonly (readonly [string, (value: unknown) => boolean])[] =
   ["$schema", (value) => value !== ""],
 ];
 
-function unsupportedErrors(raw: JsonObject, { path, isMeta, noDefaults }: Place): readonly FieldError[] {
-  const type = stringAt(raw, "type");
+function unreadableErrors(raw: JsonObject, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
-  if (type !== "" && !types.includes(type)) errors.push(notSupported(`${path}.type`, type, types));
-  if (noDefaults !== undefined && (valueAt(raw, "default") ?? undefined) !== undefined) {
-    errors.push(forbiddenField(`${path}.default`, `must not be set ${noDefaults}`));
-  }
   for (const [keyword, isUsed] of unsupported) {
     const value = valueAt(raw, keyword) ?? undefined;
     if (value !== undefined && isUsed(value)) {
       errors.push(forbiddenField(`${path}.${keyword}`, `${keyword} is not supported`));
     }
   }
+  if (isJsonArray(valueAt(raw, "items"))) {
+    errors.push(forbiddenField(`${path}.items`, "items must be a schema object and not an array"));
+  }
+  if (valueAt(raw, "x-kubernetes-preserve-unknown-fields") === false) {
+    errors.push(invalid(`${path}.x-kubernetes-preserve-unknown-fields`, false, "must be true or undefined"));
+  }
+  return errors;
+}
+
+function placeErrors(raw: JsonObject, { path, isMeta, noDefaults }: Place): readonly FieldError[] {
+  const type = stringAt(raw, "type");
+  const errors: FieldError[] = [];
+  if (type !== "" && !types.includes(type)) errors.push(notSupported(`${path}.type`, type, types));
   if (type === "null") {
     errors.push(forbiddenField(`${path}.type`, "type cannot be set to null, use nullable as an alternative"));
   }
-  if (isJsonArray(valueAt(raw, "items"))) {
-    errors.push(forbiddenField(`${path}.items`, "items must be a schema object and not an array"));
+  if (noDefaults !== undefined && (valueAt(raw, "default") ?? undefined) !== undefined) {
+    errors.push(forbiddenField(`${path}.default`, `must not be set ${noDefaults}`));
   }
   if (isMeta && isTrueAt(raw, "x-kubernetes-embedded-resource")) {
     const why = "must not be used inside of resource meta";
@@ -100,9 +126,6 @@ function objectErrors(raw: JsonObject, path: string): readonly FieldError[] {
   if (additional !== undefined && additional !== true && Object.keys(fieldsAt(raw, "properties")).length > 0) {
     const why = "additionalProperties and properties are mutual exclusive";
     errors.push(forbiddenField(`${path}.additionalProperties`, why));
-  }
-  if (valueAt(raw, "x-kubernetes-preserve-unknown-fields") === false) {
-    errors.push(invalid(`${path}.x-kubernetes-preserve-unknown-fields`, false, "must be true or undefined"));
   }
   if (mapType === undefined) return errors;
   return [

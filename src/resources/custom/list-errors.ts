@@ -1,4 +1,4 @@
-import { duplicate, invalid, type FieldError } from "../../core/field-error.ts";
+import { invalid, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -21,7 +21,7 @@ export function canonicalText(value: unknown): string {
 }
 
 /** The values that a list of type map tells its elements apart by; keys that an element lacks are left out. */
-export function mapKeyOf(element: unknown, keys: readonly string[]): JsonObject {
+function mapKeyOf(element: unknown, keys: readonly string[]): JsonObject {
   if (!isJsonObject(element)) return {};
   return Object.fromEntries(
     keys.filter((key) => Object.hasOwn(element, key)).map((key) => [key, ownValue(element, key)]),
@@ -81,7 +81,9 @@ function repeated(values: readonly unknown[], path: string): readonly FieldError
     const text = canonicalText(value);
     const times = seen.get(text) ?? 0;
     seen.set(text, times + 1);
-    if (times === 1 && errors.length < maximumErrors) errors.push(duplicate(`${path}[${index}]`, value));
+    if (times === 1 && errors.length < maximumErrors) {
+      errors.push({ path: `${path}[${index}]`, type: "FieldValueDuplicate", message: `Duplicate value: ${text}` });
+    }
   }
   return errors;
 }

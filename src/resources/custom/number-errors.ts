@@ -8,24 +8,26 @@ import { pathOf, wholePath, type Where } from "./value-result.ts";
  */
 export function numberErrors(schema: StructuralSchema, value: number, where: Where): readonly FieldError[] {
   const { multipleOf, maximum, minimum, exclusiveMaximum, exclusiveMinimum } = schema;
-  const said = (why: string): FieldError => invalid(pathOf(where), value, `${where.name} in body should be ${why}`);
+  const said = (why: string): FieldError => invalidNumber(value, `${where.name} in body should be ${why}`, where);
+  // Where the value has no fraction Kubernetes writes the bound as a whole number too.
+  const shown = isInt64(value) ? String : goNumber;
   const errors = [...rangeErrors(schema, { value, what: "Checked" }, where)];
   if (multipleOf !== undefined) {
     errors.push(...rangeErrors(schema, { value: multipleOf, what: "MultipleOf" }, where));
     if (multipleOf <= 0) {
       const why = `factor MultipleOf declared for ${where.name} must be positive: ${goNumber(multipleOf)}`;
-      errors.push(invalid(pathOf(where), multipleOf, why));
-    } else if (!isWhole(value / multipleOf)) errors.push(said(`a multiple of ${goNumber(multipleOf)}`));
+      errors.push(invalidNumber(multipleOf, why, where));
+    } else if (!isMultiple(value, multipleOf)) errors.push(said(`a multiple of ${shown(multipleOf)}`));
   }
   if (minimum !== undefined) {
     errors.push(...rangeErrors(schema, { value: minimum, what: "Minimum boundary" }, where));
-    if (exclusiveMinimum && value <= minimum) errors.push(said(`greater than ${goNumber(minimum)}`));
-    else if (value < minimum) errors.push(said(`greater than or equal to ${goNumber(minimum)}`));
+    if (exclusiveMinimum && value <= minimum) errors.push(said(`greater than ${shown(minimum)}`));
+    else if (value < minimum) errors.push(said(`greater than or equal to ${shown(minimum)}`));
   }
   if (maximum !== undefined) {
     errors.push(...rangeErrors(schema, { value: maximum, what: "Maximum boundary" }, where));
-    if (exclusiveMaximum && value >= maximum) errors.push(said(`less than ${goNumber(maximum)}`));
-    else if (value > maximum) errors.push(said(`less than or equal to ${goNumber(maximum)}`));
+    if (exclusiveMaximum && value >= maximum) errors.push(said(`less than ${shown(maximum)}`));
+    else if (value > maximum) errors.push(said(`less than or equal to ${shown(maximum)}`));
   }
   return errors;
 }
@@ -53,22 +55,33 @@ export function numberFormat(schema: StructuralSchema): "int32" | "int64" | "flo
 
 function fits(schema: StructuralSchema, value: number, format: string | undefined): boolean {
   if (schema.type === "integer") {
-    const limit = format === "int32" ? 2 ** 31 : 2 ** 63;
-    return Number.isInteger(value) && value < limit && value >= -limit;
+    return isInt64(value) && (format !== "int32" || (value < 2 ** 31 && value >= -(2 ** 31)));
   }
   return format !== "float" || Math.abs(value) <= 3.4028234663852886e38;
 }
 
-/** Whole but for what division of binary fractions leaves over. Source: go-openapi swag IsFloat64AJSONInteger. */
-function isWhole(value: number): boolean {
-  if (Number.isInteger(value)) return true;
-  const whole = Math.round(value);
-  return Math.abs(value - whole) / Math.abs(value + whole) < 1e-9;
+/** Whether Go would read the number as an integer; JavaScript does not tell 1.0 from 1, and both are. */
+export function isInt64(value: number): boolean {
+  return Number.isInteger(value) && value < 2 ** 63 && value >= -(2 ** 63);
 }
 
-/** A number as Go prints it with `%v`: exponents have two digits at least, and begin below 0.0001. */
+/** Fractions may be off by what division of binary numbers leaves over. Source: go-openapi swag IsFloat64AJSONInteger. */
+function isMultiple(value: number, factor: number): boolean {
+  if (Number.isInteger(value) && Number.isInteger(factor)) return value % factor === 0;
+  const times = value / factor;
+  const whole = Math.round(times);
+  if (times === whole) return isInt64(value);
+  return Math.abs(times) < 2 ** 53 && Math.abs(times - whole) / Math.abs(times + whole) < 1e-9;
+}
+
+function invalidNumber(value: number, why: string, where: Where): FieldError {
+  const shown = isInt64(value) ? String(value) : goNumber(value);
+  return { path: pathOf(where), type: "FieldValueInvalid", message: `Invalid value: ${shown}: ${why}` };
+}
+
+/** A number with a fraction as Go prints it: with an exponent below 0.0001 and from a million on, which has two digits at least. */
 function goNumber(value: number): string {
   const size = Math.abs(value);
-  const text = size !== 0 && size < 1e-4 ? value.toExponential() : String(value);
+  const text = size !== 0 && (size < 1e-4 || size >= 1e6) ? value.toExponential() : String(value);
   return text.replace(/e([+-])(\d)$/, "e$10$2");
 }

@@ -11,18 +11,23 @@ export interface Pruned {
   readonly unknown: readonly string[];
 }
 
+/** What is kept besides what the schema knows. */
+export interface PruneOptions {
+  /** Whether the object is a whole resource. */
+  readonly isResourceRoot: boolean;
+  /** Whether metadata of embedded resources keeps what ObjectMeta does not have; pruned by default. */
+  readonly embeddedMetadata?: "pruned" | "kept";
+}
+
 /**
  * Leaves out the fields that the schema does not know, but for what `x-kubernetes-preserve-unknown-fields` keeps. apiVersion,
  * kind and metadata stay in embedded resources, and at the root with `isResourceRoot`; metadata of embedded resources keeps only
  * what ObjectMeta has. What has not changed is shared with `object`, which is never changed itself.
  * Source: apiextensions-apiserver pkg/apiserver/schema/pruning and objectmeta.
  */
-export function pruned(
-  schema: StructuralSchema,
-  object: JsonObject,
-  options: { readonly isResourceRoot: boolean },
-): Pruned {
-  const state: State = { path: [], unknown: [], isResourceRoot: options.isResourceRoot };
+export function pruned(schema: StructuralSchema, object: JsonObject, options: PruneOptions): Pruned {
+  const { isResourceRoot, embeddedMetadata = "pruned" } = options;
+  const state: State = { path: [], fieldPath: [], unknown: [], isResourceRoot, embeddedMetadata };
   const result = pruneObject(state, schema, object);
   return { object: result, unknown: state.unknown.sort() };
 }
@@ -31,8 +36,11 @@ const maximumUnknown = 100;
 
 interface State {
   readonly path: string[];
+  /** The same path with the keys of maps in brackets, as paths into metadata are written. */
+  readonly fieldPath: string[];
   readonly unknown: string[];
   readonly isResourceRoot: boolean;
+  readonly embeddedMetadata: "pruned" | "kept";
 }
 
 /** What a value is held against: a schema, nothing (all fields are unknown), or a list item of what keeps unknown fields. */
@@ -49,9 +57,10 @@ function pruneArray(state: State, schema: Against, value: readonly unknown[]): r
   if (keeps && items === undefined) return value;
   let result: unknown[] | undefined;
   for (const [index, element] of value.entries()) {
-    state.path.push(`[${index}]`);
-    const next = keeps ? keepValue(state, items, element) : pruneValue(state, items, element);
-    state.path.pop();
+    const step = `[${index}]`;
+    const next = within(state, [step, step], () =>
+      keeps ? keepValue(state, items, element) : pruneValue(state, items, element),
+    );
     if (next === element) continue;
     result ??= [...value];
     result[index] = next;
@@ -90,25 +99,25 @@ function prunedMember(
   if (isResource && isMetaField(key)) {
     return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
   }
-  const known = schema?.properties.get(key) ?? schema?.additionalProperties;
-  if (known !== undefined) {
-    // Values of `additionalProperties: true` may be of any type, but as objects they have no known fields.
-    const against = typeof known === "object" ? known : undefined;
-    return within(state, key, () => pruneValue(state, against, member));
+  const property = schema?.properties.get(key);
+  const known = property ?? schema?.additionalProperties;
+  if (known === undefined) {
+    if (schema?.preserveUnknownFields === true) return member;
+    reportUnknown(state, key);
+    return undefined;
   }
-  if (schema?.preserveUnknownFields === true) return member;
-  reportUnknown(state, key);
-  return undefined;
+  // Values of `additionalProperties: true` may be of any type, but as objects they have no known fields.
+  const against = typeof known === "object" ? known : undefined;
+  const step = stepTo(state, key);
+  return within(state, [step, property === undefined ? `[${key}]` : step], () => pruneValue(state, against, member));
 }
 
 /** Malformed metadata is left for validation to refuse. */
 function prunedMetadata(state: State, value: unknown): unknown {
-  if (!isJsonObject(value)) return value;
+  if (!isJsonObject(value) || state.embeddedMetadata === "kept") return value;
   try {
     const decoded = decodeObject(objectMeta, value);
-    within(state, "metadata", () => {
-      for (const path of decoded.unknown) report(state, path);
-    });
+    for (const path of decoded.unknown) report(state, `${state.fieldPath.join("")}.metadata.${path}`);
     return jsonEqual(decoded.object, value) ? value : decoded.object;
   } catch (error) {
     if (error instanceof DecodeError) return value;
@@ -120,20 +129,25 @@ function isMetaField(key: string): boolean {
   return key === "apiVersion" || key === "kind" || key === "metadata";
 }
 
-function within<T>(state: State, key: string, step: () => T): T {
-  state.path.push(state.path.length === 0 ? key : `.${key}`);
-  const result = step();
+function stepTo(state: State, key: string): string {
+  return state.path.length === 0 ? key : `.${key}`;
+}
+
+function within<T>(state: State, [step, fieldStep]: readonly [string, string], visit: () => T): T {
+  state.path.push(step);
+  state.fieldPath.push(fieldStep);
+  const result = visit();
   state.path.pop();
+  state.fieldPath.pop();
   return result;
 }
 
 /** A schema need not name the fields that every object has. */
 function reportUnknown(state: State, key: string): void {
-  if (state.path.length > 0 || !isMetaField(key)) report(state, key);
+  if (state.path.length > 0 || !isMetaField(key)) report(state, state.path.join("") + stepTo(state, key));
 }
 
-function report(state: State, key: string): void {
+function report(state: State, path: string): void {
   if (state.unknown.length >= maximumUnknown) return;
-  const path = within(state, key, () => state.path.join(""));
   state.unknown.push(path.length > 1024 ? `${path.slice(0, 1024)}…` : path);
 }

@@ -28,12 +28,16 @@ export function schemaErrors(raw: JsonObject, path: string, options: SchemaError
   if (shape.length > 0) return shape;
   const schema = readStructural(raw);
   const keywords = keywordErrors(raw, path);
-  // A type that is none reads as absent, which it is not.
-  const hasTypes = !keywords.some((error) => error.type === "FieldValueNotSupported" && error.path.endsWith(".type"));
+  const typed = new Set(
+    keywords.errors.filter(({ type }) => type === "FieldValueNotSupported").map((error) => error.path),
+  );
   const errors = [
     ...rootErrors(raw, path, options),
-    ...(hasTypes ? structureErrors(schema, path, options) : []),
-    ...keywords,
+    // A type that is none reads as absent, but it is there.
+    ...(keywords.isReadable ? structureErrors(schema, path, options) : []).filter(
+      (error) => error.type !== "FieldValueRequired" || !typed.has(error.path),
+    ),
+    ...keywords.errors,
   ].slice(0, maximumErrors);
   return errors.length === 0 ? (options.rules?.(schema, path) ?? []) : errors;
 }

@@ -10,9 +10,10 @@ import {
 } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
 import { formatCheck } from "./formats.ts";
-import { canonicalText, mapKeyOf } from "./list-errors.ts";
-import { numberErrors, numberFormat } from "./number-errors.ts";
+import { canonicalText } from "./list-errors.ts";
+import { isInt64, numberErrors, numberFormat } from "./number-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
+import { isUnchanged, memberStructure, storedElements } from "./unchanged.ts";
 import { emptyResult, maximumErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
 
 /**
@@ -44,7 +45,7 @@ interface Visit {
 }
 
 function checkPlace(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
-  if (visit.stored !== undefined && jsonEqual(visit.stored, value)) return emptyResult();
+  if (visit.stored !== undefined && isUnchanged(visit.structure, value, visit.stored)) return emptyResult();
   return check(schema, value, visit);
 }
 
@@ -125,11 +126,10 @@ function wrongType(where: Where, wanted: string, shown: string): FieldError {
   return typeInvalid(pathOf(where), shown, `${where.name} in body must be of type ${wanted}: ${JSON.stringify(shown)}`);
 }
 
-/** JavaScript does not tell 1.0 from 1; like in Kubernetes, both are integers. */
 function typeOf(value: unknown): string {
   if (value === null || value === undefined) return "null";
   if (isJsonArray(value)) return "array";
-  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? "integer" : "number";
+  if (typeof value === "number") return isInt64(value) ? "integer" : "number";
   return typeof value;
 }
 
@@ -174,14 +174,14 @@ function checkArray(schema: StructuralSchema, value: readonly unknown[], visit: 
   const { name } = visit.where;
   const result = emptyResult();
   if (items !== undefined) {
-    const storedAt = correlation(visit, value);
+    const storedElement = storedElements(visit.structure, visit.stored);
     for (const [index, element] of value.entries()) {
       if (result.errors.length >= maximumErrors) break;
       merge(
         result,
         checkPlace(items, element, {
           structure: visit.structure?.items,
-          stored: storedAt(element),
+          stored: storedElement(element),
           where: { ...visit.where, name: `${name}[${index}]` },
         }),
       );
@@ -196,15 +196,6 @@ function checkArray(schema: StructuralSchema, value: readonly unknown[], visit: 
     add(result, [invalid(path, "", `${name} in body shouldn't contain duplicates`)]);
   }
   return result;
-}
-
-/** What stood before in place of an element: in lists of type map the element of the same keys, in others nobody can tell. */
-function correlation(visit: Visit, value: readonly unknown[]): (element: unknown) => unknown {
-  const { structure, stored } = visit;
-  if (structure?.listType !== "map" || !isJsonArray(stored) || value.length === 0) return () => undefined;
-  const keyed = new Map<string, unknown>();
-  for (const element of stored) keyed.set(canonicalText(mapKeyOf(element, structure.listMapKeys)), element);
-  return (element) => keyed.get(canonicalText(mapKeyOf(element, structure.listMapKeys)));
 }
 
 function checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit): ValueResult {
@@ -243,8 +234,7 @@ function checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit):
 
 function member(visit: Visit, key: string, name: string): Visit {
   const { structure, stored, where } = visit;
-  const additional = structure?.additionalProperties;
-  const below = structure?.properties.get(key) ?? (typeof additional === "object" ? additional : undefined);
+  const below = memberStructure(structure, key);
   // The version that the client wrote is not visible in what was stored.
   const isVersioned = where.name === "" && (key === "apiVersion" || key === "kind");
   return {
@@ -254,7 +244,9 @@ function member(visit: Visit, key: string, name: string): Visit {
   };
 }
 
-function checkJunctors(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
+function checkJunctors(schema: StructuralSchema, value: unknown, { where }: Visit): ValueResult {
+  // As in Kubernetes, alternatives are decided upon by the whole value, whether parts of it have changed or not.
+  const visit: Visit = { structure: undefined, stored: undefined, where };
   const result = emptyResult();
   if (schema.anyOf.length > 0) merge(result, checkAnyOf(schema.anyOf, value, visit));
   if (schema.oneOf.length > 0) merge(result, checkOneOf(schema.oneOf, value, visit));
