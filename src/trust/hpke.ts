@@ -1,0 +1,62 @@
+import type { KeyObject } from "node:crypto";
+import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, DhkemX25519HkdfSha256, HkdfSha256 } from "@hpke/core";
+import { x25519PrivateOf, x25519PublicOf } from "./montgomery.ts";
+
+/** The kinds of keys that HPKE seals to here; an Ed25519 key is used in its X25519 form. */
+export type HpkeKind = "p256" | "ed25519";
+
+/** The names of the algorithms for a kind of key, as RFC 9180 section 7 has them. */
+export const hpkeNames: Readonly<
+  Record<HpkeKind, { readonly kem: string; readonly kdf: string; readonly aead: string }>
+> = {
+  p256: { kem: "DHKEM(P-256, HKDF-SHA256)", kdf: "HKDF-SHA256", aead: "AES-256-GCM" },
+  ed25519: { kem: "DHKEM(X25519, HKDF-SHA256)", kdf: "HKDF-SHA256", aead: "AES-256-GCM" },
+};
+
+/** Seals in base mode; the result is the encapsulated key and the ciphertext, one after the other. Rejects for a key that no secret can be shared with. @see RFC 9180 */
+export async function hpkeSeal(
+  recipient: { readonly kind: HpkeKind; readonly key: KeyObject },
+  info: Uint8Array,
+  plaintext: Uint8Array,
+): Promise<Buffer> {
+  const suite = suiteFor(recipient.kind);
+  const recipientPublicKey = await suite.kem.deserializePublicKey(exact(publicBytes(recipient)));
+  const { enc, ct } = await suite.seal({ recipientPublicKey, info: exact(info) }, exact(plaintext));
+  return Buffer.concat([Buffer.from(enc), Buffer.from(ct)]);
+}
+
+/** Opens what `hpkeSeal` made for the public half of a private key with the same `info`. Rejects for anything else. */
+export async function hpkeOpen(
+  recipient: { readonly kind: HpkeKind; readonly key: KeyObject },
+  info: Uint8Array,
+  sealed: Uint8Array,
+): Promise<Buffer> {
+  const suite = suiteFor(recipient.kind);
+  const recipientKey = await suite.kem.deserializePrivateKey(exact(privateBytes(recipient)));
+  const { encSize } = suite.kem;
+  const enc = exact(sealed.subarray(0, encSize));
+  return Buffer.from(await suite.open({ recipientKey, enc, info: exact(info) }, exact(sealed.subarray(encSize))));
+}
+
+function suiteFor(kind: HpkeKind): CipherSuite {
+  const kem = kind === "p256" ? new DhkemP256HkdfSha256() : new DhkemX25519HkdfSha256();
+  return new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() });
+}
+
+function publicBytes({ kind, key }: { readonly kind: HpkeKind; readonly key: KeyObject }): Uint8Array {
+  const { x = "", y = "" } = key.export({ format: "jwk" });
+  if (kind === "p256")
+    return Buffer.concat([Buffer.from([4]), Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]);
+  const point = x25519PublicOf(Buffer.from(x, "base64url"));
+  // All zeros share no secret, and the suite refuses them.
+  return point ?? new Uint8Array(32);
+}
+
+function privateBytes({ kind, key }: { readonly kind: HpkeKind; readonly key: KeyObject }): Uint8Array {
+  return kind === "p256" ? Buffer.from(key.export({ format: "jwk" }).d ?? "", "base64url") : x25519PrivateOf(key);
+}
+
+/** A copy with a buffer of its own: the suite takes whole buffers. */
+function exact(bytes: Uint8Array): ArrayBuffer {
+  return Uint8Array.from(bytes).buffer;
+}

@@ -1,0 +1,152 @@
+import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
+import { SshKeyError } from "./ssh-key-error.ts";
+import { sshFields, sshPositive, sshReader, type SshReader } from "./ssh-wire.ts";
+
+/** The kinds of keys that a machine may ask with. */
+export type SshKeyKind = "rsa" | "p256" | "ed25519";
+
+/** A public key in OpenSSH's authorized-key form, checked. */
+export interface SshPublicKey {
+  readonly kind: SshKeyKind;
+  readonly key: KeyObject;
+  /** `ssh-ed25519 AAAA…`: type and key without the comment. One key has one such text. */
+  readonly text: string;
+  /** `SHA256:<base64>` of the wire form, as `ssh-keygen -l` shows it. */
+  readonly fingerprint: string;
+  /** Whatever stood behind the key; said by whoever made it, and shown at most. */
+  readonly comment: string;
+}
+
+interface SshKeyType {
+  readonly name: string;
+  readonly kind: SshKeyKind;
+  readonly read: (reader: SshReader) => JsonWebKey;
+  readonly write: (jwk: JsonWebKey) => readonly Uint8Array[];
+}
+
+const maximumText = 16_384;
+const leastRsaBits = 2048;
+const mostRsaBits = 8192;
+const mostExponentBytes = 8;
+const pointBytes = 65;
+
+const keyTypes: readonly SshKeyType[] = [
+  {
+    name: "ssh-rsa",
+    kind: "rsa",
+    read: (reader) => {
+      const exponent = reader.positive();
+      const modulus = reader.positive();
+      checkRsa(exponent, modulus);
+      return { kty: "RSA", n: base64url(modulus), e: base64url(exponent) };
+    },
+    write: ({ n = "", e = "" }) => [sshPositive(fromBase64url(e)), sshPositive(fromBase64url(n))],
+  },
+  {
+    name: "ecdsa-sha2-nistp256",
+    kind: "p256",
+    read: (reader) => {
+      if (latin1(reader.bytes()) !== "nistp256")
+        throw new SshKeyError("malformed", "the curve is not that of the type");
+      const point = reader.bytes();
+      if (point.length !== pointBytes || point[0] !== 4)
+        throw new SshKeyError("malformed", "the point is not written in full");
+      return { kty: "EC", crv: "P-256", x: base64url(point.subarray(1, 33)), y: base64url(point.subarray(33)) };
+    },
+    write: ({ x = "", y = "" }) => [
+      Buffer.from("nistp256"),
+      Buffer.concat([Buffer.from([4]), fromBase64url(x), fromBase64url(y)]),
+    ],
+  },
+  {
+    name: "ssh-ed25519",
+    kind: "ed25519",
+    read: (reader) => {
+      const point = reader.bytes();
+      if (point.length !== 32) throw new SshKeyError("malformed", "an Ed25519 key has 32 bytes");
+      return { kty: "OKP", crv: "Ed25519", x: base64url(point) };
+    },
+    write: ({ x = "" }) => [fromBase64url(x)],
+  },
+];
+
+/**
+ * Reads one line `type base64 [comment]`, at most 16 KiB. Options before the type are refused, and so is whatever OpenSSL does not
+ * take for a key of that type.
+ * @throws SshKeyError saying why
+ * @see RFC 4253 section 6.6, RFC 5656, RFC 8709; sshd(8) AUTHORIZED_KEYS FILE FORMAT
+ */
+export function parseSshPublicKey(line: string): SshPublicKey {
+  if (line.length > maximumText) throw new SshKeyError("malformed", `longer than ${maximumText} characters`);
+  const [name = "", encoded = "", ...comment] = line.trim().split(/[ \t]+/);
+  const type = keyTypes.find((one) => one.name === name);
+  if (type === undefined) {
+    const known = keyTypes.map((one) => one.name).join(", ");
+    throw new SshKeyError("unsupported", `the key must begin with one of ${known}`);
+  }
+  if (/[\r\n]/.test(line.trim())) throw new SshKeyError("malformed", "the key must be one line");
+  const wire = Buffer.from(encoded, "base64");
+  if (wire.toString("base64") !== encoded)
+    throw new SshKeyError("malformed", "the key is not in base64 as it should be");
+  const reader = sshReader(wire);
+  if (latin1(reader.bytes()) !== name) throw new SshKeyError("malformed", "the type inside the key is another one");
+  const jwk = type.read(reader);
+  reader.end();
+  return described(type, importKey(jwk, name), { wire, comment: comment.join(" ") });
+}
+
+/** The public half of a key of an accepted kind in the same form. @throws SshKeyError for a key of another kind or too weak. */
+export function sshPublicKeyOf(key: KeyObject, comment = ""): SshPublicKey {
+  const publicKey = key.type === "private" ? createPublicKey(key) : key;
+  const jwk = publicKey.export({ format: "jwk" });
+  const kind = jwk.kty === "RSA" ? "rsa" : jwk.crv === "P-256" ? "p256" : jwk.crv === "Ed25519" ? "ed25519" : undefined;
+  const type = keyTypes.find((one) => one.kind === kind);
+  if (type === undefined) throw new SshKeyError("unsupported", "the key must be RSA, EC P-256 or Ed25519");
+  if (jwk.kty === "RSA") checkRsa(fromBase64url(jwk.e ?? ""), fromBase64url(jwk.n ?? ""));
+  const wire = sshFields(Buffer.from(type.name), ...type.write(jwk));
+  return described(type, publicKey, { wire, comment });
+}
+
+function described(
+  { name, kind }: SshKeyType,
+  key: KeyObject,
+  { wire, comment }: { readonly wire: Buffer; readonly comment: string },
+): SshPublicKey {
+  const digest = createHash("sha256").update(wire).digest("base64").replace(/=+$/, "");
+  return { kind, key, text: `${name} ${wire.toString("base64")}`, fingerprint: `SHA256:${digest}`, comment };
+}
+
+/** @throws SshKeyError for a modulus or an exponent that no good key has */
+function checkRsa(exponent: Uint8Array, modulus: Uint8Array): void {
+  const bits = modulus.length * 8 - (Math.clz32(modulus[0] ?? 0) - 24);
+  if (bits < leastRsaBits)
+    throw new SshKeyError("weak", `an RSA key of ${bits} bits; at least ${leastRsaBits} are needed`);
+  if (bits > mostRsaBits)
+    throw new SshKeyError("unsupported", `an RSA key of ${bits} bits; at most ${mostRsaBits} are accepted`);
+  const isOdd = ((exponent.at(-1) ?? 0) & 1) === 1;
+  const isOne = exponent.length === 1 && exponent[0] === 1;
+  if (!isOdd || isOne || exponent.length > mostExponentBytes) {
+    throw new SshKeyError("weak", "the exponent of the RSA key must be odd, above 1, and of at most 64 bits");
+  }
+  if (((modulus.at(-1) ?? 0) & 1) === 0) throw new SshKeyError("weak", "the modulus of the RSA key is even");
+}
+
+function importKey(jwk: JsonWebKey, name: string): KeyObject {
+  try {
+    return createPublicKey({ key: jwk, format: "jwk" });
+  } catch {
+    throw new SshKeyError("malformed", `not a valid ${name} key`);
+  }
+}
+
+function base64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("base64url");
+}
+
+function fromBase64url(text: string): Buffer {
+  return Buffer.from(text, "base64url");
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("latin1");
+}
