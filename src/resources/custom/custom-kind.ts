@@ -16,6 +16,7 @@ import { scaleSubresource } from "./scale-subresource.ts";
 import { selectableFields } from "./selectable-fields.ts";
 import { readStructural, type StructuralSchema } from "./structural-schema.ts";
 import { valueErrors } from "./validate-value.ts";
+import { ruleSet, withRuleErrors } from "./validation-rules.ts";
 
 /** What a kind needs to know besides its definition. */
 export interface CustomKindOptions {
@@ -82,8 +83,9 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const hasStatus = spec.subresources?.status !== undefined;
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
   const schema = lazily(() => coreSchemaOf(structural(), kindName));
+  const rules = lazily(() => ruleSet(structural(), { isResource: true }));
   const validate = (object: ApiObject, stored?: ApiObject): readonly FieldError[] =>
-    valueErrors(structural(), object, { stored, path: "" });
+    withRuleErrors(valueErrors(structural(), object, { stored, path: "" }), rules(), { object, stored });
   return {
     group: crd.spec.group,
     version: spec.name,

@@ -190,24 +190,17 @@ function oldSelfErrors(compiled: CompiledRule, path: string, { uncorrelatable }:
   return [invalid(`${path}.optionalOldSelf`, rule.optionalOldSelf, "may not be set if oldSelf is not used in rule")];
 }
 
-/** The error shows the rule as Go prints the structure that holds it. */
+/** The error shows all of the rule, under the names that it has inside of Kubernetes. */
 function shownWithRule(path: string, rule: ValidationRule, why: string): FieldError {
-  const text = (value: string | undefined): string => JSON.stringify(value ?? "");
-  const pointer = (type: string, value: string | boolean | undefined): string =>
-    `(*${type})(${value === undefined ? "nil" : JSON.stringify(value)})`;
-  const fields = [
-    `Rule:${text(rule.rule)}`,
-    `Message:${text(rule.message)}`,
-    `MessageExpression:${text(rule.messageExpression)}`,
-    `Reason:${pointer("apiextensions.FieldValueErrorReason", rule.reason)}`,
-    `FieldPath:${text(rule.fieldPath)}`,
-    `OptionalOldSelf:${pointer("bool", rule.optionalOldSelf)}`,
-  ].join(", ");
-  return {
-    path,
-    type: "FieldValueInvalid",
-    message: `Invalid value: apiextensions.ValidationRule{${fields}}: ${why}`,
+  const value = {
+    Rule: rule.rule,
+    Message: rule.message ?? "",
+    MessageExpression: rule.messageExpression ?? "",
+    Reason: rule.reason ?? null,
+    FieldPath: rule.fieldPath ?? "",
+    OptionalOldSelf: rule.optionalOldSelf ?? null,
   };
+  return invalid(path, value, why);
 }
 
 function totalErrors(costs: Walk["costs"], path: string): readonly FieldError[] {

@@ -48,6 +48,33 @@ export function ruleSet(schema: StructuralSchema, place: { readonly isResource: 
   };
 }
 
+/** Faults after which rules would only say the same again, or could not be evaluated. */
+const blocking: ReadonlySet<string> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+/** What is wrong with an object: what its schema has found, and what its rules say, unless the former makes that pointless. */
+export function withRuleErrors(
+  errors: readonly FieldError[],
+  rules: RuleSet | undefined,
+  { object, stored }: { readonly object: unknown; readonly stored: unknown },
+): readonly FieldError[] {
+  if (rules === undefined) return errors;
+  if (!errors.some(({ type }) => blocking.has(type))) return [...errors, ...rules.errors(object, { stored, path: "" })];
+  const why =
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+  return [...errors, invalid(shown(""), null, why)];
+}
+
+/** What the rules of a schema say of its default; `path` is where that stands. */
+export function defaultRuleErrors(schema: StructuralSchema, value: unknown, path: string): readonly FieldError[] {
+  return ruleSet(schema, { isResource: schema.embeddedResource })?.errors(value, { path }) ?? [];
+}
+
 /** A part of a schema that has rules, or below which there are some. */
 interface RuledNode {
   readonly schema: StructuralSchema;
