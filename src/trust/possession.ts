@@ -1,5 +1,5 @@
 import { constants, sign, verify, type KeyObject } from "node:crypto";
-import type { SshKeyKind } from "./ssh-public-key.ts";
+import type { SshKeyKind } from "../pki/ssh-public-key.ts";
 
 /** What a machine signs to show that it holds its key: this key, under this name, towards the hub of this CA. */
 export interface PossessionFacts {

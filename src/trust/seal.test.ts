@@ -11,7 +11,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { x25519PrivateOf, x25519PublicOf } from "./montgomery.ts";
 import { openAnswer, sealAnswer, SealError } from "./seal.ts";
-import { sshPublicKeyOf } from "./ssh-public-key.ts";
+import { sshPublicKeyOf } from "../pki/ssh-public-key.ts";
 
 const pairs = {
   rsa: generateKeyPairSync("rsa", { modulusLength: 2048 }),

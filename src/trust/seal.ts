@@ -8,7 +8,7 @@ import {
 } from "node:crypto";
 import type { RandomBytes } from "../core/clock.ts";
 import { hpkeNames, hpkeOpen, hpkeSeal } from "./hpke.ts";
-import type { SshKeyKind, SshPublicKey } from "./ssh-public-key.ts";
+import type { SshKeyKind, SshPublicKey } from "../pki/ssh-public-key.ts";
 
 /** How an answer is sealed, stated beside it. */
 export interface SealParameters {
