@@ -6,7 +6,7 @@ import { done } from "./controller.ts";
 import type { Controller, Outcome, Watch } from "./controller.ts";
 import { collectionOf, foregroundFinalizer, orphanFinalizer, pendingFinalizer } from "./garbage-collector-policy.ts";
 import type { OwnerState } from "./garbage-collector-policy.ts";
-import { isCollectable } from "./managed-resource.ts";
+import { isCollectable, oneVersionEach } from "./managed-resource.ts";
 import type { ManagedResource } from "./managed-resource.ts";
 import { ownerGraph } from "./owner-graph.ts";
 import type { OwnerGraph, OwnerNode } from "./owner-graph.ts";
@@ -32,7 +32,7 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
   const states = { client, resources, graph };
 
   function watches(): readonly Watch[] {
-    return resources()
+    return oneVersionEach(resources())
       .filter(isCollectable)
       .map((resource) => ({
         resource,

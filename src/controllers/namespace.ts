@@ -9,7 +9,7 @@ import { hasReason } from "./api-errors.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { namespaces } from "./kinds.ts";
-import type { ManagedResource } from "./managed-resource.ts";
+import { oneVersionEach, type ManagedResource } from "./managed-resource.ts";
 import { awaitsFinalization, finalized, isEmptied, withConditions } from "./namespace-policy.ts";
 import type { Emptying, Remainder } from "./namespace-policy.ts";
 import type { SharedInformers } from "./shared-informers.ts";
@@ -63,7 +63,7 @@ export function namespaceController(options: NamespaceOptions): Controller {
 async function empty(client: Client, namespace: string, resources: readonly ManagedResource[]): Promise<Emptying> {
   const remaining: Remainder[] = [];
   const failures: string[] = [];
-  for (const resource of resources) {
+  for (const resource of oneVersionEach(resources)) {
     if (resource.scope !== "Namespaced" || !resource.verbs.includes("list") || !resource.verbs.includes("delete"))
       continue;
     try {

@@ -32,17 +32,23 @@ export interface RunOptions {
 export interface RunningControllers {
   /** Resolves when every controller has seen all of its objects and works, or when all was stopped before. */
   readonly ready: Promise<void>;
-  /** Asks controllers with changing watches for them anew and follows what is new. Call it when a kind is added. */
+  /** Asks controllers with changing watches for them anew, follows what is new and leaves what is gone. Call it when kinds come or go. */
   refresh(): void;
   /** Resolves when nothing is under way any more, after `signal`. Never rejects. */
   readonly stopped: Promise<void>;
+}
+
+interface Source {
+  readonly watch: Watch;
+  /** Hears no more of the informer. */
+  readonly leave: () => void;
 }
 
 interface Worker {
   readonly controller: Controller;
   readonly queue: WorkQueue;
   /** Which informer wakes it, and through which watch. */
-  readonly sources: Map<Informer, Watch>;
+  readonly sources: Map<Informer, Source>;
 }
 
 /**
@@ -73,7 +79,7 @@ export function runControllers(options: RunOptions): RunningControllers {
 
 function worker(controller: Controller, options: RunOptions): Worker {
   const { signal, log } = options;
-  const sources = new Map<Informer, Watch>();
+  const sources = new Map<Informer, Source>();
 
   async function process(key: ObjectKey, attempt: number): Promise<Verdict> {
     const about = { controller: controller.name, key: keyText(key), attempt };
@@ -99,7 +105,7 @@ function worker(controller: Controller, options: RunOptions): Worker {
     backoff: controller.backoff ?? defaultBackoff,
     process,
     onRoom: () => {
-      for (const [source, watch] of sources) for (const object of source.list()) wake(queue, watch, object);
+      for (const [source, { watch }] of sources) for (const object of source.list()) wake(queue, watch, object);
     },
   });
   return { controller, queue, sources };
@@ -108,14 +114,27 @@ function worker(controller: Controller, options: RunOptions): Worker {
 function connect(each: Worker, informers: SharedInformers): void {
   const { controller, queue, sources } = each;
   const watches = typeof controller.watches === "function" ? controller.watches() : controller.watches;
+  const wanted = new Set<Informer>();
   for (const watch of watches) {
     const source = informers.get(controller.serviceAccount, watch);
+    wanted.add(source);
     if (sources.has(source)) continue;
-    sources.set(source, watch);
-    source.onChange((change: Change) => {
+    const hear = (change: Change): void => {
       watch.observe?.(change);
       wake(queue, watch, change.object);
-    });
+    };
+    sources.set(source, { watch, leave: source.onChange(hear) });
+  }
+  for (const [source, { watch, leave }] of sources) {
+    if (wanted.has(source)) continue;
+    sources.delete(source);
+    leave();
+    // Whatever objects of the kind were left, nobody can reach them any more.
+    for (const object of source.list()) {
+      watch.observe?.({ type: "DELETED", object, previous: object });
+      wake(queue, watch, object);
+    }
+    informers.release(source);
   }
 }
 

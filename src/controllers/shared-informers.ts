@@ -1,6 +1,6 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
-import { informer } from "../client/informer.ts";
+import { informer as newInformer } from "../client/informer.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../core/clock.ts";
@@ -33,6 +33,8 @@ export interface SharedInformers {
   as(serviceAccount: string): Identity;
   /** The informer of a selection; it runs from the first call on. */
   get(serviceAccount: string, selection: Selection): Informer;
+  /** Stops an informer that nobody needs any more; a later `get` of its selection starts another. */
+  release(informer: Informer): void;
   /** Resolves when every informer has stopped, after `signal`. */
   stopped(): Promise<void>;
 }
@@ -41,8 +43,8 @@ const watchBackoff: Backoff = { initialMs: 200, maximumMs: 30_000 };
 
 /** No informer runs yet. */
 export function sharedInformers(options: SharedInformersOptions): SharedInformers {
-  const known = new Map<string, Informer>();
-  const runs: Promise<void>[] = [];
+  const known = new Map<string, { readonly informer: Informer; readonly life: AbortController }>();
+  const runs = new Set<Promise<void>>();
   // One listener on the common signal, however many informers there are.
   const lives = new Set<AbortController>();
   options.signal.addEventListener("abort", () => {
@@ -51,10 +53,11 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
 
   function get(serviceAccount: string, selection: Selection): Informer {
     const { resource, namespace, fieldSelector } = selection;
-    const id = JSON.stringify([serviceAccount, resource.group, resource.plural, namespace ?? "", fieldSelector ?? ""]);
+    const { group, version, plural } = resource;
+    const id = JSON.stringify([serviceAccount, group, version, plural, namespace ?? "", fieldSelector ?? ""]);
     const found = known.get(id);
-    if (found !== undefined) return found;
-    const made = informer({
+    if (found !== undefined) return found.informer;
+    const made = newInformer({
       client: options.clientFor(serviceAccount),
       resource,
       ...(namespace === undefined ? {} : { namespace }),
@@ -64,12 +67,24 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
       backoff: watchBackoff,
       onError: (error) => options.onError(serviceAccount, resource, error),
     });
-    known.set(id, made);
     const life = new AbortController();
+    known.set(id, { informer: made, life });
     lives.add(life);
     if (options.signal.aborted) life.abort();
-    runs.push(made.run(life.signal));
+    const run = made.run(life.signal).finally(() => {
+      lives.delete(life);
+      runs.delete(run);
+    });
+    runs.add(run);
     return made;
+  }
+
+  function release(informer: Informer): void {
+    for (const [id, one] of known) {
+      if (one.informer !== informer) continue;
+      known.delete(id);
+      one.life.abort();
+    }
   }
 
   function as(serviceAccount: string): Identity {
@@ -85,8 +100,8 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   }
 
   async function stopped(): Promise<void> {
-    await Promise.all(runs);
+    await Promise.all([...runs]);
   }
 
-  return { as, get, stopped };
+  return { as, get, release, stopped };
 }

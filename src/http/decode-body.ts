@@ -60,6 +60,14 @@ export async function parseBody(
   }
 }
 
+/** @throws StatusError UnsupportedMediaType for a body in protobuf, which not every kind has. */
+export function refuseProtobuf(contentType: string | undefined): void {
+  if (mediaType(contentType) !== protobufType) return;
+  const types = accepted.filter((type) => type !== protobufType).join(", ");
+  const message = `the body of the request was in an unknown format - accepted media types include: ${types}`;
+  throw new StatusError("UnsupportedMediaType", message);
+}
+
 /** A body as text: what is no UTF-8 is refused, since replacing it would store something else than was sent. @throws StatusError BadRequest. */
 export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw badRequest("the body is not valid UTF-8");
@@ -83,6 +91,8 @@ export function parseJson(text: string): ParsedBody {
       `couldn't get version/kind; json parse error: ${error instanceof SyntaxError ? shortened(error.message) : "unreadable"}`,
     );
   }
+  // To Go's decoder null is an object without fields.
+  if (value === null) value = {};
   if (!isJsonObject(value))
     throw badRequest("couldn't get version/kind; json parse error: the body is not a JSON object");
   return { value, typed: false, duplicates: findDuplicateFields(text) };
@@ -125,6 +135,7 @@ export interface DecodeOptions {
  */
 export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObject {
   const { resource, fieldValidation, warn } = options;
+  if (resource.custom !== undefined) checkNamed(parsed.value, resource);
   checkType(parsed.value, resource);
   const { object, unknown } = decodedBody(parsed.value, resource);
   const complaints = [
@@ -138,6 +149,19 @@ export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObj
   }
   if (fieldValidation === "Warn") complaints.forEach(warn);
   return object;
+}
+
+/** What is custom says of itself what it is. @throws StatusError BadRequest */
+function checkNamed(value: JsonObject, resource: Resource): void {
+  if (typeText(value, "kind") === "") {
+    const text = shortened(JSON.stringify(value));
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${text}'`,
+    );
+  }
+  if (typeText(value, "apiVersion") !== "") return;
+  const expected = apiVersionOf(resource.group, resource.version);
+  throw badRequest(`the API version in the data () does not match the expected API version (${expected})`);
 }
 
 function decodedBody(value: JsonObject, resource: Resource): ReturnType<typeof decodeTyped> {

@@ -32,7 +32,8 @@ const mostClauses = 32;
 /** What may be answered besides the three formats of every object. */
 export interface Offer {
   readonly meta: boolean;
-  readonly protobuf: boolean;
+  /** `meta`: metadata alone, of kinds that have no protobuf themselves. */
+  readonly protobuf: boolean | "meta";
   readonly discovery?: boolean;
 }
 
@@ -46,7 +47,9 @@ export function negotiate(accept: string | undefined, offer: Offer): MediaType {
     const type = fromClause(clause, offer);
     if (type !== undefined) return type;
   }
-  const accepted = Object.values(contentTypes).filter((type) => offer.protobuf || type !== contentTypes.protobuf);
+  const accepted = Object.values(contentTypes).filter(
+    (type) => offer.protobuf === true || type !== contentTypes.protobuf,
+  );
   throw new StatusError("NotAcceptable", `only the following media types are accepted: ${accepted.join(", ")}`);
 }
 
@@ -74,7 +77,8 @@ function parseClause(text: string): Clause {
 
 function fromClause({ base, params, q }: Clause, offer: Offer): MediaType | undefined {
   const format = formats.get(base);
-  if (format === undefined || q <= 0 || (format === "protobuf" && !offer.protobuf)) return undefined;
+  if (format === undefined || q <= 0 || (format === "protobuf" && offer.protobuf === false)) return undefined;
+  if (format === "protobuf" && offer.protobuf === "meta" && !params.has("as")) return undefined;
   const pretty = params.get("pretty") === "1" || params.get("pretty") === "true";
   const plain: MediaType = { format, as: undefined, version: "", pretty, discovery: undefined };
   return params.has("as") ? transformed(plain, params, offer) : plain;

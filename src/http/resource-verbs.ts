@@ -1,14 +1,15 @@
 import type { Clock } from "../core/clock.ts";
 import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
 import type { ApiObject } from "../core/object.ts";
-import { StatusError, badRequest, methodNotAllowed, type Status } from "../core/status.ts";
+import { pathSegmentProblems } from "../core/names.ts";
+import { StatusError, badRequest, type Status } from "../core/status.ts";
 import type { Verb } from "../resources/resource.ts";
 import type { RequestContext } from "../registry/context.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { Registry } from "../registry/registry.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
 import { applierOf, applyType } from "./apply-body.ts";
-import { mediaType, objectOfBody, parseBody, type ParsedBody } from "./decode-body.ts";
+import { mediaType, objectOfBody, parseBody, refuseProtobuf, type ParsedBody } from "./decode-body.ts";
 import { deletionOf } from "./delete-options.ts";
 import { entryReply, includeObjectOf, listReply, structured, type View } from "./encode.ts";
 import { flag, header, type Reply } from "./exchange.ts";
@@ -17,8 +18,10 @@ import { patcherOf } from "./patch-body.ts";
 import { prettyWanted } from "./pretty.ts";
 import type { Admitted, Handler } from "./pipeline.ts";
 import { countOf, defaultManager, writeOptions, type WriteOptions } from "./query-options.ts";
-import type { Resource, Subresource } from "../resources/resource.ts";
+import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
+import { kindOf, type Resource, type ShownAs, type Subresource } from "../resources/resource.ts";
 import { unknownPath } from "./routes.ts";
+import { shapedChange, shapedEntry } from "./shown-as.ts";
 import { watchFrames } from "./watch-frames.ts";
 import { watchStream } from "./watch-stream.ts";
 import { writeHead } from "./respond.ts";
@@ -63,11 +66,13 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     const verb = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
     const offered: readonly Verb[] | undefined =
       info.subresource === "" ? resource.verbs : subresourceOf(resource, info)?.verbs;
-    if (offered === undefined) throw unknownPath();
+    if (offered === undefined || isNamedReview(resource, info)) throw unknownPath();
+    checkName(info);
     if (verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
-      throw notAllowed(resource, info.verb);
+      throw notAllowed();
     }
-    const kind = info.subresource === "" ? resource : (subresourceOf(resource, info)?.creates ?? resource);
+    if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
+    const kind = info.subresource === "" ? resource : kindOf(resource, subresourceOf(resource, info));
     return verb(callOf(admitted, { resource, kind, options }));
   };
 }
@@ -101,6 +106,16 @@ function subresourceOf({ subresources }: Resource, { subresource }: Admitted["in
   return Object.hasOwn(subresources, subresource) ? subresources[subresource] : undefined;
 }
 
+function shownAsOf({ resource, info }: Call): ShownAs | undefined {
+  return subresourceOf(resource, info)?.shownAs;
+}
+
+/** @throws StatusError BadRequest for a name that no object can have. */
+function checkName({ verb, name }: Admitted["info"]): void {
+  const problems = verbsOfOne.has(verb) && name !== "" ? pathSegmentProblems(name) : [];
+  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problems.join(";")}`);
+}
+
 function isBelowNamespace({ group, resource, namespace }: Admitted["info"]): boolean {
   return namespace !== "" && !(group === "" && resource === "namespaces");
 }
@@ -115,9 +130,18 @@ function pathFits(resource: Resource, { verb, name, namespace, subresource }: Ad
   return resource.scope === "Cluster" || namespace !== "" || verbsOverAll.has(verb);
 }
 
-/** The 405 for a verb of the API, or for a method that none belongs to. */
-function notAllowed(resource: Resource, verb: string): StatusError {
-  if (verb !== "") return methodNotAllowed(resource, verb);
+/** Reviews are not kept, so that there is nothing under a name. */
+function isNamedReview(resource: Resource, { verb, name, subresource }: Admitted["info"]): boolean {
+  return (
+    subresource === "" &&
+    name !== "" &&
+    (verb === "create" || verbsOfOne.has(verb)) &&
+    !resource.verbs.some((offered) => verbsOfOne.has(offered))
+  );
+}
+
+/** The 405 for a method that a path does not have. */
+function notAllowed(): StatusError {
   return new StatusError("MethodNotAllowed", "the server does not allow this method on the requested resource", {
     details: {},
   });
@@ -130,11 +154,11 @@ function namespaceOf({ info, resource }: Call): string {
 
 function viewOf(call: Call): View {
   const { kind: resource, now, request, query } = call;
-  const media = negotiate(header(request, "accept"), { meta: true, protobuf: true });
+  const media = negotiate(header(request, "accept"), { meta: true, protobuf: speaksProtobuf(resource) || "meta" });
   return {
     resource,
     now,
-    includeObject: includeObjectOf(query),
+    includeObject: media.as === "Table" ? includeObjectOf(query) : "Metadata",
     media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
   };
 }
@@ -147,9 +171,13 @@ function selectionIn(call: Call): Selection {
   });
 }
 
-function contextOf(call: Call, write: Pick<WriteOptions, "dryRun" | "fieldManager">): RequestContext {
+function contextOf(
+  call: Call,
+  write: Pick<WriteOptions, "dryRun" | "fieldManager"> & Partial<Pick<WriteOptions, "asked">>,
+): RequestContext {
   const { user, now, warn, annotate } = call;
-  return { user, now, warn, annotate, dryRun: write.dryRun, fieldManager: write.fieldManager };
+  const { dryRun, fieldManager, asked = {} } = write;
+  return { user, now, warn, annotate, dryRun, fieldManager, options: asked };
 }
 
 async function get(call: Call): Promise<Reply> {
@@ -160,13 +188,14 @@ async function get(call: Call): Promise<Reply> {
     name: call.info.name,
     atLeast,
   });
-  return entryReply(view, entry, 200);
+  return entryReply(view, shapedEntry(shownAsOf(call), entry), 200);
 }
 
 async function list(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { query } = call;
-  const limit = countOf(query, "limit");
+  const limit = Math.max(countOf(query, "limit") ?? 0, 0);
+  countOf(query, "timeoutSeconds");
   const listed = await call.options.registry.list(call.resource, {
     namespace: namespaceOf(call),
     selection: selectionIn(call),
@@ -182,6 +211,7 @@ async function watch(call: Call): Promise<"streamed"> {
   const selection = selectionIn(call);
   const start = watchStart(query);
   const seconds = countOf(query, "timeoutSeconds") ?? 0;
+  countOf(query, "limit");
   const timeoutMs = 1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance()));
   const encoder = watchFrames(view);
   let wake = (): void => undefined;
@@ -230,8 +260,10 @@ async function startWatch(
 }
 
 async function bodyOf(call: Call): Promise<ParsedBody> {
+  const contentType = header(call.request, "content-type");
+  if (!speaksProtobuf(call.kind)) refuseProtobuf(contentType);
   const bytes = await call.body();
-  const parsed = await parseBody({ bytes, contentType: header(call.request, "content-type") }, () => call.kind.schema);
+  const parsed = await parseBody({ bytes, contentType }, () => call.kind.schema);
   call.heard(parsed);
   return parsed;
 }
@@ -259,8 +291,9 @@ async function update(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { info, resource, query } = call;
   const write = writeOptions(call.request, query, "UpdateOptions");
+  const shownAs = shownAsOf(call);
   const object = objectOfBody(await bodyOf(call), {
-    resource,
+    resource: call.kind,
     fieldValidation: write.fieldValidation,
     warn: call.warn,
   });
@@ -270,11 +303,11 @@ async function update(call: Call): Promise<Reply> {
     namespace: namespaceOf(call),
     name: info.name,
     subresource: info.subresource,
-    desired: () => named,
+    desired: shapedChange(shownAs, () => named),
     whenMissing: { object: named, mayCreate: () => call.alsoMay("create") },
     context: contextOf(call, write),
   });
-  return entryReply(view, entry, created ? 201 : 200);
+  return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
 }
 
 async function patch(call: Call): Promise<Reply> {
@@ -283,7 +316,9 @@ async function patch(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { info, resource, query } = call;
   const write = writeOptions(call.request, query, "PatchOptions");
-  const desired = patcherOf({ contentType, resource, query, fieldValidation: write.fieldValidation, warn: call.warn });
+  const { fieldValidation } = write;
+  const shownAs = shownAsOf(call);
+  const desired = patcherOf({ contentType, resource: call.kind, query, fieldValidation, warn: call.warn });
   const bytes = await call.body();
   call.heard({ bytes, contentType });
   const patched = await desired(bytes);
@@ -291,10 +326,10 @@ async function patch(call: Call): Promise<Reply> {
     namespace: namespaceOf(call),
     name: info.name,
     subresource: info.subresource,
-    desired: (stored) => placed(call, patched(stored)),
+    desired: shapedChange(shownAs, (stored) => placed(call, patched(stored))),
     context: contextOf(call, write),
   });
-  return entryReply(view, entry, 200);
+  return entryReply(view, shapedEntry(shownAs, entry), 200);
 }
 
 async function apply(call: Call): Promise<Reply> {
@@ -373,7 +408,12 @@ function placed(call: Call, object: ApiObject): ApiObject {
 /** @throws StatusError BadRequest where the object names another place than the path. */
 function checkPlace(call: Call, object: ApiObject): void {
   const { name = "" } = object.metadata;
-  if (name !== "" && name !== call.info.name) {
+  if (name === "") {
+    throw badRequest(
+      `the name of the object (${call.info.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (name !== call.info.name) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${call.info.name})`);
   }
   checkNamespace(call, object);

@@ -4,6 +4,8 @@ import { bootstrapSigner } from "../controllers/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/cluster-info-publisher.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
+import { crdApproval } from "../controllers/crd-approval.ts";
+import { crdFinalizer } from "../controllers/crd-finalizer.ts";
 import { crdNaming } from "../controllers/crd-naming.ts";
 import { csrApproving } from "../controllers/csr-approving.ts";
 import { csrCleaner } from "../controllers/csr-cleaner.ts";
@@ -55,6 +57,8 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     garbageCollector({ informers, resources }),
     clusterRoleAggregation({ informers }),
     crdNaming({ informers, clock, builtin: builtinResources }),
+    crdApproval({ informers, clock }),
+    crdFinalizer({ informers, clock, customKinds: () => resources().filter(({ custom }) => custom !== undefined) }),
   ];
 }
 

@@ -1,9 +1,10 @@
 import { setCondition } from "../core/conditions.ts";
 import type { ApiObject, Condition } from "../core/object.ts";
 import { crdErrors, crdUpdateErrors } from "./custom/crd-validation.ts";
-import { cleanupFinalizer, completeNames, type CrdNames } from "./custom/crd-object.ts";
-import { arrayAt, fieldListAt, fieldsAt, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
+import { cleanupFinalizer, completeNames } from "./custom/crd-object.ts";
+import { arrayAt, fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
 import { storedVerbs, type Column, type Resource, type Subresource } from "./resource.ts";
+import { defaultedClientConfig } from "./webhook-client.ts";
 import { customResourceDefinitionSchema } from "./schemas/custom-resource-definition.ts";
 
 const columns: readonly Column[] = [
@@ -73,24 +74,17 @@ function storageVersions(crd: ApiObject): readonly string[] {
 function withDefaults(crd: ApiObject): ApiObject {
   const spec = fieldsAt(crd, "spec");
   const names = fieldsAt(spec, "names");
-  const kind = stringAt(names, "kind");
   const conversion = fieldsAt(spec, "conversion");
+  const webhook = conversion["webhook"];
   return withField(crd, "spec", {
     ...spec,
-    names: kind === "" ? names : completeNames(names as unknown as CrdNames),
-    conversion: stringAt(conversion, "strategy") === "" ? { ...conversion, strategy: "None" } : withPort(conversion),
+    names: completeNames(names),
+    conversion: {
+      ...conversion,
+      ...(stringAt(conversion, "strategy") === "" ? { strategy: "None" } : {}),
+      ...(isFields(webhook) ? { webhook: { ...webhook, ...defaultedClientConfig(webhook) } } : {}),
+    },
   });
-}
-
-function withPort(conversion: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const webhook = fieldsAt(conversion, "webhook");
-  const clientConfig = fieldsAt(webhook, "clientConfig");
-  const service = fieldsAt(clientConfig, "service");
-  if (clientConfig["service"] === undefined || service["port"] !== undefined) return conversion;
-  return {
-    ...conversion,
-    webhook: { ...webhook, clientConfig: { ...clientConfig, service: { ...service, port: 443 } } },
-  };
 }
 
 /** A definition that is to go is held until its objects are gone, and says so. A second deletion takes nothing back. */

@@ -21,6 +21,11 @@ export function protobufKinds(resources: readonly Resource[]): SchemaLookup {
   return (apiVersion, kind) => (kind === "DeleteOptions" ? deleteOptionsSchema : known.get(`${apiVersion} ${kind}`));
 }
 
+/** Whether objects of this kind come and go as protobuf too; those of custom kinds never do. */
+export function speaksProtobuf({ custom, schema }: Resource): boolean {
+  return custom === undefined && hasProtobuf(schema);
+}
+
 /** Whether objects of this schema can be written as protobuf; those of custom kinds cannot. */
 export function hasProtobuf(schema: ObjectSchema): boolean {
   return schema.properties["metadata"]?.number !== undefined;

@@ -67,6 +67,7 @@ export interface CreatedUnderObject {
   readonly verbs: readonly ["create"];
   /** The kind that is sent and answered. Its plural and names are never used: what is created goes by the object it is under. */
   readonly creates: Resource;
+  readonly shownAs?: undefined;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;
 }

@@ -83,10 +83,12 @@ export interface CrdStatus {
 export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
 /** The names with their defaults: the singular is the kind in lower case, the list kind is the kind and `List`. */
-export function completeNames(names: CrdNames): CrdNames {
+export function completeNames<T extends Partial<CrdNames>>(names: T): T {
+  const { kind = "", singular = "", listKind = "" } = names;
+  if (kind === "") return names;
   return {
     ...names,
-    singular: (names.singular ?? "") === "" ? names.kind.toLowerCase() : (names.singular ?? ""),
-    listKind: (names.listKind ?? "") === "" ? `${names.kind}List` : (names.listKind ?? ""),
+    singular: singular === "" ? kind.toLowerCase() : singular,
+    listKind: listKind === "" ? `${kind}List` : listKind,
   };
 }

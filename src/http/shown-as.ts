@@ -1,0 +1,24 @@
+import { invalidObject } from "../core/field-error.ts";
+import type { ApiObject } from "../core/object.ts";
+import { objectOf, type Entry } from "../registry/entry.ts";
+import { unstoredEntry } from "../registry/unstored-entry.ts";
+import type { ShownAs } from "../resources/resource.ts";
+
+/** An entry in the shape of its subresource; itself where that has none of its own. */
+export function shapedEntry(shownAs: ShownAs | undefined, entry: Entry): Entry {
+  return shownAs === undefined ? entry : unstoredEntry(entry.key, shownAs.show(objectOf(entry)));
+}
+
+/** A change of what is shown as a change of the object behind it. The function throws StatusError Invalid for what cannot be written. */
+export function shapedChange(
+  shownAs: ShownAs | undefined,
+  change: (shown: ApiObject) => ApiObject,
+): (stored: ApiObject) => ApiObject {
+  if (shownAs === undefined) return change;
+  return (stored) => {
+    const shown = change(shownAs.show(stored));
+    const errors = shownAs.validate(shown);
+    if (errors.length > 0) throw invalidObject(shownAs.kind, stored.metadata.name ?? "", errors);
+    return shownAs.write(shown, stored);
+  };
+}

@@ -1,0 +1,108 @@
+import { invalid, required, type FieldError } from "../../core/field-error.ts";
+import { collectErrors } from "../collect-errors.ts";
+import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
+import { dns1035LabelProblems } from "./dns1035-label.ts";
+import { ruleSchemaErrors } from "./rule-schema-errors.ts";
+import { schemaErrors } from "./schema-errors.ts";
+import { selectableFieldErrors } from "./selectable-field-errors.ts";
+import { defaultRuleErrors } from "./validation-rules.ts";
+
+/** What is wrong with one version of a definition; `path` is where it stands. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
+export function versionErrors(version: Fields, path: string): readonly FieldError[] {
+  const schema = valueAt(version, "schema", "openAPIV3Schema");
+  const schemaPath = `${path}.schema.openAPIV3Schema`;
+  const statusSubresource = isFields(valueAt(version, "subresources", "status"));
+  const inSchema = isFields(schema)
+    ? schemaErrors(schema, schemaPath, { statusSubresource, rules: ruleSchemaErrors, defaultRules: defaultRuleErrors })
+    : [required(schemaPath, "schemas are required")];
+  return [
+    ...dns1035LabelProblems(stringAt(version, "name"))
+      .slice(0, 1)
+      .map((why) => invalid(`${path}.name`, stringAt(version, "name"), why)),
+    ...deprecationErrors(version, `${path}.deprecationWarning`),
+    ...inSchema,
+    ...scaleErrors(fieldsAt(version, "subresources", "scale"), version, `${path}.subresources.scale`),
+    ...collectErrors(fieldListAt(version, "additionalPrinterColumns"), (column, index) =>
+      columnErrors(column, `${path}.additionalPrinterColumns[${index}]`),
+    ),
+    // Paths into a schema that is not right cannot be judged.
+    ...(inSchema.length === 0 ? selectableFieldErrors(version, `${path}.selectableFields`) : []),
+  ];
+}
+
+const longestWarning = 256;
+
+function deprecationErrors(version: Fields, path: string): readonly FieldError[] {
+  const warning = valueAt(version, "deprecationWarning");
+  if (typeof warning !== "string") return [];
+  const problems = [
+    ...(isTrueAt(version, "deprecated") ? [] : ["can only be set for deprecated versions"]),
+    ...(warning.length > longestWarning ? [`must be <= ${longestWarning} characters long`] : []),
+    ...(warning === "" ? ["must not be an empty string"] : []),
+    ...unprintable(warning),
+  ];
+  return problems.map((why) => invalid(path, warning, why));
+}
+
+function unprintable(text: string): readonly string[] {
+  const at = text.search(/[^\P{C}]|[\p{Zl}\p{Zp}]/u);
+  return at < 0 ? [] : [`must only contain printable UTF-8 characters; non-printable character found at index ${at}`];
+}
+
+function scaleErrors(scale: Fields, version: Fields, path: string): readonly FieldError[] {
+  if (!isFields(valueAt(version, "subresources", "scale"))) return [];
+  const selector = stringAt(scale, "labelSelectorPath");
+  return [
+    ...pathBelow(stringAt(scale, "specReplicasPath"), [".spec."], {
+      path: `${path}.specReplicasPath`,
+      why: "should be a json path under .spec",
+    }),
+    ...pathBelow(stringAt(scale, "statusReplicasPath"), [".status."], {
+      path: `${path}.statusReplicasPath`,
+      why: "should be a json path under .status",
+    }),
+    ...(selector === ""
+      ? []
+      : pathBelow(selector, [".spec.", ".status."], {
+          path: `${path}.labelSelectorPath`,
+          why: "should be a json path under either .status or .spec",
+        })),
+  ];
+}
+
+function pathBelow(
+  value: string,
+  roots: readonly string[],
+  { path, why }: { readonly path: string; readonly why: string },
+): readonly FieldError[] {
+  if (value === "") return [required(path)];
+  if (!value.startsWith(".")) return [invalid(path, value, "must be a simple json path starting with .")];
+  // Array notation, which the rest of Kubernetes knows, leads nowhere here.
+  if (/[[\]]/.test(value)) return [invalid(path, value, "must be a json path in the dot notation")];
+  return roots.some((root) => value.startsWith(root) && value.length > root.length) ? [] : [invalid(path, value, why)];
+}
+
+const columnTypes: readonly string[] = ["boolean", "date", "integer", "number", "string"];
+const columnFormats: readonly string[] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+
+function columnErrors(column: Fields, path: string): readonly FieldError[] {
+  const type = stringAt(column, "type");
+  const format = stringAt(column, "format");
+  const jsonPath = stringAt(column, "jsonPath");
+  const oneType = `must be one of ${columnTypes.join(",")}`;
+  return [
+    ...(stringAt(column, "name") === "" ? [required(`${path}.name`)] : []),
+    ...(type === "" ? [required(`${path}.type`, oneType)] : []),
+    ...(type === "" || columnTypes.includes(type) ? [] : [invalid(`${path}.type`, type, oneType)]),
+    ...(format === "" || columnFormats.includes(format)
+      ? []
+      : [invalid(`${path}.format`, format, `must be one of ${columnFormats.join(",")}`)]),
+    ...jsonPathErrors(jsonPath, `${path}.JSONPath`),
+  ];
+}
+
+function jsonPathErrors(jsonPath: string, path: string): readonly FieldError[] {
+  if (jsonPath === "") return [required(path)];
+  // A path that leads nowhere makes an empty column and no more.
+  return jsonPath.startsWith(".") ? [] : [invalid(path, jsonPath, "must be a simple json path starting with .")];
+}
