@@ -227,6 +227,18 @@ export const hubCommand: Command = {
       description: "a Policy (audit.k8s.io/v1) that says what is recorded; default every request, without bodies",
     },
     {
+      name: "enable-admission-plugins",
+      kind: "list",
+      value: "NAMES",
+      description: "admission plugins to run besides those that run anyway, e.g. OwnerReferencesPermissionEnforcement",
+    },
+    {
+      name: "disable-admission-plugins",
+      kind: "list",
+      value: "NAMES",
+      description: "admission plugins not to run, e.g. ServiceAccount",
+    },
+    {
       name: "audit-log-path",
       kind: "text",
       value: "FILE",

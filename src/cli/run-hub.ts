@@ -93,6 +93,8 @@ function hubOptions(args: Args, io: Io): HubOptions {
     ),
     serviceAccountExtendTokenExpiration: args.on("service-account-extend-token-expiration"),
     nodeAutoapprove: !args.on("no-node-autoapprove"),
+    enableAdmissionPlugins: args.list("enable-admission-plugins"),
+    disableAdmissionPlugins: args.list("disable-admission-plugins"),
     ...auditFlags(args),
     ...inflightFlags(args),
     release,

@@ -1,69 +1,55 @@
 import { admissionChain, type Admission } from "../admission/admission.ts";
+import type { Access } from "../admission/access-check.ts";
 import {
   certificateApproval,
   certificateSigning,
   certificateSubjectRestriction,
   type SignerCheck,
 } from "../admission/certificate-signers.ts";
-import { mutatingWebhooks } from "../admission/mutating-webhooks.ts";
 import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
+import { ownerReferences } from "../admission/owner-references.ts";
 import { rbacEscalation } from "../admission/rbac-escalation.ts";
-import { validatingWebhooks } from "../admission/validating-webhooks.ts";
+import { serviceAccount } from "../admission/service-account.ts";
 import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../authz/escalation.ts";
+import type { Clock } from "../core/clock.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
-import { internalError } from "../core/status.ts";
-import type { CallWebhook } from "../core/webhook-call.ts";
 import { parseCsr } from "../pki/csr.ts";
 import { objectOf } from "../registry/entry.ts";
 import { storagePrefix, type Resource } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-plugins.ts";
 import type { Authorization } from "./authorization.ts";
-import type { LogEntry } from "./hub-options.ts";
-import { webhookConfigurations } from "./webhook-configurations.ts";
+import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admission.ts";
 
-export interface HubAdmissionOptions {
+export interface HubAdmissionOptions extends Omit<DynamicAdmissionOptions, "may" | "namespaceOf" | "resourceOf"> {
   readonly access: Authorization;
-  readonly cache: WatchCache;
-  /** The resources served now. */
-  readonly resources: () => readonly Resource[];
-  readonly call: CallWebhook;
-  readonly uuid: () => string;
-  readonly log: (entry: LogEntry) => void;
+  readonly clock: Clock;
+  readonly plugins: AdmissionPluginFlags;
 }
 
-/** The admission plugins of a hub, in order. */
+/** The admission plugins of a hub that are on, in the order of Kubernetes. @throws HubError for a plugin that nobody knows. */
 export function hubAdmission(options: HubAdmissionOptions): Admission {
-  const { access, cache } = options;
-  const namespaces = storagePrefix({ group: "", plural: "namespaces" });
+  const { access, cache, clock } = options;
+  const isOn = admissionPluginFilter(options.plugins);
+  const may = async (asked: Access): Promise<{ readonly allowed: boolean; readonly reason: string }> => {
+    const { verdict, reason } = await access.chain.decide({ ...asked, path: undefined });
+    return { allowed: verdict === "allow", reason };
+  };
   const signerCheck: SignerCheck = async (user, verb, name) => {
-    const asked = {
-      user,
-      verb,
-      group: "certificates.k8s.io",
-      version: "*",
-      resource: "signers",
-      subresource: "",
-      namespace: "",
-      name,
-      path: undefined,
-    };
-    return (await access.chain.decide(asked)).verdict === "allow";
+    const signers = { group: "certificates.k8s.io", version: "*", resource: "signers", subresource: "", namespace: "" };
+    return (await may({ user, verb, name, ...signers })).allowed;
   };
   const checks = { authorize: access.chain.authorize, rules: access.index };
-  const namespaceOf = (name: string): ApiObject | undefined => {
-    const entry = cache.get(namespaces + name);
-    return entry === undefined ? undefined : objectOf(entry);
-  };
-  const webhooks = {
-    call: options.call,
-    lookups: { namespaceOf, versionsOf: versionsIn(options.resources) },
-    convert: convertObject,
-    uuid: options.uuid,
-    failedOpen: (webhook: string, error: string) =>
-      options.log({ level: "warn", message: "a webhook could not be asked and is passed over", webhook, error }),
-  };
-  return admissionChain([
+  const namespaceOf = (name: string): ApiObject | undefined => stored(cache, "namespaces", name);
+  const resourceOf = (apiVersion: string, kind: string): Resource | undefined =>
+    options.resources().find((one) => one.kind === kind && apiVersionOf(one.group, one.version) === apiVersion);
+  const plugins = [
     namespaceLifecycle(namespaceOf),
+    serviceAccount({
+      accountOf: (namespace, name) => stored(cache, "serviceaccounts", `${namespace}/${name}`),
+      pause: () => clock.sleep(100),
+    }),
+    ownerReferences({ may, resourceOf }),
     certificateApproval(signerCheck),
     certificateSigning(signerCheck),
     certificateSubjectRestriction((pem) => parseCsr(pem).subject.organizations),
@@ -71,24 +57,13 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       role: (write) => roleWriteRefusal(write, checks),
       binding: (write) => bindingWriteRefusal(write as BindingWrite, checks),
     }),
-    mutatingWebhooks({ ...webhooks, webhooks: webhookConfigurations(cache, "mutatingwebhookconfigurations") }),
-    validatingWebhooks({ ...webhooks, webhooks: webhookConfigurations(cache, "validatingwebhookconfigurations") }),
-  ]);
+    ...dynamicAdmission({ ...options, may, namespaceOf, resourceOf }),
+  ];
+  return admissionChain(plugins.filter(({ name }) => isOn(name)));
 }
 
-/** All versions of a custom kind that are served; a built-in kind has one. */
-function versionsIn(resources: () => readonly Resource[]): (resource: Resource) => readonly Resource[] {
-  return (resource) =>
-    resource.custom === undefined
-      ? [resource]
-      : resources().filter(({ group, plural }) => group === resource.group && plural === resource.plural);
-}
-
-async function convertObject(object: ApiObject, to: Resource): Promise<ApiObject> {
-  const apiVersion = apiVersionOf(to.group, to.version);
-  const convert = to.custom?.storage.convert;
-  if (object.apiVersion === apiVersion || convert === undefined) return { ...object, apiVersion };
-  const [converted] = await convert([object], apiVersion);
-  if (converted === undefined) throw internalError(`conversion to ${apiVersion} returned no object`);
-  return converted;
+/** A built-in object of the core group, as it is in the watch cache at this moment. */
+function stored(cache: WatchCache, plural: string, place: string): ApiObject | undefined {
+  const entry = cache.get(storagePrefix({ group: "", plural }) + place);
+  return entry === undefined ? undefined : objectOf(entry);
 }

@@ -47,6 +47,10 @@ export interface HubOptions {
   /** An audit.k8s.io/v1 Policy; default everything at level Metadata. */
   readonly auditPolicyFile?: string | undefined;
   /** `-` is stdout. */
+  /** Admission plugins to run besides those that always do. */
+  readonly enableAdmissionPlugins?: readonly string[];
+  /** Admission plugins not to run. */
+  readonly disableAdmissionPlugins?: readonly string[];
   readonly auditLogPath?: string | undefined;
   /** When the file is put aside; default 100, and 0 never. */
   readonly auditLogMaxSizeMb?: number | undefined;

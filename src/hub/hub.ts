@@ -86,10 +86,13 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   ]);
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
-  const parts = await decisions(options, { store, cache, authority, issuer, clock, closers });
+  let furnished = false;
+  const base = { store, cache, authority, issuer, clock, closers, isFurnished: () => furnished };
+  const parts = await decisions(options, base);
   const { verbs, access, identity, clientOf, custom } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
+  furnished = true;
 
   let ready = false;
   const api = await serve(options, {
@@ -162,6 +165,8 @@ async function decisions(
     readonly issuer: ServiceAccountIssuer;
     readonly clock: Clock;
     readonly closers: Closer[];
+    /** Whether the objects are there that a hub begins with. */
+    readonly isFurnished: () => boolean;
   },
 ): Promise<Decisions> {
   const { store, cache, authority, issuer, clock } = base;
@@ -185,18 +190,23 @@ async function decisions(
   });
   const webhooks = webhookCaller();
   base.closers.push(async () => webhooks.close());
+  const versions = entryVersions();
   const backend: Backend = {
     store,
     cache,
     admission: hubAdmission({
       access,
       cache,
+      clock,
+      versions,
+      plugins: { enable: options.enableAdmissionPlugins ?? [], disable: options.disableAdmissionPlugins ?? [] },
       resources: () => verbs.resources(),
       call: webhooks.call,
       uuid: randomUUID,
       log: options.log,
+      inForce: base.isFurnished,
     }),
-    versions: entryVersions(),
+    versions,
     uuid: randomUUID,
     random: systemRandom,
   };

@@ -31,7 +31,8 @@ export interface CreateRequest {
  */
 export async function create(backend: Backend, resource: Resource, request: CreateRequest): Promise<Entry> {
   const { metadata } = request.object;
-  if ((metadata.resourceVersion ?? "") !== "") {
+  // A version that is no number is none, and overwritten like any other.
+  if (/^\d*[1-9]\d*$/.test(metadata.resourceVersion ?? "")) {
     throw new StatusError("", "resourceVersion should not be set on objects to be created");
   }
   if (resource.custom?.terminating === true) throw forbidden(resource, metadata.name ?? "", terminatingKind);

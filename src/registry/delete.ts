@@ -31,7 +31,7 @@ export interface Deleted {
   readonly entry: Entry;
 }
 
-const policies: readonly string[] = ["Background", "Foreground", "Orphan"];
+const policies: readonly string[] = ["Foreground", "Background", "Orphan"];
 const gcFinalizers: Readonly<Record<string, string>> = { Foreground: "foregroundDeletion", Orphan: "orphan" };
 const raceAttempts = 10;
 
@@ -100,14 +100,15 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   return { removed: false, entry: await backend.versions.shown(resource, written) };
 }
 
-function checkOptions({ propagationPolicy, orphanDependents }: Deletion): void {
+/** @throws StatusError Invalid for options that contradict each other, or of which there are none such. */
+export function checkOptions({ propagationPolicy, orphanDependents }: Deletion): void {
   const subject = { group: "meta.k8s.io", kind: "DeleteOptions" };
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
     const why = "orphanDependents and deletionPropagation cannot be both set";
     throw invalidObject(subject, "", [invalid("propagationPolicy", propagationPolicy, why)]);
   }
   if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
-    throw invalidObject(subject, "", [notSupported("propagationPolicy", propagationPolicy, policies)]);
+    throw invalidObject(subject, "", [notSupported("propagationPolicy", propagationPolicy, [...policies, "nil"])]);
   }
 }
 

@@ -56,6 +56,8 @@ export async function update(
 async function createInstead(backend: Backend, resource: Resource, request: UpdateRequest): Promise<Entry> {
   const { whenMissing, namespace, name, context } = request;
   const creates = resource.createOnUpdate || request.applied === true;
+  const uid = typeof whenMissing?.object === "object" ? whenMissing.object.metadata.uid : undefined;
+  if (uid !== undefined && uid !== "") throw conflict(resource, name, otherObject(uid, ""));
   if (whenMissing === undefined || !creates || request.subresource !== "") throw notFound(resource, name);
   await whenMissing.mayCreate();
   const object = typeof whenMissing.object === "function" ? whenMissing.object() : whenMissing.object;
@@ -106,16 +108,19 @@ function checkPreconditions({ resource, request, current }: Step, desired: ApiOb
   const { resourceVersion, uid } = desired.metadata;
   const storedUid = objectOf(current).metadata.uid;
   if (uid !== undefined && uid !== "" && uid !== storedUid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${storedUid}`;
-    throw conflict(resource, request.name, why);
+    throw conflict(resource, request.name, otherObject(uid, storedUid ?? ""));
   }
-  if (resourceVersion === undefined || resourceVersion === "") {
+  if (resourceVersion === undefined || resourceVersion === "" || resourceVersion === "0") {
     if (resource.unconditionalUpdate) return;
     throw invalidObject(resource, request.name, [
       invalid("metadata.resourceVersion", 0, "must be specified for an update"),
     ]);
   }
   if (resourceVersion !== String(current.revision)) throw conflict(resource, request.name, staleObject);
+}
+
+function otherObject(asked: string, stored: string): string {
+  return `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${stored}`;
 }
 
 /** The object to admit, with the owners of its fields. */

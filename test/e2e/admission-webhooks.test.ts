@@ -65,7 +65,6 @@ describe("a validating webhook", () => {
     expect(reply.json()).toMatchObject({
       kind: "Status",
       message: 'admission webhook "test.hooks.example" denied the request: no',
-      reason: "",
       code: 400,
     });
     expect((await api(`${maps}/a`)).status).toBe(404);

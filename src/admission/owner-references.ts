@@ -1,0 +1,86 @@
+import { jsonEqual } from "../core/equal.ts";
+import type { OwnerReference } from "../core/object.ts";
+import { forbidden } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AccessCheck } from "./access-check.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+
+export interface OwnerReferencesOptions {
+  readonly may: AccessCheck;
+  /** The resource of a kind; undefined for one that is not served. */
+  readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
+}
+
+/**
+ * Lets only those change who owns an object who may delete it, and only those keep an owner from going who may set its finalizers.
+ * Source: kubernetes plugin/pkg/admission/gc.
+ */
+export function ownerReferences(options: OwnerReferencesOptions): AdmissionPlugin {
+  return {
+    name: "OwnerReferencesPermissionEnforcement",
+    validate: async (request) => {
+      if (request.object === undefined || request.operation === "DELETE") return;
+      const [next, before] = [ownersOf(request.object), ownersOf(request.oldObject)];
+      if (next.length === before.length && jsonEqual(next, before)) return;
+      if (request.operation !== "CREATE") await checkDeletion(request, options);
+      const blocking = next.filter((one) => one.blockOwnerDeletion === true && !wasBlocking(one, before));
+      if (blocking.length > 0) await checkFinalizers(request, blocking, options);
+    },
+  };
+}
+
+function ownersOf(object: AdmissionRequest["object"]): readonly OwnerReference[] {
+  return object?.metadata.ownerReferences ?? [];
+}
+
+function wasBlocking({ uid }: OwnerReference, before: readonly OwnerReference[]): boolean {
+  return before.some((one) => one.uid === uid && one.blockOwnerDeletion === true);
+}
+
+async function checkDeletion(request: AdmissionRequest, { may }: OwnerReferencesOptions): Promise<void> {
+  const { resource, user, subresource, namespace, name } = request;
+  const { group, version, plural } = resource;
+  const { allowed, reason } = await may({
+    user,
+    verb: "delete",
+    group,
+    version,
+    resource: plural,
+    subresource,
+    namespace,
+    name,
+  });
+  if (allowed) return;
+  throw forbidden(resource, name, `cannot set an ownerRef on a resource you can't delete: ${reason}, <nil>`);
+}
+
+async function checkFinalizers(
+  { resource, user, namespace, name }: AdmissionRequest,
+  owners: readonly OwnerReference[],
+  { may, resourceOf }: OwnerReferencesOptions,
+): Promise<void> {
+  const wanted = { user, verb: "update", subresource: "finalizers" };
+  const any = await may({ ...wanted, group: "*", version: "*", resource: "*", namespace: "", name: "*" });
+  if (any.allowed) return;
+  for (const owner of owners) {
+    const kind = resourceOf(owner.apiVersion, owner.kind);
+    if (kind === undefined) {
+      const what = `cannot find RESTMapping for APIVersion ${owner.apiVersion} Kind ${owner.kind}`;
+      const why = `no matches for kind ${JSON.stringify(owner.kind)} in version ${JSON.stringify(owner.apiVersion)}`;
+      throw forbidden(resource, name, `cannot set blockOwnerDeletion in this case because ${what}: ${why}`);
+    }
+    const { allowed, reason } = await may({
+      ...wanted,
+      group: kind.group,
+      version: kind.version,
+      resource: kind.plural,
+      // An owner with a namespace lies in that of its dependents.
+      namespace: kind.scope === "Namespaced" ? namespace : "",
+      name: owner.name,
+    });
+    if (!allowed) {
+      const why = `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ${reason}, <nil>`;
+      throw forbidden(resource, name, why);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import { jsonEqual } from "../core/equal.ts";
+import { forbiddenField, invalidObject } from "../core/field-error.ts";
+import { mastersGroup } from "../core/user.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { BindingSpec } from "../resources/validating-admission-policy-binding.ts";
+import type { PolicySpec } from "../resources/validating-admission-policy.ts";
+import type { AccessCheck } from "./access-check.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+
+export interface PolicyParamAccessOptions {
+  readonly may: AccessCheck;
+  readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
+  /** The paramKind of a policy; undefined where there is no such policy, or it has none. */
+  readonly paramKindOf: (policy: string) => { readonly apiVersion: string; readonly kind: string } | undefined;
+}
+
+/** Anything, where it is not known what is to be read. */
+const anything = { group: "*", version: "*", resource: "*" };
+
+/**
+ * Lets only those make parameters of objects who may read them: what a policy says could tell what stands there.
+ * Source: kubernetes pkg/registry/admissionregistration, the strategies of policies and bindings.
+ */
+export function policyParamAccess(options: PolicyParamAccessOptions): AdmissionPlugin {
+  return {
+    name: "PolicyParamAccess",
+    validate: async (request) => {
+      const { resource, subresource, operation, user } = request;
+      if (resource.group !== "admissionregistration.k8s.io" || subresource !== "" || operation === "DELETE") return;
+      if (user.groups.includes(mastersGroup)) return;
+      if (resource.plural === "validatingadmissionpolicies") await checkPolicy(request, options);
+      if (resource.plural === "validatingadmissionpolicybindings") await checkBinding(request, options);
+    },
+  };
+}
+
+async function checkPolicy(request: AdmissionRequest, { may, resourceOf }: PolicyParamAccessOptions): Promise<void> {
+  const next = (request.object?.["spec"] as PolicySpec | undefined)?.paramKind;
+  const before = (request.oldObject?.["spec"] as PolicySpec | undefined)?.paramKind;
+  if (next === undefined || (before !== undefined && jsonEqual(next, before))) return;
+  const { apiVersion = "", kind = "" } = next;
+  const wanted = { ...readable({ apiVersion, kind }, resourceOf), subresource: "", namespace: "*", name: "*" };
+  if ((await may({ user: request.user, verb: "get", ...wanted })).allowed) return;
+  refuse(
+    request,
+    "spec.paramKind",
+    `user ${request.user.username} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`,
+  );
+}
+
+async function checkBinding(request: AdmissionRequest, options: PolicyParamAccessOptions): Promise<void> {
+  const next = request.object?.["spec"] as BindingSpec | undefined;
+  const before = request.oldObject?.["spec"] as BindingSpec | undefined;
+  const reference = next?.paramRef;
+  if (reference === undefined) return;
+  if (jsonEqual([reference, next?.policyName], [before?.paramRef, before?.policyName])) return;
+  const { namespace = "", name = "" } = reference;
+  const kind = options.paramKindOf(next?.policyName ?? "");
+  const verb = name === "" ? "list" : "get";
+  const wanted = { ...readable(kind, options.resourceOf), subresource: "", namespace, name };
+  if ((await options.may({ user: request.user, verb, ...wanted })).allowed) return;
+  refuse(
+    request,
+    "spec.paramRef",
+    `user ${request.user.username} does not have ${JSON.stringify(verb)} permission on the object referenced by paramRef`,
+  );
+}
+
+function readable(
+  kind: { readonly apiVersion: string; readonly kind: string } | undefined,
+  resourceOf: PolicyParamAccessOptions["resourceOf"],
+): typeof anything {
+  if (kind === undefined) return anything;
+  const found = resourceOf(kind.apiVersion, kind.kind);
+  return found === undefined ? anything : { group: found.group, version: found.version, resource: found.plural };
+}
+
+function refuse({ resource, name }: AdmissionRequest, path: string, why: string): never {
+  throw invalidObject(resource, name, [forbiddenField(path, why)]);
+}

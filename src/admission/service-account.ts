@@ -1,0 +1,93 @@
+import type { ApiObject } from "../core/object.ts";
+import { forbidden } from "../core/status.ts";
+import { arrayAt, fieldListAt, fieldsAt, stringAt, withField } from "../resources/json-fields.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+
+export interface ServiceAccountOptions {
+  /** Sees every acknowledged write. */
+  readonly accountOf: (namespace: string, name: string) => ApiObject | undefined;
+  /** Resolves after about a tenth of a second. */
+  readonly pause: () => Promise<void>;
+}
+
+const mirrorAnnotation = "kubernetes.io/config.mirror";
+const defaultAccount = "default";
+/** How often `default` is looked for: in a new namespace it is made by a controller. Source: the plugin of Kubernetes. */
+const defaultAttempts = 10;
+
+/**
+ * Gives pods the account `default` where they name none, and refuses those of an account that is missing. Unlike in Kubernetes, no
+ * token is mounted: this hub runs no pods. Source: kubernetes plugin/pkg/admission/serviceaccount.
+ */
+export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin {
+  return {
+    name: "ServiceAccount",
+    mutate: async (request) => {
+      const { object } = request;
+      if (!isNewPod(request) || object === undefined) return undefined;
+      if (isMirror(object)) {
+        refuseMirror(request, object);
+        return undefined;
+      }
+      const name = stringAt(object, "spec", "serviceAccountName") || defaultAccount;
+      const account = await existing(request, name, options);
+      return withAccount(object, name, account);
+    },
+    validate: async (request) => {
+      const { object } = request;
+      if (!isNewPod(request) || object === undefined) return;
+      if (isMirror(object)) return refuseMirror(request, object);
+      const name = stringAt(object, "spec", "serviceAccountName");
+      if (name === "") {
+        throw forbidden(request.resource, request.name, `no service account specified for pod ${placeOf(request)}`);
+      }
+      await existing(request, name, options);
+    },
+  };
+}
+
+function isNewPod({ resource, subresource, operation }: AdmissionRequest): boolean {
+  return resource.group === "" && resource.plural === "pods" && subresource === "" && operation === "CREATE";
+}
+
+function isMirror({ metadata }: ApiObject): boolean {
+  return metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, mirrorAnnotation);
+}
+
+/** A kubelet's own pod that is only shown here has nothing to do with accounts. */
+function refuseMirror({ resource, name }: AdmissionRequest, pod: ApiObject): void {
+  if (stringAt(pod, "spec", "serviceAccountName") !== "") {
+    throw forbidden(resource, name, "a mirror pod may not reference service accounts");
+  }
+  if (fieldListAt(pod, "spec", "volumes").some((volume) => stringAt(volume, "secret", "secretName") !== "")) {
+    throw forbidden(resource, name, "a mirror pod may not reference secrets");
+  }
+}
+
+async function existing(request: AdmissionRequest, name: string, options: ServiceAccountOptions): Promise<ApiObject> {
+  const { resource, namespace } = request;
+  const attempts = name === defaultAccount ? defaultAttempts : 1;
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const account = options.accountOf(namespace, name);
+    if (account !== undefined) return account;
+    if (attempt < attempts) await options.pause();
+  }
+  const missing = `serviceaccount ${JSON.stringify(name)} not found`;
+  throw forbidden(resource, request.name, `error looking up service account ${namespace}/${name}: ${missing}`);
+}
+
+function placeOf({ namespace, name }: AdmissionRequest): string {
+  return `${namespace}/${name}`;
+}
+
+function withAccount(pod: ApiObject, name: string, account: ApiObject): ApiObject | undefined {
+  const spec = fieldsAt(pod, "spec");
+  const pulls = arrayAt(spec, "imagePullSecrets").length > 0 ? [] : fieldListAt(account, "imagePullSecrets");
+  if (spec["serviceAccountName"] === name && pulls.length === 0) return undefined;
+  return withField(pod, "spec", {
+    ...spec,
+    serviceAccountName: name,
+    serviceAccount: name,
+    ...(pulls.length === 0 ? {} : { imagePullSecrets: pulls.map((secret) => ({ name: stringAt(secret, "name") })) }),
+  });
+}
