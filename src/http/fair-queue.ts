@@ -41,7 +41,10 @@ interface Waiter {
   readonly settle: (result: TakenPlace | Refusal) => void;
 }
 
-/** Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request. */
+/** So many flows are remembered without need, as most will come again. */
+const mostIdle = 1024;
+
+/** Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. */
 export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
   const flows = new Map<string, Flow>();
   /** The flows that could use a place at once, the one whose turn it is first. */
@@ -58,7 +61,7 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
   };
 
   const forget = (flow: Flow): void => {
-    if (flow.taken === 0 && !isWaiting(flow)) flows.delete(flow.flow);
+    if (flows.size > mostIdle && flow.taken === 0 && !isWaiting(flow)) flows.delete(flow.flow);
   };
 
   const dispatch = (): void => {

@@ -36,11 +36,17 @@ export function priorityLevel(info: RequestInfo, user: UserInfo): PriorityLevel 
 }
 
 function fits({ users, groups, resources, paths }: LevelRow, info: RequestInfo, user: UserInfo): boolean {
-  if (groups !== undefined && !groups.some((group) => user.groups.includes(group))) return false;
+  if (paths !== undefined && (info.isResource || (paths !== "any" && !paths.has(firstSegment(info.path)))))
+    return false;
+  if (groups !== undefined && !isOfAny(user, groups)) return false;
   if (users !== undefined && !users.has(user.username)) return false;
-  if (resources !== undefined && !(info.isResource && resources.has(qualifiedPlural(info)))) return false;
-  if (paths === undefined) return true;
-  return !info.isResource && (paths === "any" || paths.has(firstSegment(info.path)));
+  return resources === undefined || (info.isResource && resources.has(qualifiedPlural(info)));
+}
+
+/** A loop, since this is asked several times of each request. */
+function isOfAny(user: UserInfo, groups: readonly string[]): boolean {
+  for (const group of groups) if (user.groups.includes(group)) return true;
+  return false;
 }
 
 /**
