@@ -22,12 +22,21 @@ export function celError(code: CelErrorCode, source: string, issues: readonly Ce
   return new CelError(code, issues.map((issue) => describe(source, issue)).join("\n"));
 }
 
+/** Characters beyond ASCII are taken to be as wide as two, as cel-go does. */
+function isNarrow(character: string): boolean {
+  return character.length === 0 || (character.codePointAt(0) ?? 0) < 0x80;
+}
+
 function describe(source: string, issue: CelIssue): string {
   const start = issue.offset === 0 ? 0 : source.lastIndexOf("\n", issue.offset - 1) + 1;
   const end = source.indexOf("\n", start);
   const line = source.slice(start, end === -1 ? undefined : end);
   const lineNumber = source.slice(0, start).split("\n").length;
   const column = Array.from(source.slice(start, issue.offset)).length;
-  const shown = `\n | ${line.replaceAll("\t", " ")}\n | ${".".repeat(column)}^`;
+  const marks = Array.from(source.slice(start, issue.offset), (character) => (isNarrow(character) ? "." : "．")).join(
+    "",
+  );
+  const mark = isNarrow(source.charAt(issue.offset)) ? "^" : "＾";
+  const shown = `\n | ${line.replaceAll("\t", " ")}\n | ${marks}${mark}`;
   return `ERROR: <input>:${lineNumber}:${column + 1}: ${issue.message}${line.length > 512 ? "" : shown}`;
 }

@@ -82,7 +82,8 @@ export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelCh
     fresh: 0,
   };
   check(checker, root, undefined);
-  if (checker.issues.length > 0) throw celError("type", source, checker.issues.slice(0, 10));
+  const issues = checker.issues.toSorted((one, other) => one.offset - other.offset);
+  if (issues.length > 0) throw celError("type", source, issues.slice(0, 10));
   for (const [id, type] of checker.types.entries()) checker.types[id] = settled(substitute(checker.known, type));
   return {
     root,
@@ -271,10 +272,11 @@ function resolve(checker: Checker, node: CelExpression, callee: Callee): CelType
   const { name, args, member } = callee;
   const types = args.map((argument) => check(checker, argument, callee.locals));
   const overloads = checker.scope.overloads(name, member);
-  if (overloads === undefined) return undeclared(checker, node, name);
+  const declared = overloads ?? checker.scope.overloads(name, !member);
+  if (declared === undefined) return undeclared(checker, node, name);
   const matching: CelOverload[] = [];
   let result: CelType | undefined;
-  for (const overload of overloads) {
+  for (const overload of overloads ?? []) {
     const candidate = apply(checker, overload, types);
     if (candidate === undefined) continue;
     matching.push(overload);
@@ -419,9 +421,8 @@ function comprehension(checker: Checker, node: CelNode<"comprehension">, locals:
 function predicate(checker: Checker, node: CelNode<"comprehension">, type: CelType): void {
   if (fits(checker, type, boolType)) return;
   const shown = show(checker, type);
-  const place = node.condition ?? node;
   const applied = (name: string, types: string): CelType =>
-    issue(checker, place, `found no matching overload for '${name}' applied to '(${types})'`);
+    issue(checker, node, `found no matching overload for '${name}' applied to '(${types})'`);
   if (node.macro === "all") applied("_&&_", `bool, ${shown}`);
   else if (node.macro === "exists") applied("_||_", `bool, ${shown}`);
   else if (node.macro === "exists_one") applied("_?_:_", `${shown}, int, int`);

@@ -121,6 +121,12 @@ export function compareNumbers(one: CelValue, other: CelValue): number | undefin
   if (left === undefined) return undefined;
   const right = numeric(other);
   if (right === undefined) return undefined;
+  if (typeof left !== typeof right) return order(Number(left), Number(right));
+  return order(left, right);
+}
+
+/** As cel-go does, integers are made floating point to be compared with such; large ones lose their last digits thereby. */
+function order(left: number | bigint, right: number | bigint): number {
   return left < right ? -1 : left > right ? 1 : left <= right ? 0 : Number.NaN;
 }
 

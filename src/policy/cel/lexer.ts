@@ -8,6 +8,8 @@ export interface CelToken {
   readonly text: string;
   readonly bytes?: Uint8Array;
   readonly offset: number;
+  /** Where the word ends in the source. */
+  readonly end: number;
 }
 
 /** How long an expression may be, in UTF-16 units. */
@@ -33,17 +35,12 @@ export function tokenize(source: string): readonly CelToken[] {
   const tokens: CelToken[] = [];
   let offset = skipSpace(source, 0);
   while (offset < source.length) {
-    const { token, end } = nextToken(source, offset);
+    const token = nextToken(source, offset);
     tokens.push(token);
-    offset = skipSpace(source, end);
+    offset = skipSpace(source, token.end);
   }
-  tokens.push({ kind: "end", text: "<EOF>", offset });
+  tokens.push({ kind: "end", text: "<EOF>", offset, end: offset });
   return tokens;
-}
-
-interface Lexed {
-  readonly token: CelToken;
-  readonly end: number;
 }
 
 function match(pattern: RegExp, source: string, offset: number): RegExpExecArray | null {
@@ -56,7 +53,7 @@ function skipSpace(source: string, offset: number): number {
   return found === null ? offset : offset + found[0].length;
 }
 
-function nextToken(source: string, offset: number): Lexed {
+function nextToken(source: string, offset: number): CelToken {
   const opening = match(stringStart, source, offset);
   if (opening !== null) return stringToken(source, offset, opening);
   for (const [kind, pattern] of [
@@ -64,22 +61,22 @@ function nextToken(source: string, offset: number): Lexed {
     ["double", float],
   ] as const) {
     const found = match(pattern, source, offset);
-    if (found !== null) return { token: { kind, text: found[0], offset }, end: offset + found[0].length };
+    if (found !== null) return { kind, text: found[0], offset, end: offset + found[0].length };
   }
   const number = match(integer, source, offset);
   if (number !== null) {
     const kind = number[1] === "" ? "int" : "uint";
     const end = offset + number[0].length;
-    return { token: { kind, text: kind === "int" ? number[0] : number[0].slice(0, -1), offset }, end };
+    return { kind, text: kind === "int" ? number[0] : number[0].slice(0, -1), offset, end };
   }
   const name = match(quotedName, source, offset);
-  if (name !== null) return { token: { kind: "name", text: name[1] ?? "", offset }, end: offset + name[0].length };
+  if (name !== null) return { kind: "name", text: name[1] ?? "", offset, end: offset + name[0].length };
   const found = match(sign, source, offset);
-  if (found !== null) return { token: { kind: "sign", text: found[0], offset }, end: offset + found[0].length };
+  if (found !== null) return { kind: "sign", text: found[0], offset, end: offset + found[0].length };
   throw unrecognized(source, offset, String.fromCodePoint(source.codePointAt(offset) ?? 0));
 }
 
-function stringToken(source: string, offset: number, opening: RegExpExecArray): Lexed {
+function stringToken(source: string, offset: number, opening: RegExpExecArray): CelToken {
   const prefix = (opening[1] ?? "").toLowerCase();
   const quote = opening[2] ?? "";
   const raw = prefix.includes("r");
@@ -90,12 +87,18 @@ function stringToken(source: string, offset: number, opening: RegExpExecArray): 
   const end = close + quote.length;
   if (prefix.includes("b")) {
     const bytes = raw ? new TextEncoder().encode(written) : unescapeBytes(written);
-    if (typeof bytes === "string") throw celError("syntax", source, [{ offset, message: `Syntax error: ${bytes}` }]);
-    return { token: { kind: "bytes", text: written, bytes, offset }, end };
+    if (!(bytes instanceof Uint8Array)) throw badEscape(source, offset, start + bytes.problemAt);
+    return { kind: "bytes", text: written, bytes, offset, end };
   }
-  const text = raw ? { text: written } : unescapeText(written);
-  if ("problem" in text) throw celError("syntax", source, [{ offset, message: `Syntax error: ${text.problem}` }]);
-  return { token: { kind: "string", text: text.text, offset }, end };
+  const text = raw ? written : unescapeText(written);
+  if (typeof text !== "string") throw badEscape(source, offset, start + text.problemAt);
+  return { kind: "string", text, offset, end };
+}
+
+function badEscape(source: string, offset: number, at: number): Error {
+  if (/[uU]/.test(source.charAt(at + 1)))
+    return celError("syntax", source, [{ offset, message: "invalid unicode code point" }]);
+  return unrecognized(source, offset, source.slice(offset, Math.min(at + 2, offset + 80)));
 }
 
 function closingQuote(source: string, start: number, form: { readonly quote: string; readonly raw: boolean }): number {
@@ -109,6 +112,7 @@ function closingQuote(source: string, start: number, form: { readonly quote: str
   return -1;
 }
 
+/** What ANTLR says of what is no word. */
 function unrecognized(source: string, offset: number, text: string): Error {
   return celError("syntax", source, [{ offset, message: `Syntax error: token recognition error at: '${text}'` }]);
 }

@@ -64,19 +64,26 @@ function has(nodes: Nodes, offset: number, args: readonly CelExpression[]): CelE
   return nodes.make(offset, { kind: "has", operand: selected.operand, field: selected.field });
 }
 
-function variableName(nodes: Nodes, argument: CelExpression | undefined, offset: number): string {
+function variableName(nodes: Nodes, argument: CelExpression | undefined, call: Call): string {
   if (argument?.kind !== "identifier" || argument.name.startsWith(".")) {
-    throw nodes.error(argument?.offset ?? offset, "argument must be a simple name");
+    const collects = call.name === "map" || call.name === "filter";
+    const problem = collects ? "argument is not an identifier" : "argument must be a simple name";
+    throw nodes.error(argument?.offset ?? call.offset, problem);
   }
+  if (argument.name === accumulator)
+    throw nodes.error(argument.offset, "iteration variable overwrites accumulator variable");
   return argument.name;
 }
+
+/** The name that cel-go's expansion of macros gives its own variable. */
+const accumulator = "__result__";
 
 function walk(macro: CelMacro, form: { readonly variables: 1 | 2 }): Expander {
   const transforms = !["all", "exists", "exists_one", "filter"].includes(macro);
   return (nodes, call) => {
     const { args, target, offset } = call;
-    const first = variableName(nodes, args[0], offset);
-    const second = form.variables === 2 ? variableName(nodes, args[1], offset) : undefined;
+    const first = variableName(nodes, args[0], call);
+    const second = form.variables === 2 ? variableName(nodes, args[1], call) : undefined;
     if (first === second) throw nodes.error(args[1]?.offset ?? offset, `duplicate variable name: ${first}`);
     const [one, other] = args.slice(form.variables);
     const transform = transforms ? (other ?? one) : undefined;
@@ -93,15 +100,16 @@ function walk(macro: CelMacro, form: { readonly variables: 1 | 2 }): Expander {
 }
 
 function optionalMap(flat: boolean): Expander {
-  return (nodes, { args, target, offset }) => {
-    const variable = variableName(nodes, args[0], offset);
+  return (nodes, call) => {
+    const { args, target, offset } = call;
+    const variable = variableName(nodes, args[0], call);
     const body = args[1] ?? target;
     return nodes.make(offset, { kind: "optionalMap", operand: target, variable, body, flat });
   };
 }
 
 function bind(nodes: Nodes, call: Call): CelExpression {
-  const variable = variableName(nodes, call.args[0], call.offset);
+  const variable = variableName(nodes, call.args[0], call);
   const [, value, body] = call.args;
   if (value === undefined || body === undefined) throw nodes.error(call.offset, "argument must be a simple name");
   return nodes.make(call.offset, { kind: "bind", variable, value, body });

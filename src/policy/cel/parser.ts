@@ -47,15 +47,23 @@ interface Parser {
 export function parseCel(source: string): CelParsed {
   const parser: Parser = { source, tokens: tokenize(source), nodes: newNodes(source), at: 0, depth: 0 };
   const root = expression(parser);
-  if (peek(parser).kind !== "end") throw unexpected(parser, "extraneous input", "<EOF>");
+  if (peek(parser).kind !== "end") {
+    const last = parser.tokens[parser.at + 1]?.kind === "end";
+    throw unexpected(parser, last ? "extraneous input" : "mismatched input", "<EOF>");
+  }
   return { root, nodeCount: parser.nodes.count() };
 }
 
-const startOfExpression =
-  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+/** What ANTLR says may start an expression, and what may stand in a list, a map or a message that has just been opened. */
+const literals = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+const startOfExpression = `{'[', '{', '(', '.', '-', '!', ${literals}`;
+const startOfList = `{'[', '{', ']', '(', '.', ',', '-', '!', '?', ${literals}`;
+const startOfMap = `{'[', '{', '}', '(', '.', ',', '-', '!', '?', ${literals}`;
+const startOfFields = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}";
 
 function peek(parser: Parser): CelToken {
-  return parser.tokens[parser.at] ?? { kind: "end", text: "<EOF>", offset: parser.source.length };
+  const end = parser.source.length;
+  return parser.tokens[parser.at] ?? { kind: "end", text: "<EOF>", offset: end, end };
 }
 
 function take(parser: Parser): CelToken {
@@ -82,7 +90,9 @@ function fail(error: Error): never {
 
 function unexpected(parser: Parser, what: string, expected: string): Error {
   const token = peek(parser);
-  return syntaxError(parser, token.offset, `${what} '${token.text}' expecting ${expected}`);
+  const written =
+    token.kind === "end" ? token.text : parser.source.slice(token.offset, Math.min(token.end, token.offset + 80));
+  return syntaxError(parser, token.offset, `${what} '${written}' expecting ${expected}`);
 }
 
 function syntaxError(parser: Parser, offset: number, message: string): Error {
@@ -236,12 +246,27 @@ function primary(parser: Parser): CelExpression {
   }
   const literal = literalOf(parser.tokens, parser.at);
   if (literal !== undefined) {
-    if ("problem" in literal) throw syntaxError(parser, token.offset, literal.problem);
+    if ("problem" in literal) throw parser.nodes.error(token.offset, literal.problem);
     parser.at += literal.length;
     return make(parser, token, { kind: "literal", value: literal.value });
   }
-  if (token.kind === "identifier") return identifier(parser);
-  throw unexpected(parser, token.kind === "end" ? "mismatched input" : "extraneous input", startOfExpression);
+  if (token.kind === "identifier" && token.text !== "in") return identifier(parser);
+  throw misplaced(parser, startOfExpression);
+}
+
+/** A word that starts no expression. When one starts right behind it, the word is too much as ANTLR sees it. */
+function misplaced(parser: Parser, expected: string): Error {
+  return unexpected(
+    parser,
+    startsExpression(parser.tokens[parser.at + 1]) ? "extraneous input" : "mismatched input",
+    expected,
+  );
+}
+
+/** Whether an expression may start with a word. */
+function startsExpression(token: CelToken | undefined): boolean {
+  if (token === undefined || token.kind === "end" || token.kind === "name") return false;
+  return token.kind === "sign" ? ["[", "{", "(", ".", "-", "!"].includes(token.text) : token.text !== "in";
 }
 
 function parenthesized(parser: Parser): CelExpression {
@@ -258,7 +283,7 @@ function identifier(parser: Parser): CelExpression {
   if (token.kind !== "identifier") throw unexpected(parser, "mismatched input", "IDENTIFIER");
   const messageEnd = messageName(parser);
   if (messageEnd !== undefined) return message(parser, messageEnd);
-  if (reserved.has(token.text)) throw syntaxError(parser, token.offset, `reserved identifier: ${token.text}`);
+  if (reserved.has(token.text)) throw parser.nodes.error(token.offset, `reserved identifier: ${token.text}`);
   take(parser);
   const open = accept(parser, "(");
   const name = absolute ? `.${token.text}` : token.text;
@@ -291,6 +316,15 @@ function message(parser: Parser, brace: number): CelExpression {
   parser.at = brace;
   const open = take(parser);
   const fields: CelFieldValue[] = [];
+  const first = peek(parser);
+  if (first.kind !== "identifier" && first.kind !== "name" && !isSign(first, "?") && !isSign(first, "}")) {
+    const next = parser.tokens[parser.at + 1]?.kind;
+    throw unexpected(
+      parser,
+      next === "identifier" || next === "name" ? "extraneous input" : "mismatched input",
+      startOfFields,
+    );
+  }
   while (accept(parser, "}") === undefined) {
     const optional = accept(parser, "?") !== undefined;
     const field = fieldName(parser);
@@ -301,9 +335,16 @@ function message(parser: Parser, brace: number): CelExpression {
   return make(parser, open, { kind: "message", name, fields });
 }
 
+/** Whether what was just opened goes on as it may: with an element, optional or not, or its end. */
+function startsElement(parser: Parser, close: string): boolean {
+  const token = peek(parser);
+  return startsExpression(token) || isSign(token, "?") || isSign(token, close);
+}
+
 function list(parser: Parser): CelExpression {
   const open = take(parser);
   const elements: CelElement[] = [];
+  if (!startsElement(parser, "]")) throw misplaced(parser, startOfList);
   while (accept(parser, "]") === undefined) {
     const optional = accept(parser, "?") !== undefined;
     elements.push({ optional, value: expression(parser) });
@@ -315,6 +356,7 @@ function list(parser: Parser): CelExpression {
 function map(parser: Parser): CelExpression {
   const open = take(parser);
   const entries: CelEntry[] = [];
+  if (!startsElement(parser, "}")) throw misplaced(parser, startOfMap);
   while (accept(parser, "}") === undefined) {
     const optional = accept(parser, "?") !== undefined;
     const key = expression(parser);

@@ -37,23 +37,28 @@ function escapeAt(written: string, offset: number): Escape | undefined {
   return valid ? { code, unicode: true, end } : undefined;
 }
 
-/** The text that a string literal without its quotes stands for, or what is wrong with it. */
-export function unescapeText(written: string): { readonly text: string } | { readonly problem: string } {
-  if (!written.includes("\\")) return { text: written };
+/** Where a literal has an escape that is none. */
+export interface BadEscape {
+  readonly problemAt: number;
+}
+
+/** The text that a string literal without its quotes stands for. */
+export function unescapeText(written: string): string | BadEscape {
+  if (!written.includes("\\")) return written;
   let text = "";
   let offset = 0;
   for (;;) {
     const next = written.indexOf("\\", offset);
-    if (next === -1) return { text: text + written.slice(offset) };
+    if (next === -1) return text + written.slice(offset);
     const escape = escapeAt(written, next);
-    if (escape === undefined) return { problem: "unable to unescape string" };
+    if (escape === undefined) return { problemAt: next };
     text += written.slice(offset, next) + String.fromCodePoint(escape.code);
     offset = escape.end;
   }
 }
 
-/** The octets that a bytes literal without its quotes stands for; a string says what is wrong with it. */
-export function unescapeBytes(written: string): Uint8Array | string {
+/** The octets that a bytes literal without its quotes stands for. */
+export function unescapeBytes(written: string): Uint8Array | BadEscape {
   const encoder = new TextEncoder();
   if (!written.includes("\\")) return encoder.encode(written);
   const octets: number[] = [];
@@ -63,7 +68,7 @@ export function unescapeBytes(written: string): Uint8Array | string {
     for (const octet of encoder.encode(written.slice(offset, next === -1 ? undefined : next))) octets.push(octet);
     if (next === -1) return Uint8Array.from(octets);
     const escape = escapeAt(written, next);
-    if (escape === undefined || escape.unicode) return "unable to unescape bytes";
+    if (escape === undefined || escape.unicode) return { problemAt: next };
     octets.push(escape.code);
     offset = escape.end;
   }
