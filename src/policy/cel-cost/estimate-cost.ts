@@ -94,7 +94,9 @@ function select(walk: Walk, node: CelNode<"select">): Estimate {
   const found = fieldOf(holder, node.field);
   const charged = node.optional || holder.kind === "object" || holder.kind === "map" ? 1 : 0;
   const type: CelType = node.optional || operand.type.kind === "optional" ? { kind: "optional", of: found } : found;
-  return declared(operand.cost + charged, type);
+  const known = declared(operand.cost + charged, type);
+  // Only of fields of objects is the declaration known; of what is a scalar then, its type says that it is one.
+  return holder.kind === "object" ? known : { ...known, size: Math.max(1, known.size) };
 }
 
 function fieldOf(type: CelType, name: string): CelType {

@@ -5,7 +5,6 @@ import {
   durationType,
   dynType,
   intType,
-  stringType,
   timestampType,
   type CelField,
   type CelType,
@@ -79,7 +78,8 @@ function objectRuleType(schema: StructuralSchema, place: RuleTypePlace): RuleTyp
   const inside = below(additionalProperties, `${place.name}.@elem`);
   if (inside === undefined) return undefined;
   const maxSize = bounded(maxProperties) ?? Math.floor(maximumText / (inside.minimumSize + 6));
-  const type: CelType = { kind: "map", key: stringType, value: inside.type, maxSize };
+  // Kubernetes reckons with keys of no length.
+  const type: CelType = { kind: "map", key: { kind: "string", maxSize: 0 }, value: inside.type, maxSize };
   return { type, minimumSize: 2, properties: noProperties, inside };
 }
 
