@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { requestInfo, type RequestInfo } from "../http/request-info.ts";
@@ -5,8 +7,8 @@ import { parseAuditPolicy } from "./audit-policy-file.ts";
 import { HubError } from "./hub-error.ts";
 
 const head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
-const info = (path: string): RequestInfo =>
-  requestInfo("GET", path, { watch: false, nameSelector: undefined }) as RequestInfo;
+const info = (path: string, method = "GET"): RequestInfo =>
+  requestInfo(method, path, { watch: false, nameSelector: undefined }) as RequestInfo;
 
 function problemOf(text: string): string {
   try {
@@ -42,6 +44,22 @@ rules:
       omitManagedFields: false,
     });
     expect(policy(info("/version"), undefined)).toMatchObject({ level: "Metadata", omitManagedFields: true });
+  });
+
+  test("like the one in the documents keeps Secrets and tokens out", async () => {
+    const page = await readFile(resolve(import.meta.dirname, "../../docs/audit.md"), "utf8");
+    const policy = parseAuditPolicy(/```yaml\n([^]*?)```/.exec(page)?.[1] ?? "", "p.yaml");
+    const level = (path: string, groups: readonly string[] = [], method = "GET"): string =>
+      policy(info(path, method), { username: "x", groups }).level;
+    const secret = "/api/v1/namespaces/default/secrets/s";
+    const account = "/api/v1/namespaces/default/serviceaccounts/s";
+    for (const method of ["GET", "PUT", "PATCH", "DELETE"]) expect(level(secret, [], method)).toBe("Metadata");
+    expect(level(`${account}/token`, [], "POST")).toBe("Metadata");
+    expect(level("/apis/authentication.k8s.io/v1/tokenreviews", [], "POST")).toBe("Metadata");
+    const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a";
+    expect([level(lease, ["system:nodes"]), level(lease)]).toEqual(["None", "Metadata"]);
+    expect(level("/apis/rbac.authorization.k8s.io/v1/clusterroles", [], "POST")).toBe("RequestResponse");
+    expect([level("/readyz"), level("/version/"), level("/version")]).toEqual(["None", "Metadata", "None"]);
   });
 
   test.each([
