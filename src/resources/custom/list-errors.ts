@@ -1,5 +1,5 @@
 import { invalid, type FieldError } from "../../core/field-error.ts";
-import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/json-value.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
@@ -14,18 +14,11 @@ export function listErrors(schema: StructuralSchema, value: unknown, path: strin
 
 /** A text that two JSON values share if and only if they are equal, whatever the order of their keys. */
 export function canonicalText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (isJsonArray(value)) return `[${value.map(canonicalText).join(",")}]`;
   if (!isJsonObject(value)) return JSON.stringify(value) ?? "null";
   const keys = Object.keys(value).sort();
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key])}`).join(",")}}`;
-}
-
-/** The values that a list of type map tells its elements apart by; keys that an element lacks are left out. */
-function mapKeyOf(element: unknown, keys: readonly string[]): JsonObject {
-  if (!isJsonObject(element)) return {};
-  return Object.fromEntries(
-    keys.filter((key) => Object.hasOwn(element, key)).map((key) => [key, ownValue(element, key)]),
-  );
 }
 
 const maximumErrors = 100;
@@ -53,7 +46,7 @@ function collectObject(schema: StructuralSchema, value: JsonObject, { path, erro
 }
 
 function collectArray(schema: StructuralSchema, value: readonly unknown[], { path, errors }: Walk): void {
-  if (schema.listType === "set") errors.push(...repeated(value, path));
+  if (schema.listType === "set") errors.push(...repeated(value, path, canonicalText));
   if (schema.listType === "map") errors.push(...mapErrors(schema, value, path));
   if (schema.items?.holdsUniqueLists !== true) return;
   for (const [index, element] of value.entries()) {
@@ -67,22 +60,30 @@ function mapErrors(schema: StructuralSchema, value: readonly unknown[], path: st
   if (stray >= 0) {
     return [invalid(`${path}[${stray}]`, value[stray], "must be an object for an array of list-type map")];
   }
-  return repeated(
-    value.map((element) => mapKeyOf(element, schema.listMapKeys)),
-    path,
-  );
+  const keys = [...new Set(schema.listMapKeys)].sort();
+  const labels = keys.map((key) => `${JSON.stringify(key)}:`);
+  const text = (element: unknown): string => {
+    const parts: string[] = [];
+    for (const [index, key] of keys.entries()) {
+      if (!isJsonObject(element) || !Object.hasOwn(element, key)) continue;
+      parts.push(`${labels[index] ?? ""}${canonicalText(element[key])}`);
+    }
+    return `{${parts.join(",")}}`;
+  };
+  return repeated(value, path, text);
 }
 
-function repeated(values: readonly unknown[], path: string): readonly FieldError[] {
+/** The elements that share their text with one before; `text` says what of them counts, as JSON. */
+function repeated(values: readonly unknown[], path: string, text: (value: unknown) => string): readonly FieldError[] {
   if (values.length < 2) return [];
   const seen = new Map<string, number>();
   const errors: FieldError[] = [];
   for (const [index, value] of values.entries()) {
-    const text = canonicalText(value);
-    const times = seen.get(text) ?? 0;
-    seen.set(text, times + 1);
+    const shown = text(value);
+    const times = seen.get(shown) ?? 0;
+    seen.set(shown, times + 1);
     if (times === 1 && errors.length < maximumErrors) {
-      errors.push({ path: `${path}[${index}]`, type: "FieldValueDuplicate", message: `Duplicate value: ${text}` });
+      errors.push({ path: `${path}[${index}]`, type: "FieldValueDuplicate", message: `Duplicate value: ${shown}` });
     }
   }
   return errors;

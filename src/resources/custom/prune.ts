@@ -112,8 +112,9 @@ function prunedMember(
   return within(state, [step, property === undefined ? `[${key}]` : step], () => pruneValue(state, against, member));
 }
 
-/** Malformed metadata is left for validation to refuse. */
+/** Malformed metadata is left for validation to refuse; null is none, as in Go. */
 function prunedMetadata(state: State, value: unknown): unknown {
+  if (value === null) return {};
   if (!isJsonObject(value) || state.embeddedMetadata === "kept") return value;
   try {
     const decoded = decodeObject(objectMeta, value);

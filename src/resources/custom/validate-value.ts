@@ -20,10 +20,11 @@ export interface ValueOptions {
  */
 export function valueErrors(schema: StructuralSchema, value: unknown, options: ValueOptions): readonly FieldError[] {
   const { stored, path } = options;
-  const hadRepeats = stored !== undefined && listErrors(schema, stored, path).length > 0;
+  const repeats = listErrors(schema, value, path);
+  const hadRepeats = repeats.length > 0 && stored !== undefined && listErrors(schema, stored, path).length > 0;
   return [
     ...valueSchemaErrors(schema, value, { stored, path }),
     ...embeddedErrors(schema, value, path),
-    ...(hadRepeats ? [] : listErrors(schema, value, path)),
+    ...(hadRepeats ? [] : repeats),
   ];
 }
