@@ -1,3 +1,4 @@
+import { jsonEqual } from "../core/equal.ts";
 import { objectOf } from "../registry/entry.ts";
 import { customKinds, type CustomKindOptions } from "../resources/custom/custom-kind.ts";
 import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
@@ -26,11 +27,10 @@ export interface CustomResources {
 
 /** What one definition has added. */
 interface Added {
-  /** What the kinds depend on; equal as long as they may stay as they are. */
-  readonly version: string;
+  readonly crd: CustomResourceDefinition;
   readonly since: number;
-  readonly generation: number | undefined;
   readonly kinds: readonly Resource[];
+  /** Ends with the specification that the kinds were made from, so that whoever watches begins anew. */
   readonly life: AbortController;
 }
 
@@ -51,13 +51,12 @@ export function customResources(options: CustomResourcesOptions): CustomResource
       if (before !== undefined) replace(entry.key, before, undefined);
       return;
     }
-    const version = versionOf(crd);
-    if (before?.version === version) return;
+    const kept = before !== undefined && isSameKind(before.crd, crd) ? before : undefined;
+    if (kept !== undefined && isTerminating(kept.crd) === isTerminating(crd)) return;
     // What was written since the last change of the specification was written under it.
-    const since = before?.generation === crd.metadata.generation ? (before?.since ?? entry.revision) : entry.revision;
+    const { since, life } = kept ?? { since: entry.revision, life: new AbortController() };
     const kinds = customKinds(crd, { since, convert: options.converter(crd) });
-    const life = new AbortController();
-    replace(entry.key, before, { version, since, generation: crd.metadata.generation, kinds, life });
+    replace(entry.key, before, { crd, since, kinds, life });
   }
 
   function isServed(crd: CustomResourceDefinition): boolean {
@@ -72,7 +71,7 @@ export function customResources(options: CustomResourcesOptions): CustomResource
       for (const kind of after.kinds) lives.set(kind, after.life.signal);
     }
     all = [...builtin, ...[...added.values()].flatMap(({ kinds }) => kinds)];
-    before?.life.abort();
+    if (before !== undefined && before.life !== after?.life) before.life.abort();
     for (const listener of listeners) listener();
   }
 
@@ -90,7 +89,14 @@ export function customResources(options: CustomResourcesOptions): CustomResource
   };
 }
 
-function versionOf({ metadata, status }: CustomResourceDefinition): string {
-  const { uid, generation, deletionTimestamp } = metadata;
-  return JSON.stringify([uid, generation, deletionTimestamp !== undefined, status?.acceptedNames]);
+function isSameKind(one: CustomResourceDefinition, other: CustomResourceDefinition): boolean {
+  return (
+    one.metadata.uid === other.metadata.uid &&
+    jsonEqual(one.spec, other.spec) &&
+    jsonEqual(one.status?.acceptedNames, other.status?.acceptedNames)
+  );
+}
+
+function isTerminating({ metadata }: CustomResourceDefinition): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
