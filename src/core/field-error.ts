@@ -73,12 +73,19 @@ export function invalidObject(
     details: {
       ...(name === "" ? {} : { name }),
       ...(subject.group === "" ? {} : { group: subject.group }),
-      kind: subject.kind,
+      ...(subject.kind === "" ? {} : { kind: subject.kind }),
       causes: errors.map((error) => ({ reason: error.type, message: error.message, field: error.path })),
     },
   });
 }
 
 function shown(value: unknown): string {
-  return value === undefined ? "null" : JSON.stringify(value);
+  if (value === undefined) return "null";
+  const text = JSON.stringify(value);
+  return typeof value === "string" ? text.replaceAll(/\\(?:u00([01][0-9a-f])|.)/g, controlCharacter) : text;
+}
+
+/** Go writes the characters that JSON escapes by number in a shorter way. */
+function controlCharacter(escaped: string, hex: string | undefined): string {
+  return hex === undefined ? escaped : hex === "07" ? "\\a" : hex === "0b" ? "\\v" : `\\x${hex}`;
 }

@@ -82,13 +82,14 @@ export class StatusError extends Error {
 
   /** The Status object to send. */
   toStatus(): Status {
+    const reason = this.foreignReason ?? this.reason;
     return {
       kind: "Status",
       apiVersion: "v1",
       metadata: this.continue === undefined ? {} : { continue: this.continue },
       status: "Failure",
       message: this.message,
-      reason: this.foreignReason ?? this.reason,
+      ...(reason === "" ? {} : { reason }),
       ...(this.details === undefined ? {} : { details: this.details }),
       code: this.code,
     };

@@ -15,13 +15,8 @@ export async function deletionOf(
 ): Promise<{ readonly options: Deletion; readonly dryRun: boolean }> {
   const { dryRun, ...options } = raw.bytes.length === 0 ? fromQuery(query) : await fromBody(raw);
   const asked = [...(dryRun ?? []), ...query.getAll("dryRun")].filter((value) => value !== "");
-  const unknown = asked.filter((value) => value !== "All");
-  if (unknown.length > 0) {
-    throw invalidObject(
-      { group: "meta.k8s.io", kind: "DeleteOptions" },
-      "",
-      unknown.map((value) => notSupported("dryRun", value, ["All"])),
-    );
+  if (asked.some((value) => value !== "All")) {
+    throw invalidObject({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [notSupported("dryRun", asked, ["All"])]);
   }
   return { options, dryRun: asked.length > 0 };
 }

@@ -65,8 +65,10 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
     return (stored) => {
       const patched = attempt(() => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
-      checkType(patched, resource);
+      // A strategic patch knows the kind already, and leaves it.
+      if (type !== strategic) attemptType(patched, resource, text);
       const { object, unknown } = decoded(patched, options, text);
+      checkUid(resource, stored, object);
       complain(options, text, [
         ...unknown.map((path) => `unknown field "${path}"`),
         ...duplicates.map((path) => `duplicate field "${path}"`),
@@ -107,22 +109,40 @@ function decoded(patched: JsonObject, { resource }: PatchOptions, patch: string)
     return decodeTyped(patched, resource);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw badPatch(resource, patch, error.message);
+    throw badPatch(patch, error.message);
   }
 }
 
 function complain(options: PatchOptions, patch: string, complaints: readonly string[]): void {
-  const { fieldValidation, resource, warn } = options;
+  const { fieldValidation, warn } = options;
   if (complaints.length === 0) return;
   if (fieldValidation === "Warn") complaints.forEach(warn);
   if (fieldValidation === "Strict") {
-    throw badPatch(resource, patch, `strict decoding error: ${complaints.join(", ")}`);
+    throw badPatch(patch, `strict decoding error: ${complaints.join(", ")}`);
   }
 }
 
 const longestShown = 256;
 
-function badPatch(resource: Resource, patch: string, why: string): StatusError {
+/** Another kind or apiVersion is the patch's fault as well. @throws StatusError Invalid. */
+function attemptType(patched: JsonObject, resource: Resource, patch: string): void {
+  try {
+    checkType(patched, resource);
+  } catch (error) {
+    if (error instanceof StatusError) throw badPatch(patch, error.message);
+    throw error;
+  }
+}
+
+/** A patch has no precondition; a new uid in it is a change like any other. @throws StatusError Invalid. */
+function checkUid(resource: Resource, stored: ApiObject, { metadata }: ApiObject): void {
+  const { uid = "", name = "" } = metadata;
+  if (uid === "" || uid === stored.metadata.uid) return;
+  throw invalidObject(resource, name, [invalid("metadata.uid", uid, "field is immutable")]);
+}
+
+/** Kubernetes names no kind here. */
+function badPatch(patch: string, why: string): StatusError {
   const shown = patch.length > longestShown ? `${patch.slice(0, longestShown)}…` : patch;
-  return invalidObject(resource, "", [invalid("patch", shown, why)]);
+  return invalidObject({ group: "", kind: "" }, "", [invalid("patch", shown, why)]);
 }

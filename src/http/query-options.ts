@@ -27,11 +27,9 @@ export function writeOptions(
   const validation = query.get("fieldValidation") ?? "";
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
   const errors = [
-    ...dryRun.filter((value) => value !== "All").map((value) => notSupported("dryRun", value, ["All"])),
+    ...(dryRun.every((value) => value === "All") ? [] : [notSupported("dryRun", dryRun, ["All"])]),
     ...(manager.length > longestManager ? [tooLong("fieldManager", longestManager)] : []),
-    ...(/^[\x20-\x7e\u00a0-\uffff]*$/.test(manager)
-      ? []
-      : [invalid("fieldManager", manager, "should only contain printable characters")]),
+    ...unprintable(manager).map((why) => invalid("fieldManager", manager, why)),
     ...(validation === "" || validations.includes(validation)
       ? []
       : [notSupported("fieldValidation", validation, validations)]),
@@ -49,18 +47,28 @@ export function writeOptions(
   };
 }
 
+/** Each character that does not print, as Kubernetes names it. */
+function unprintable(text: string): readonly string[] {
+  return [...text.matchAll(/[^\x20-\x7e\u00a0-\uffff]/g)].map(({ 0: character, index }) => {
+    const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+    return `invalid character U+${code} (at position ${index})`;
+  });
+}
+
 /** Who fields belong to when the client names nobody: its user agent up to the first slash. */
 export function defaultManager(request: Incoming): string {
   return (header(request, "user-agent") ?? "").split("/", 1)[0] ?? "";
 }
 
-/** A count from the query; undefined when absent, empty or 0. @throws StatusError BadRequest for anything but digits. */
+/** A number from the query, which may be negative; undefined when absent or empty. @throws StatusError BadRequest for anything but digits. */
 export function countOf(query: Query, name: "limit" | "timeoutSeconds" | "gracePeriodSeconds"): number | undefined {
   const text = query.get(name);
   if (text === null || text === "") return undefined;
-  if (!/^\d{1,10}$/.test(text))
-    throw badRequest(
-      `the query parameter ${name} is ${JSON.stringify(text.slice(0, 64))}; allowed is a whole number from 0`,
-    );
+  const why = !/^[+-]?\d+$/.test(text)
+    ? "invalid syntax"
+    : Math.abs(Number(text)) >= 2 ** 63
+      ? "value out of range"
+      : "";
+  if (why !== "") throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text.slice(0, 64))}: ${why}`);
   return Number(text);
 }

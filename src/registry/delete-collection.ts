@@ -3,7 +3,7 @@ import type { Resource } from "../resources/resource.ts";
 import { objectOf } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
-import { remove, type Deletion } from "./delete.ts";
+import { checkOptions, remove, type Deletion } from "./delete.ts";
 import { list, type Listed } from "./list.ts";
 import type { Selection } from "./selection.ts";
 
@@ -21,6 +21,7 @@ export async function removeCollection(
   request: DeleteCollectionRequest,
 ): Promise<Listed> {
   const { namespace, selection, options, context } = request;
+  checkOptions(options);
   const found = await list(backend, resource, { namespace, selection, from: { kind: "newest" }, limit: undefined });
   for (const entry of found.entries) {
     const { metadata } = objectOf(entry);

@@ -33,7 +33,13 @@ export function selectionOf(
   try {
     const labels = labelSelector === "" ? undefined : parseLabelSelector(labelSelector);
     const fields = parseFieldSelector(fieldSelector);
-    checkFieldLabels(fields, Object.keys(resource.selectableFields ?? {}));
+    const labelsOfKind = Object.keys(resource.selectableFields ?? {});
+    checkFieldLabels(fields, labelsOfKind);
+    // Kinds of the cluster that name their own labels leave the namespace out; all others have it, empty.
+    if (resource.scope === "Cluster" && labelsOfKind.length > 0) {
+      const [strange] = fields.filter(({ field }) => field === "metadata.namespace");
+      if (strange !== undefined) throw badRequest(`field label not supported: ${strange.field}`);
+    }
     return selectionFrom(resource, labels, fields);
   } catch (error) {
     if (error instanceof SelectorError) throw badRequest(error.message);

@@ -35,7 +35,7 @@ const columns: readonly Column[] = [
 
 const status: Subresource = {
   verbs: ["get", "patch", "update"],
-  prepareForUpdate: (incoming, stored) => withField(incoming, "spec", stored["spec"]),
+  prepareForUpdate: (incoming, stored) => withPhase(withField(incoming, "spec", stored["spec"])),
   validateUpdate: (next) => validatePhase(next),
 };
 
@@ -64,6 +64,7 @@ export const namespaces: Resource = {
   unconditionalUpdate: true,
   deleteReturnsObject: true,
   generation: false,
+  serverFields: { "f:spec": { "f:finalizers": {} } },
   prepareForCreate: (object) => {
     const finalizers = stringsAt(object, "spec", "finalizers");
     const all = finalizers.includes(namespaceContentFinalizer)
@@ -80,6 +81,11 @@ export const namespaces: Resource = {
   },
   selectableFields: { "status.phase": (object) => stringAt(object, "status", "phase") },
 };
+
+function withPhase(object: ApiObject): ApiObject {
+  if (stringAt(object, "status", "phase") !== "") return object;
+  return withField(object, "status", { ...fieldsAt(object, "status"), phase: "Active" });
+}
 
 function labelled(object: ApiObject): ApiObject {
   const name = object.metadata.name;

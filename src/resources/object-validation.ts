@@ -171,24 +171,30 @@ function mustNotBeEmpty(
 function validateFinalizers(metadata: ObjectMeta, resource: Pick<Resource, "group">): readonly FieldError[] {
   const path = "metadata.finalizers";
   const finalizers = stringsAt(metadata, "finalizers");
-  const mustHaveDomain = isKubernetesGroup(resource.group);
+  const mustHaveDomain = domainGroups.has(resource.group);
   return [
-    ...collectErrors(finalizers, (finalizer) => [
-      ...qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
-      ...(mustHaveDomain && !finalizer.includes("/") && !isStandardFinalizer(finalizer)
-        ? [invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")]
-        : []),
-    ]),
+    ...collectErrors(finalizers, (finalizer) =>
+      qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
+    ),
+    ...collectErrors(finalizers, (finalizer, index) =>
+      mustHaveDomain && !finalizer.includes("/") && !isStandardFinalizer(finalizer)
+        ? [
+            invalid(
+              `${path}[${index}]`,
+              finalizer,
+              "name is neither a standard finalizer name nor is it fully qualified",
+            ),
+          ]
+        : [],
+    ),
     ...(finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)
       ? [invalid(path, finalizers, `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`)]
       : []),
   ];
 }
 
-/** Custom kinds may have finalizers without a domain; their groups always hold a dot. */
-function isKubernetesGroup(group: string): boolean {
-  return !group.includes(".") || group.endsWith(".k8s.io");
-}
+/** The groups whose kinds have only finalizers with a domain. Source: who calls pkg/apis/core/validation ValidateObjectMeta. */
+const domainGroups: ReadonlySet<string> = new Set(["", "rbac.authorization.k8s.io", "certificates.k8s.io"]);
 
 function validateNoNewFinalizers(next: ObjectMeta, stored: ObjectMeta): readonly FieldError[] {
   if (stored.deletionTimestamp === undefined) return [];

@@ -30,7 +30,12 @@ beforeEach(async () => {
 });
 
 const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
-const put = (path: string, body: object): Promise<Reply> => api(path, { method: "PUT", body });
+const put = (path: string, body: object): Promise<Reply> => api(path, { method: "PUT", body: named(path, body) });
+/** An update must name its object. */
+const named = (path: string, body: object): object => {
+  const [name = ""] = path.replace(/\/(?:status|finalize)$/, "").split("/").slice(-1);
+  return { ...body, metadata: { name, ...("metadata" in body ? (body.metadata as object) : {}) } };
+};
 const patch = (path: string, type: string, body: object): Promise<Reply> => api(path, { method: "PATCH", type, body });
 const warningsOf = ({ headers }: Reply): unknown => headers["warning"];
 /** HTTP/1.1 joins the values of a repeated header. */
