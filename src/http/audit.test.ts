@@ -1,0 +1,146 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { StatusError, badRequest } from "../core/status.ts";
+import { auditLine, type AuditRecord } from "./audit.ts";
+import { requestBody, responseBody } from "./audit-body.ts";
+import { metadataPolicy, type AuditLevel } from "./audit-policy.ts";
+import { requestInfo, type RequestInfo } from "./request-info.ts";
+
+const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", {
+  watch: false,
+  nameSelector: undefined,
+}) as RequestInfo;
+
+const record: AuditRecord = {
+  auditId: "id",
+  requestUri: "/api/v1/namespaces/default/secrets",
+  info,
+  user: { username: "jane", groups: [] },
+  impersonatedUser: undefined,
+  sourceIp: "::1",
+  userAgent: undefined,
+  receivedAt: 0,
+  code: 0,
+  failure: undefined,
+  annotations: {},
+  object: undefined,
+  requestObject: undefined,
+  responseObject: undefined,
+};
+
+function eventOf(changes: Partial<AuditRecord>, level: AuditLevel = "Metadata"): Record<string, unknown> {
+  const decision = { level, omitStages: new Set<never>(), omitManagedFields: false };
+  const line = auditLine({ ...record, ...changes }, { stage: "ResponseComplete", decision, now: 0 });
+  expect(line.indexOf("\n")).toBe(line.length - 1);
+  return JSON.parse(line) as Record<string, unknown>;
+}
+
+describe("an audit event", () => {
+  test("has no status before there is an answer", () => {
+    expect(eventOf({})).not.toHaveProperty("responseStatus");
+  });
+
+  test("shows what a refusal quotes only where bodies are asked for", () => {
+    const failure = badRequest("the value sesame is wrong");
+    expect(eventOf({ code: 400, failure })["responseStatus"]).toEqual({
+      metadata: {},
+      status: "Failure",
+      reason: "BadRequest",
+      code: 400,
+    });
+    expect(eventOf({ code: 400, failure }, "Request")["responseStatus"]).toMatchObject({ message: failure.message });
+    const other = new StatusError("Forbidden", "no", { details: { kind: "secrets" } });
+    expect(eventOf({ code: 403, failure: other })["responseStatus"]).toMatchObject({
+      message: "no",
+      details: other.details,
+    });
+  });
+
+  test("names the object as its path does, and else as the object does", () => {
+    const object = { name: "s", namespace: "elsewhere", uid: "u", resourceVersion: "7" };
+    expect(eventOf({ object })["objectRef"]).toEqual({
+      resource: "secrets",
+      namespace: "default",
+      name: "s",
+      uid: "u",
+      apiVersion: "v1",
+      resourceVersion: "7",
+    });
+  });
+
+  test("is one line of JSON whatever the client sends", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.jsonValue(), (text, value) => {
+        const event = eventOf({
+          requestUri: text,
+          userAgent: text,
+          user: { username: text, groups: [text] },
+          annotations: Object.fromEntries([[text, text]]),
+          object: { name: text },
+          requestObject: JSON.stringify(value),
+        });
+        expect(event["requestURI"]).toBe(text.slice(0, 2048));
+        expect(event["requestObject"]).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("bodies", () => {
+  test("that are no JSON, or another kind of thing, are left out and throw nothing", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+          fc.json().map((text) => Buffer.from(`${text}\n`)),
+          fc.string().map((text) => Buffer.from(`{"a":${text}}`)),
+        ),
+        fc.constantFrom(
+          "application/json",
+          "application/yaml",
+          "application/json-patch+json",
+          "application/apply-patch+yaml",
+          "application/vnd.kubernetes.protobuf",
+          "text/plain",
+          undefined,
+        ),
+        async (bytes, contentType) => {
+          const body = await requestBody({ bytes, contentType }, "omit");
+          if (typeof body !== "object") return;
+          expect(body.text).not.toContain("\n");
+          expect(() => void JSON.parse(body.text)).not.toThrow();
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("lose managedFields of the object, of items and of rows, and nothing else", () => {
+    const metadata = { name: "a", managedFields: [{}] };
+    const value = {
+      metadata,
+      items: [{ metadata, data: { managedFields: "mine" } }],
+      rows: [{ cells: ["a"], object: { metadata } }],
+    };
+    const reply = { status: 200, contentType: "application/json", body: JSON.stringify(value) };
+    const body = responseBody(reply, "omit");
+    expect(typeof body === "object" && JSON.parse(body.text)).toEqual({
+      metadata: { name: "a" },
+      items: [{ metadata: { name: "a" }, data: { managedFields: "mine" } }],
+      rows: [{ cells: ["a"], object: { metadata: { name: "a" } } }],
+    });
+    expect(responseBody(reply, "keep")).toEqual({ text: reply.body });
+  });
+
+  test("of answers that are no objects are left out", () => {
+    expect(responseBody({ status: 429, contentType: "text/plain; charset=utf-8", body: "no" }, "keep")).toBeUndefined();
+  });
+});
+
+test("without a policy everything is recorded once, when it is done", () => {
+  expect(metadataPolicy(info, undefined)).toMatchObject({
+    level: "Metadata",
+    omitStages: new Set(["RequestReceived"]),
+  });
+});
