@@ -128,6 +128,7 @@ export const certificateSigningRequests: Resource = {
   unconditionalUpdate: true,
   deleteReturnsObject: false,
   generation: false,
+  serverFields: { "f:spec": { "f:username": {}, "f:uid": {}, "f:groups": {}, "f:extra": {} } },
   prepareForCreate,
   // No error: spec and status of a plain update are overwritten by what is stored, so that metadata can be edited.
   prepareForUpdate: (incoming, stored) =>

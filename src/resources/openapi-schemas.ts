@@ -1,4 +1,4 @@
-import type { ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
+import type { ArraySchema, Field, MapSchema, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
 import { kindOf, type Resource } from "./resource.ts";
 import { deleteOptionsSchema, listMeta, statusSchema } from "./schemas/meta.ts";
 import { objectMeta } from "./schemas/object-meta.ts";
@@ -146,7 +146,13 @@ function objectJson(schema: ObjectSchema, walk: Walk): Json {
       ? {}
       : { properties: Object.fromEntries(fields.map(([key, field]) => [key, fieldJson(field, walk)])) }),
     ...(schema.patchStrategy === undefined ? {} : { "x-kubernetes-patch-strategy": schema.patchStrategy }),
+    ...mapType(schema),
+    ...(schema.open === true ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
   };
+}
+
+function mapType({ mapType: type }: ObjectSchema | MapSchema): Json {
+  return type === undefined ? {} : { "x-kubernetes-map-type": type };
 }
 
 /** Properties with inlined objects dissolved, as they stand in JSON. */
@@ -188,6 +194,7 @@ function schemaJson(schema: Schema, walk: Walk): Json {
         ...describe(schema.description),
         type: "object",
         additionalProperties: schemaJson(schema.values, walk),
+        ...mapType(schema),
       };
     case "any":
       return { ...describe(schema.description), "x-kubernetes-preserve-unknown-fields": true };

@@ -52,8 +52,6 @@ const ready = { type: "Ready", status: "True", lastProbeTime: time, lastTransiti
 const rules = (...verbs: readonly string[]): object => ({
   rules: [{ apiGroups: [""], resources: ["pods"], verbs }],
 });
-/** Of a kind that neither side knows, so that nobody finds the owner gone. */
-const owner = (uid: string): object => ({ apiVersion: "example.com/v1", kind: "Owner", name: uid, uid });
 
 const scenarios: Readonly<Record<string, Scenario>> = {
   "values of a map, shared, taken and let go": {
@@ -119,12 +117,11 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     ...configMap,
     name: "ssa-meta",
     steps: [
-      apply("a", { metadata: { finalizers: ["x.io/a", "x.io/b"], ownerReferences: [owner("u1")] } }),
-      apply("b", { metadata: { finalizers: ["x.io/b", "x.io/c"], ownerReferences: [owner("u2")] } }),
+      apply("a", { metadata: { finalizers: ["x.io/a", "x.io/b"] } }),
+      apply("b", { metadata: { finalizers: ["x.io/b", "x.io/c"] } }),
       apply("a", { metadata: { finalizers: ["x.io/a"] } }),
-      apply("b", { metadata: { ownerReferences: [{ ...owner("u2"), controller: true }] } }),
       merge("c", { metadata: { finalizers: ["x.io/a", "x.io/d"] } }),
-      merge("c", { metadata: { finalizers: [], ownerReferences: [] } }),
+      merge("c", { metadata: { finalizers: [] } }),
     ],
   },
   "what cannot be applied": {
@@ -178,7 +175,6 @@ const scenarios: Readonly<Record<string, Scenario>> = {
             }),
           ],
           volumes: [{ name: "v", emptyDir: {} }],
-          nodeSelector: { a: "b" },
           tolerations: [{ key: "k", operator: "Exists" }],
         },
       }),
@@ -290,7 +286,7 @@ interface Cause {
 
 /**
  * What both sides must agree on: the code, the owners, and what a refusal says. Left out is where 1.20 differs from later releases: it
- * gives a time to who applies nothing new, names no place in errors about types, and its controllers write into service accounts.
+ * gives a time to who applies nothing new, takes fewer structs as a whole (owner references, node selectors), names no place in errors about types, and its controllers write into service accounts.
  */
 function seen(reply: Reply): unknown {
   if (reply.status >= 400) {

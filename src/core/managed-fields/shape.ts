@@ -91,6 +91,14 @@ function keyedElement(schema: ArraySchema, keys: readonly string[], item: unknow
 
 function keyField(schema: ArraySchema, key: string, item: JsonObject): readonly (readonly [string, unknown])[] {
   if (Object.hasOwn(item, key)) return [[key, item[key]]];
-  const standsFor = namedField(schema.items, key)?.keyDefault;
+  const field = namedField(schema.items, key);
+  const standsFor = field?.keyDefault ?? (field === undefined ? undefined : zeroOf(field));
   return standsFor === undefined ? [] : [[key, standsFor]];
+}
+
+/** What a Go struct holds where the JSON of a built-in kind has nothing. */
+function zeroOf({ number, pointer, schema }: Field): string | number | undefined {
+  if (number === undefined || pointer === true) return undefined;
+  if (schema.type === "integer") return 0;
+  return schema.type === "string" ? "" : undefined;
 }

@@ -18,25 +18,33 @@ import {
   required,
   str,
   strings,
+  whole,
 } from "./shorthand.ts";
 
 // Admission policies in CEL. Source: k8s.io/api admissionregistration/v1.
 
-export const paramKind: ObjectSchema = described(
-  "io.k8s.api.admissionregistration.v1.ParamKind",
-  "The kind of the objects that give a policy its parameters.",
-  { apiVersion: about("Group and version.", str(1)), kind: about("The kind.", str(2)) },
+export const paramKind: ObjectSchema = whole(
+  described(
+    "io.k8s.api.admissionregistration.v1.ParamKind",
+    "The kind of the objects that give a policy its parameters.",
+    { apiVersion: about("Group and version.", str(1)), kind: about("The kind.", str(2)) },
+  ),
 );
 
-export const paramRef: ObjectSchema = described(
-  "io.k8s.api.admissionregistration.v1.ParamRef",
-  "Which objects of the policy's paramKind are its parameters.",
-  {
-    name: about("The name of one object; excludes selector.", str(1)),
-    namespace: about("The namespace to look in; that of the request if empty.", str(2)),
-    selector: about("Labels of the objects, each of which is tried; excludes name.", pointer(object(3, labelSelector))),
-    parameterNotFoundAction: about("Allow or Deny where there is no such object.", pointer(str(4))),
-  },
+export const paramRef: ObjectSchema = whole(
+  described(
+    "io.k8s.api.admissionregistration.v1.ParamRef",
+    "Which objects of the policy's paramKind are its parameters.",
+    {
+      name: about("The name of one object; excludes selector.", str(1)),
+      namespace: about("The namespace to look in; that of the request if empty.", str(2)),
+      selector: about(
+        "Labels of the objects, each of which is tried; excludes name.",
+        pointer(object(3, labelSelector)),
+      ),
+      parameterNotFoundAction: about("Allow or Deny where there is no such object.", pointer(str(4))),
+    },
+  ),
 );
 
 export const validation: ObjectSchema = described(
@@ -59,13 +67,15 @@ export const auditAnnotation: ObjectSchema = described(
   },
 );
 
-export const variable: ObjectSchema = described(
-  "io.k8s.api.admissionregistration.v1.Variable",
-  "A named expression that others can use as variables.<name>.",
-  {
-    name: about("An identifier of CEL.", required(str(1))),
-    expression: about("CEL, evaluated at most once and only if it is used.", required(str(2))),
-  },
+export const variable: ObjectSchema = whole(
+  described(
+    "io.k8s.api.admissionregistration.v1.Variable",
+    "A named expression that others can use as variables.<name>.",
+    {
+      name: about("An identifier of CEL.", required(str(1))),
+      expression: about("CEL, evaluated at most once and only if it is used.", required(str(2))),
+    },
+  ),
 );
 
 export const expressionWarning: ObjectSchema = message("io.k8s.api.admissionregistration.v1.ExpressionWarning", {

@@ -13,6 +13,7 @@ import {
   required,
   str,
   strings,
+  whole,
 } from "./shorthand.ts";
 
 // What webhooks and policies of admission have in common. Source: k8s.io/api admissionregistration/v1.
@@ -48,13 +49,15 @@ export const ruleWithOperations: ObjectSchema = described(
   },
 );
 
-export const namedRuleWithOperations: ObjectSchema = described(
-  "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations",
-  "Which writes of which resources are meant, and of which names.",
-  {
-    resourceNames: about("Names the rule is limited to; empty means all.", strings(1, atomic)),
-    ruleWithOperations: inline(object(2, ruleWithOperations)),
-  },
+export const namedRuleWithOperations: ObjectSchema = whole(
+  described(
+    "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations",
+    "Which writes of which resources are meant, and of which names.",
+    {
+      resourceNames: about("Names the rule is limited to; empty means all.", strings(1, atomic)),
+      ruleWithOperations: inline(object(2, ruleWithOperations)),
+    },
+  ),
 );
 
 export const serviceReference: ObjectSchema = described(
@@ -81,10 +84,8 @@ export const webhookClientConfig: ObjectSchema = described(
   },
 );
 
-export const matchResources: ObjectSchema = described(
-  "io.k8s.api.admissionregistration.v1.MatchResources",
-  "Which requests a policy or its binding speaks of.",
-  {
+export const matchResources: ObjectSchema = whole(
+  described("io.k8s.api.admissionregistration.v1.MatchResources", "Which requests a policy or its binding speaks of.", {
     namespaceSelector: about("Labels of the namespace the object is in.", pointer(object(1, labelSelector))),
     objectSelector: about("Labels of the object before or after the write.", pointer(object(2, labelSelector))),
     resourceRules: about("What is meant; any one rule is enough.", list(3, namedRuleWithOperations, atomic)),
@@ -96,5 +97,5 @@ export const matchResources: ObjectSchema = described(
       "Exact, or Equivalent (the default): a rule for one version of a kind speaks of all of them.",
       pointer(str(7)),
     ),
-  },
+  }),
 );

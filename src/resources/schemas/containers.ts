@@ -19,6 +19,7 @@ import {
   inline,
   int32,
   int32s,
+  keyDefault,
   list,
   mergeBy,
   message,
@@ -36,7 +37,7 @@ export const containerPort: ObjectSchema = message("io.k8s.api.core.v1.Container
   name: str(1),
   hostPort: int32(2),
   containerPort: required(int32(3)),
-  protocol: str(4),
+  protocol: keyDefault("TCP", str(4)),
   hostIP: str(5),
 });
 

@@ -15,6 +15,7 @@ import {
   stringMap,
   strings,
   typed,
+  whole,
 } from "./shorthand.ts";
 
 // The shared vocabulary of lists, selectors, options and replies. Source: k8s.io/apimachinery meta/v1.
@@ -40,10 +41,12 @@ export const labelSelectorRequirement: ObjectSchema = message(
   },
 );
 
-export const labelSelector: ObjectSchema = message("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", {
-  matchLabels: stringMap(1),
-  matchExpressions: list(2, labelSelectorRequirement, atomic),
-});
+export const labelSelector: ObjectSchema = whole(
+  message("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", {
+    matchLabels: stringMap(1),
+    matchExpressions: list(2, labelSelectorRequirement, atomic),
+  }),
+);
 
 export const fieldSelectorRequirement: ObjectSchema = message(
   "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement",

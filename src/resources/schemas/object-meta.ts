@@ -18,18 +18,21 @@ import {
   stringMap,
   strings,
   time,
+  whole,
 } from "./shorthand.ts";
 
 // What every object says of itself. Source: k8s.io/apimachinery meta/v1.
 
-export const ownerReference: ObjectSchema = message("io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference", {
-  kind: required(str(1)),
-  name: required(str(3)),
-  uid: required(str(4)),
-  apiVersion: required(str(5)),
-  controller: pointer(bool(6)),
-  blockOwnerDeletion: pointer(bool(7)),
-});
+export const ownerReference: ObjectSchema = whole(
+  message("io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference", {
+    kind: required(str(1)),
+    name: required(str(3)),
+    uid: required(str(4)),
+    apiVersion: required(str(5)),
+    controller: pointer(bool(6)),
+    blockOwnerDeletion: pointer(bool(7)),
+  }),
+);
 
 export const managedFieldsEntry: ObjectSchema = message("io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry", {
   manager: str(1),

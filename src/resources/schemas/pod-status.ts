@@ -182,6 +182,6 @@ export const podStatus: ObjectSchema = message("io.k8s.api.core.v1.PodStatus", {
   resources: about("Resources in force for the whole pod.", pointer(object(20, resourceRequirements))),
   nodeAllocatableResourceClaimStatuses: about(
     "Claims that take part of the node's allocatable resources.",
-    list(21, nodeAllocatableResourceClaimStatus, atomic),
+    list(21, nodeAllocatableResourceClaimStatus, byKey("resourceClaimName")),
   ),
 });

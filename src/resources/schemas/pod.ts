@@ -24,6 +24,7 @@ import {
   str,
   stringMap,
   strings,
+  wholeMap,
 } from "./shorthand.ts";
 
 // Pod. Source: k8s.io/api core/v1.
@@ -74,7 +75,7 @@ export const podSpec: ObjectSchema = message("io.k8s.api.core.v1.PodSpec", {
   ),
   activeDeadlineSeconds: about("Seconds the pod may be active before it is ended.", pointer(int64(5))),
   dnsPolicy: about("How names are resolved: ClusterFirst (default), ClusterFirstWithHostNet, Default or None.", str(6)),
-  nodeSelector: about("Labels a node must have.", stringMap(7)),
+  nodeSelector: about("Labels a node must have.", wholeMap(stringMap(7))),
   serviceAccountName: about("The ServiceAccount the pod runs as.", str(8)),
   serviceAccount: about("Deprecated alias of serviceAccountName.", str(9)),
   nodeName: about("The node the pod is bound to.", str(10)),

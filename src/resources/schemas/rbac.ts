@@ -1,7 +1,19 @@
 import type { ObjectSchema } from "../../core/schema.ts";
 import { labelSelector } from "./meta.ts";
 import { kind } from "./kind.ts";
-import { about, atomic, described, list, message, object, pointer, required, str, strings } from "./shorthand.ts";
+import {
+  about,
+  atomic,
+  described,
+  list,
+  message,
+  object,
+  pointer,
+  required,
+  str,
+  strings,
+  whole,
+} from "./shorthand.ts";
 
 // Roles and their bindings. Source: k8s.io/api rbac/v1.
 
@@ -36,18 +48,22 @@ export const clusterRoleSchema: ObjectSchema = kind(
   },
 );
 
-export const subject: ObjectSchema = described("io.k8s.api.rbac.v1.Subject", "Whom a binding names.", {
-  kind: about("User, Group or ServiceAccount.", required(str(1))),
-  apiGroup: about("Empty for ServiceAccount, rbac.authorization.k8s.io for the others.", str(2)),
-  name: about("Name of the user, group or account.", required(str(3))),
-  namespace: about("Namespace of a ServiceAccount.", str(4)),
-});
+export const subject: ObjectSchema = whole(
+  described("io.k8s.api.rbac.v1.Subject", "Whom a binding names.", {
+    kind: about("User, Group or ServiceAccount.", required(str(1))),
+    apiGroup: about("Empty for ServiceAccount, rbac.authorization.k8s.io for the others.", str(2)),
+    name: about("Name of the user, group or account.", required(str(3))),
+    namespace: about("Namespace of a ServiceAccount.", str(4)),
+  }),
+);
 
-export const roleRef: ObjectSchema = described("io.k8s.api.rbac.v1.RoleRef", "The role a binding gives.", {
-  apiGroup: about("rbac.authorization.k8s.io.", str(1)),
-  kind: about("Role or ClusterRole.", required(str(2))),
-  name: about("Name of the role.", required(str(3))),
-});
+export const roleRef: ObjectSchema = whole(
+  described("io.k8s.api.rbac.v1.RoleRef", "The role a binding gives.", {
+    apiGroup: about("rbac.authorization.k8s.io.", str(1)),
+    kind: about("Role or ClusterRole.", required(str(2))),
+    name: about("Name of the role.", required(str(3))),
+  }),
+);
 
 export const clusterRoleBindingSchema: ObjectSchema = kind(
   "io.k8s.api.rbac.v1.ClusterRoleBinding",

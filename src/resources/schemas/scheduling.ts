@@ -1,6 +1,19 @@
 import type { ObjectSchema } from "../../core/schema.ts";
 import { labelSelector } from "./meta.ts";
-import { atomic, int32, int64, list, message, object, pointer, required, str, strings, time } from "./shorthand.ts";
+import {
+  atomic,
+  int32,
+  int64,
+  list,
+  message,
+  object,
+  pointer,
+  required,
+  str,
+  strings,
+  time,
+  whole,
+} from "./shorthand.ts";
 
 // Where a pod may run. Source: k8s.io/api core/v1.
 
@@ -10,14 +23,18 @@ export const nodeSelectorRequirement: ObjectSchema = message("io.k8s.api.core.v1
   values: strings(3, atomic),
 });
 
-export const nodeSelectorTerm: ObjectSchema = message("io.k8s.api.core.v1.NodeSelectorTerm", {
-  matchExpressions: list(1, nodeSelectorRequirement, atomic),
-  matchFields: list(2, nodeSelectorRequirement, atomic),
-});
+export const nodeSelectorTerm: ObjectSchema = whole(
+  message("io.k8s.api.core.v1.NodeSelectorTerm", {
+    matchExpressions: list(1, nodeSelectorRequirement, atomic),
+    matchFields: list(2, nodeSelectorRequirement, atomic),
+  }),
+);
 
-export const nodeSelector: ObjectSchema = message("io.k8s.api.core.v1.NodeSelector", {
-  nodeSelectorTerms: required(list(1, nodeSelectorTerm, atomic)),
-});
+export const nodeSelector: ObjectSchema = whole(
+  message("io.k8s.api.core.v1.NodeSelector", {
+    nodeSelectorTerms: required(list(1, nodeSelectorTerm, atomic)),
+  }),
+);
 
 export const preferredSchedulingTerm: ObjectSchema = message("io.k8s.api.core.v1.PreferredSchedulingTerm", {
   weight: required(int32(1)),

@@ -159,6 +159,21 @@ export function described(name: string, description: string, properties: ObjectS
   return { type: "object", name, description, properties };
 }
 
+/** Server-side apply owns and replaces the message as a whole. */
+export function whole(schema: ObjectSchema): ObjectSchema {
+  return { ...schema, mapType: "atomic" };
+}
+
+/** A map that server-side apply owns and replaces as a whole. */
+export function wholeMap(field: Field): Field {
+  return field.schema.type === "map" ? { ...field, schema: { ...field.schema, mapType: "atomic" } } : field;
+}
+
+/** What the key of an element is when it does not say. */
+export function keyDefault(value: string | number, field: Field): Field {
+  return { ...field, keyDefault: value };
+}
+
 /** A message that says its `apiVersion` and `kind` in JSON; in protobuf the envelope does. */
 export function typed(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
   return { type: "object", name, description, properties: { ...typeMeta, ...properties } };
