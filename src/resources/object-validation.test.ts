@@ -84,7 +84,7 @@ describe("creating an object", () => {
     "refuses a finalizer without a domain": {
       metadata: { finalizers: ["keep"] },
       errors: [
-        'metadata.finalizers: Invalid value: "keep": name is neither a standard finalizer name nor is it fully qualified',
+        'metadata.finalizers[0]: Invalid value: "keep": name is neither a standard finalizer name nor is it fully qualified',
       ],
     },
     "refuses orphan and foregroundDeletion together": {

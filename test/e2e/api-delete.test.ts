@@ -237,7 +237,7 @@ describe("deletecollection", () => {
     expect((await remove("/api/v1/configmaps")).json()).toMatchObject({ reason: "MethodNotAllowed", code: 405 });
     expect((await remove("/api/v1/namespaces")).json()).toMatchObject({
       reason: "MethodNotAllowed",
-      message: 'deletecollection is not supported on resources of kind "namespaces"',
+      message: "the server does not allow this method on the requested resource",
     });
   });
 });

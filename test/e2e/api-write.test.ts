@@ -33,7 +33,10 @@ const post = (path: string, body: object): Promise<Reply> => api(path, { method:
 const put = (path: string, body: object): Promise<Reply> => api(path, { method: "PUT", body: named(path, body) });
 /** An update must name its object. */
 const named = (path: string, body: object): object => {
-  const [name = ""] = path.replace(/\/(?:status|finalize)$/, "").split("/").slice(-1);
+  const [name = ""] = path
+    .replace(/(?:\/(?:status|finalize))?(?:\?.*)?$/, "")
+    .split("/")
+    .slice(-1);
   return { ...body, metadata: { name, ...("metadata" in body ? (body.metadata as object) : {}) } };
 };
 const patch = (path: string, type: string, body: object): Promise<Reply> => api(path, { method: "PATCH", type, body });
@@ -108,12 +111,11 @@ describe("create", () => {
     }
   });
 
-  it("with a resourceVersion is 500 with an empty reason", async () => {
+  it("with a resourceVersion is 500 without a reason", async () => {
     const reply = await post(maps, { metadata: { name: "a", resourceVersion: "5" } });
     expect(reply.status).toBe(500);
     expect(reply.json()).toMatchObject({
       message: "resourceVersion should not be set on objects to be created",
-      reason: "",
       code: 500,
     });
   });
@@ -209,9 +211,7 @@ describe("update", () => {
     const first = (await post(maps, { metadata: { name: "a", labels: { l: "1" } }, data: { x: "1" } })).object();
     const stream = await api.stream(`${maps}?watch=true&resourceVersion=${first.metadata.resourceVersion}`);
     expect((await put(`${maps}/a`, first)).object()).toEqual(first);
-    expect(
-      (await put(`${maps}/a`, { data: { x: "1" }, metadata: { labels: { l: "1" }, managedFields: [{}] } })).object(),
-    ).toEqual(first);
+    expect((await put(`${maps}/a`, { data: { x: "1" }, metadata: { labels: { l: "1" } } })).object()).toEqual(first);
     for (const [type, body] of [
       [merge, { data: { x: "1", gone: null } }],
       [strategic, { data: { x: "1" } }],
@@ -274,7 +274,7 @@ describe("patch", () => {
     expect((await patch(`${maps}/none`, merge, {})).status).toBe(404);
   });
 
-  it.each([["application/json"], ["application/apply-patch+yaml"], ["text/plain"], ["application/yaml"]])(
+  it.each([["application/json"], ["text/plain"], ["application/yaml"]])(
     "of type %s is 415 and names the types that are taken",
     async (type) => {
       await post(maps, { metadata: { name: "a" } });
@@ -336,7 +336,7 @@ describe("patch", () => {
       400,
       "the namespace of the provided object does not match",
     ],
-    ["another kind", merge, { kind: "Secret" }, 400, "Secret"],
+    ["another kind", merge, { kind: "Secret" }, 422, "Secret"],
     ["a key __proto__", json, [{ op: "add", path: "/data/__proto__", value: "1" }], 400, "__proto__"],
   ] as const)("with %s is refused", async (...[, type, body, code, message]) => {
     await post(maps, { metadata: { name: "a" }, data: { x: "1" } });
@@ -376,7 +376,7 @@ describe("dry run", () => {
     });
     expect(reply.json()).toMatchObject({
       reason: "Invalid",
-      message: expect.stringContaining('dryRun: Unsupported value: "Some": supported values: "All"') as unknown,
+      message: expect.stringContaining('dryRun: Unsupported value: ["Some"]: supported values: "All"') as unknown,
     });
   });
 });
