@@ -9,7 +9,9 @@ import {
   dynType,
   bytesType,
   formatType,
+  innerTypes,
   intType,
+  mapInnerTypes,
   listType,
   mapType,
   nullType,
@@ -96,19 +98,7 @@ export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelCh
 
 /** Parameters that nothing decided are dyn. */
 function settled(type: CelType): CelType {
-  switch (type.kind) {
-    case "parameter":
-      return dynType;
-    case "list":
-      return { ...type, element: settled(type.element) };
-    case "map":
-      return { ...type, key: settled(type.key), value: settled(type.value) };
-    case "optional":
-    case "type":
-      return { ...type, of: settled(type.of) };
-    default:
-      return type;
-  }
+  return type.kind === "parameter" ? dynType : mapInnerTypes(type, settled);
 }
 
 function check(checker: Checker, node: CelExpression, locals: Locals | undefined): CelType {
@@ -297,7 +287,6 @@ function apply(checker: Checker, overload: CelOverload, types: readonly CelType[
   if (overload.args.length !== types.length) return undefined;
   const renamed: Map<string, CelType> = new Map();
   const rename = (type: CelType): CelType => {
-    if (isClosed(type)) return type;
     for (const name of parameterNames(type)) if (!renamed.has(name)) renamed.set(name, freshType(checker));
     return substitute(renamed, type);
   };
@@ -310,24 +299,8 @@ function apply(checker: Checker, overload: CelOverload, types: readonly CelType[
   return substitute(known, rename(overload.result));
 }
 
-function isClosed(type: CelType): boolean {
-  return !["list", "map", "optional", "type", "parameter"].includes(type.kind);
-}
-
 function parameterNames(type: CelType): readonly string[] {
-  switch (type.kind) {
-    case "parameter":
-      return [type.name];
-    case "list":
-      return parameterNames(type.element);
-    case "map":
-      return [...parameterNames(type.key), ...parameterNames(type.value)];
-    case "optional":
-    case "type":
-      return parameterNames(type.of);
-    default:
-      return [];
-  }
+  return type.kind === "parameter" ? [type.name] : innerTypes(type).flatMap(parameterNames);
 }
 
 /** The type of a list's elements so far, and one more: their common type, or dyn. */
@@ -387,34 +360,23 @@ function comprehension(checker: Checker, node: CelNode<"comprehension">, locals:
   const rangeType = check(checker, node.range, locals);
   const [key, value] = ranged(checker, node, rangeType);
   const [first, second] = node.variables;
-  const isMap = substitute(checker.known, rangeType).kind === "map";
-  const single = isMap ? key : value;
+  const single = substitute(checker.known, rangeType).kind === "map" ? key : value;
   let inner: Locals = { name: first, type: second === undefined ? single : key, outer: locals };
   if (second !== undefined) inner = { name: second, type: value, outer: inner };
   if (node.condition !== undefined) predicate(checker, node, check(checker, node.condition, inner));
-  const transformed = node.transform === undefined ? undefined : check(checker, node.transform, inner);
-  switch (node.macro) {
-    case "all":
-    case "exists":
-    case "exists_one":
-      return boolType;
-    case "filter":
-      return listType(single);
-    case "map":
-    case "transformList":
-      return listType(transformed ?? dynType);
-    case "transformMap":
-      return mapType(key, transformed ?? dynType);
-    case "transformMapEntry": {
-      const type = substitute(checker.known, transformed ?? dynType);
-      if (type.kind === "map" || type.kind === "dyn") return type;
-      return issue(
-        checker,
-        node,
-        `found no matching overload for 'cel.@mapInsert' applied to '(map(dyn, dyn), ${show(checker, type)})'`,
-      );
-    }
-  }
+  const transformed = node.transform === undefined ? dynType : check(checker, node.transform, inner);
+  if (node.macro === "filter") return listType(single);
+  if (node.macro === "map" || node.macro === "transformList") return listType(transformed);
+  if (node.macro === "transformMap") return mapType(key, transformed);
+  return node.macro === "transformMapEntry"
+    ? mapEntry(checker, node, substitute(checker.known, transformed))
+    : boolType;
+}
+
+function mapEntry(checker: Checker, node: CelExpression, type: CelType): CelType {
+  if (type.kind === "map" || type.kind === "dyn") return type;
+  const applied = `(map(dyn, dyn), ${show(checker, type)})`;
+  return issue(checker, node, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
 }
 
 /** How cel-go words a predicate that is not boolean: the macro's expansion shows through. */

@@ -7,37 +7,29 @@ import { isCelFailure, kindOf, type CelFailure, type CelValue } from "./values.t
 
 type Test = (value: CelValue) => boolean;
 
-/** Whether a value may stand for an argument of a type; of lists and maps only the outermost is looked at. */
+/** Whether a value may stand for an argument of a kind of type; of lists and maps only the outermost is looked at. */
+const tests: Readonly<Record<Exclude<CelType["kind"], "opaque">, Test>> = {
+  dyn: () => true,
+  parameter: () => true,
+  null: (value) => value === null,
+  bool: (value) => typeof value === "boolean",
+  int: (value) => typeof value === "number" || typeof value === "bigint",
+  string: (value) => typeof value === "string",
+  bytes: (value) => value instanceof Uint8Array,
+  list: isJsonArray,
+  map: isMap,
+  object: isMap,
+  uint: (value) => kindOf(value) === "uint",
+  double: (value) => kindOf(value) === "double",
+  timestamp: (value) => kindOf(value) === "timestamp",
+  duration: (value) => kindOf(value) === "duration",
+  type: (value) => kindOf(value) === "type",
+  optional: (value) => kindOf(value) === "optional",
+};
+
 function testFor(type: CelType): Test {
-  switch (type.kind) {
-    case "dyn":
-    case "parameter":
-      return () => true;
-    case "null":
-      return (value) => value === null;
-    case "bool":
-      return (value) => typeof value === "boolean";
-    case "int":
-      return (value) => typeof value === "number" || typeof value === "bigint";
-    case "string":
-      return (value) => typeof value === "string";
-    case "bytes":
-      return (value) => value instanceof Uint8Array;
-    case "list":
-      return isJsonArray;
-    case "map":
-    case "object":
-      return isMap;
-    case "opaque":
-      return (value) => kindOf(value) === "opaque" && (value as { readonly name: string }).name === type.name;
-    case "uint":
-    case "double":
-    case "timestamp":
-    case "duration":
-    case "type":
-    case "optional":
-      return (value) => kindOf(value) === type.kind;
-  }
+  if (type.kind !== "opaque") return tests[type.kind];
+  return (value) => kindOf(value) === "opaque" && (value as { readonly name: string }).name === type.name;
 }
 
 interface Candidate {

@@ -32,10 +32,7 @@ export function parseDuration(text: string): CelDuration | CelFailure {
     part.lastIndex = at;
     const found = part.exec(text);
     if (found === null || (found[1] === undefined && (found[2] ?? "") === "")) return invalid;
-    const unit = units.get(found[3] ?? "") ?? 0n;
-    const fraction = found[2] ?? "";
-    total +=
-      BigInt(found[1] ?? 0) * unit + (BigInt(fraction === "" ? 0 : fraction) * unit) / 10n ** BigInt(fraction.length);
+    total += nanosOf(found);
     at += found[0].length;
   }
   return durationOf(negative ? -total : total);
@@ -49,4 +46,10 @@ export function formatDuration(duration: CelDuration): string {
     .padStart(9, "0")
     .replace(/0+$/, "");
   return `${negative ? "-" : ""}${magnitude / 1_000_000_000n}${fraction === "" ? "" : `.${fraction}`}s`;
+}
+
+function nanosOf(found: RegExpExecArray): bigint {
+  const [, whole = "0", fraction = "", unit = ""] = found;
+  const nanos = units.get(unit) ?? 0n;
+  return BigInt(whole) * nanos + (BigInt(`0${fraction}`) * nanos) / 10n ** BigInt(fraction.length);
 }

@@ -14,44 +14,40 @@ const constants: ReadonlyMap<string, CelLiteral> = new Map<string, CelLiteral>([
 /** The literal that starts at a word, its sign included; undefined when none does. */
 export function literalOf(tokens: readonly CelToken[], at: number): LiteralResult | undefined {
   const first = tokens[at];
-  if (first === undefined) return undefined;
-  const negative = first.kind === "sign" && first.text === "-";
-  const token = negative ? tokens[at + 1] : first;
-  if (token === undefined) return undefined;
-  const length = negative ? 2 : 1;
-  switch (token.kind) {
-    case "int":
-      return within(BigInt(token.text) * (negative ? -1n : 1n), length);
-    case "double": {
-      const value = Number(token.text);
-      if (!Number.isFinite(value)) return { problem: "invalid double literal" };
-      return { value: celDouble(negative ? -value : value), length };
-    }
-    case "uint": {
-      const value = BigInt(token.text);
-      return negative
-        ? undefined
-        : value > uint64Maximum
-          ? { problem: "invalid uint literal" }
-          : { value: celUint(value), length };
-    }
-    case "string":
-      return negative ? undefined : { value: token.text, length };
-    case "bytes":
-      return negative ? undefined : { value: token.bytes ?? new Uint8Array(), length };
-    case "identifier": {
-      const value = constants.get(token.text);
-      return negative || value === undefined ? undefined : { value, length };
-    }
-    case "name":
-    case "sign":
-    case "end":
-      return undefined;
-  }
+  const second = tokens[at + 1];
+  if (first?.kind === "sign" && first.text === "-" && second !== undefined) return numberOf(second, { negative: true });
+  return first === undefined ? undefined : (numberOf(first, { negative: false }) ?? wordOf(first));
 }
 
-function within(value: bigint, length: number): LiteralResult {
-  return value < int64Minimum || value > int64Maximum
-    ? { problem: "invalid int literal" }
-    : { value: celInt(value), length };
+function numberOf(token: CelToken, { negative }: { readonly negative: boolean }): LiteralResult | undefined {
+  const length = negative ? 2 : 1;
+  if (token.kind === "int") {
+    const value = BigInt(token.text) * (negative ? -1n : 1n);
+    if (value < int64Minimum || value > int64Maximum) return { problem: "invalid int literal" };
+    return { value: celInt(value), length };
+  }
+  if (token.kind !== "double") return undefined;
+  const value = Number(token.text);
+  return Number.isFinite(value)
+    ? { value: celDouble(negative ? -value : value), length }
+    : { problem: "invalid double literal" };
+}
+
+function wordOf(token: CelToken): LiteralResult | undefined {
+  switch (token.kind) {
+    case "uint": {
+      const value = BigInt(token.text);
+      return value > uint64Maximum ? { problem: "invalid uint literal" } : { value: celUint(value), length: 1 };
+    }
+    case "string":
+      return { value: token.text, length: 1 };
+    case "bytes":
+      return { value: token.bytes ?? new Uint8Array(), length: 1 };
+    case "identifier": {
+      const value = constants.get(token.text);
+      return value === undefined ? undefined : { value, length: 1 };
+    }
+    default:
+      return undefined;
+  }
 }

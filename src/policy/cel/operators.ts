@@ -68,7 +68,7 @@ export function equalityStep(first: Step, second: Step, wanted: boolean): Step {
 }
 
 /** A binary operator: at once for integers that stay safe, by its overloads for all else. */
-export function integerStep(name: keyof typeof integers, args: readonly [Step, Step], otherwise: BinaryCall): Step {
+export function integerStep(name: IntegerOperator, args: readonly [Step, Step], otherwise: BinaryCall): Step {
   const [first, second] = args;
   const compute = integers[name];
   return (frame) => {
@@ -84,8 +84,14 @@ export function integerStep(name: keyof typeof integers, args: readonly [Step, S
   };
 }
 
+/** An operator that is at once for integers. */
+export type IntegerOperator = "_<_" | "_<=_" | "_>_" | "_>=_" | "_+_" | "_-_" | "_*_";
+
+/** Their names. */
+export const integerOperators: readonly IntegerOperator[] = ["_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_"];
+
 /** Adding zero turns negative zero into zero. */
-const integers = {
+const integers: Readonly<Record<IntegerOperator, (left: number, right: number) => number | boolean>> = {
   "_<_": (left: number, right: number): boolean => left < right,
   "_<=_": (left: number, right: number): boolean => left <= right,
   "_>_": (left: number, right: number): boolean => left > right,
@@ -93,7 +99,7 @@ const integers = {
   "_+_": (left: number, right: number): number => left + right,
   "_-_": (left: number, right: number): number => left - right,
   "_*_": (left: number, right: number): number => left * right + 0,
-} as const;
+};
 
 /** `a in b`: an element of a list, or a key of a map. */
 export function inStep(first: Step, second: Step): Step {

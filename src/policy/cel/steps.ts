@@ -1,14 +1,24 @@
 import type { CelExpression, CelNode } from "./ast.ts";
-import type { CelChecked } from "./check.ts";
+import type { CelChecked, CelResolvedCall } from "./check.ts";
 import { comprehensionStep } from "./comprehensions.ts";
 import { converterFor, type Converter } from "./convert.ts";
 import { binaryCall, dispatch } from "./dispatch.ts";
 import type { CelEnvironment } from "./environment.ts";
 import { charge, failStep, type Step } from "./frame.ts";
 import { listStep, mapStep } from "./literals.ts";
-import { andStep, conditionalStep, equalityStep, inStep, integerStep, notStep, orStep } from "./operators.ts";
+import {
+  andStep,
+  conditionalStep,
+  equalityStep,
+  inStep,
+  integerOperators,
+  type IntegerOperator,
+  integerStep,
+  notStep,
+  orStep,
+} from "./operators.ts";
 import { fallbackStep, hasStep, indexStep, optionalIndexStep, selectStep } from "./selection.ts";
-import type { CelType } from "./types.ts";
+import { dynType, type CelType } from "./types.ts";
 import { celOptional, celTypeValue, kindOf, type CelOptional } from "./values.ts";
 
 /** A variable of the environment that an expression uses. */
@@ -40,7 +50,7 @@ export function compileSteps(checked: CelChecked, environment: CelEnvironment): 
   const inputs: Input[] = [];
   const names = checked.variables;
   for (const name of names) {
-    inputs.push({ name, convert: converterFor(environment.variables[name] ?? { kind: "dyn" }) });
+    inputs.push({ name, convert: converterFor(environment.variables[name] ?? dynType) });
   }
   let slots = inputs.length;
   const compiler: Compiler = {
@@ -129,49 +139,47 @@ function memberType(type: CelType): CelType {
   return type.kind === "map" ? type.value : type.kind === "list" ? type.element : { kind: "dyn" };
 }
 
+/** A call whose arguments are compiled. */
+interface Call extends CelResolvedCall {
+  readonly steps: readonly [Step, Step, Step];
+  readonly all: readonly Step[];
+  readonly convert: Converter;
+}
+
+const integer = (call: Call): Step =>
+  integerStep(call.name as IntegerOperator, [call.steps[0], call.steps[1]], binaryCall(call.overloads));
+const fallback = (call: Call): Step =>
+  call.overloads[0]?.args[0]?.kind === "optional"
+    ? fallbackStep(call.steps[0], call.steps[1], call.name === "orValue")
+    : dispatch(call.overloads, call.all);
+
+/** Operators, and functions that need not evaluate all arguments. All others are called by their overloads. */
+const special: ReadonlyMap<string, (call: Call) => Step> = new Map<string, (call: Call) => Step>([
+  ["_&&_", ({ steps }) => andStep(steps[0], steps[1])],
+  ["_||_", ({ steps }) => orStep(steps[0], steps[1])],
+  ["_?_:_", ({ steps }) => conditionalStep(...steps)],
+  ["!_", ({ steps }) => notStep(steps[0])],
+  ["_==_", ({ steps }) => equalityStep(steps[0], steps[1], true)],
+  ["_!=_", ({ steps }) => equalityStep(steps[0], steps[1], false)],
+  ["@in", ({ steps }) => inStep(steps[0], steps[1])],
+  ["_[_]", ({ steps, convert }) => indexStep(steps[0], steps[1], convert)],
+  ["_[?_]", ({ steps, convert }) => optionalIndexStep(steps[0], steps[1], convert)],
+  ...integerOperators.map((name) => [name, integer] as const),
+  ["or", fallback],
+  ["orValue", fallback],
+]);
+
 function call(compiler: Compiler, node: CelNode<"call">, locals: Slots): Step {
   const found = compiler.checked.callOf(node);
   if (found === undefined) return never;
-  const args = found.args.map((argument) => compiler.compile(argument, locals));
-  const [first = never, second = never, third = never] = args;
-  switch (found.name) {
-    case "_&&_":
-      return andStep(first, second);
-    case "_||_":
-      return orStep(first, second);
-    case "_?_:_":
-      return conditionalStep(first, second, third);
-    case "!_":
-      return notStep(first);
-    case "_==_":
-      return equalityStep(first, second, true);
-    case "_!=_":
-      return equalityStep(first, second, false);
-    case "_<_":
-    case "_<=_":
-    case "_>_":
-    case "_>=_":
-    case "_+_":
-    case "_-_":
-    case "_*_":
-      return args.length === 2 ? integerStep(found.name, [first, second], binaryCall(found.overloads)) : never;
-    case "@in":
-      return inStep(first, second);
-    case "_[_]":
-    case "_[?_]": {
-      const [operand] = found.args;
-      const given = operand === undefined ? undefined : compiler.checked.typeOf(operand);
-      const type = given?.kind === "optional" ? given.of : given;
-      const convert = converterFor(memberType(type ?? { kind: "dyn" }));
-      return found.name === "_[_]" ? indexStep(first, second, convert) : optionalIndexStep(first, second, convert);
-    }
-    case "or":
-    case "orValue":
-      if (found.overloads[0]?.args[0]?.kind !== "optional") return dispatch(found.overloads, args);
-      return fallbackStep(first, second, found.name === "orValue");
-    default:
-      return dispatch(found.overloads, args);
-  }
+  const all = found.args.map((argument) => compiler.compile(argument, locals));
+  const make = special.get(found.name);
+  if (make === undefined) return dispatch(found.overloads, all);
+  const [operand] = found.args;
+  const given = operand === undefined ? dynType : compiler.checked.typeOf(operand);
+  const convert = converterFor(memberType(given.kind === "optional" ? given.of : given));
+  const [first = never, second = never, third = never] = all;
+  return make({ ...found, all, steps: [first, second, third], convert });
 }
 
 function bind(compiler: Compiler, node: CelNode<"bind">, locals: Slots): Step {

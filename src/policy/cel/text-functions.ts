@@ -118,7 +118,7 @@ const quoted: ReadonlyMap<string, string> = new Map([
 
 function quote(text: string, meter: CelMeter): string {
   occupy(meter, 2 * text.length);
-  return `"${text.replace(/[\u0007\b\f\n\r\t\v\\"]/g, (character) => quoted.get(character) ?? character)}"`;
+  return `"${Array.from(text, (character) => quoted.get(character) ?? character).join("")}"`;
 }
 
 interface Row {

@@ -38,10 +38,14 @@ function mapToJson(map: Parameters<typeof mapKeys>[0], depth: number): unknown {
   for (const key of mapKeys(map)) {
     const member = celToJson(mapGet(map, key) as CelValue, depth - 1);
     if (member === undefined) return undefined;
-    const name = kindOf(key) === "uint" ? (key as CelUint).value : key;
-    entries.push([String(name as string | number | bigint | boolean), member]);
+    entries.push([keyText(key), member]);
   }
   return Object.fromEntries(entries);
+}
+
+/** Keys are text, truth values or integers of either kind. */
+function keyText(key: CelValue): string {
+  return typeof key === "object" ? String((key as CelUint).value) : String(key);
 }
 
 function specialToJson(value: object, depth: number): unknown {

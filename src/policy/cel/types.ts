@@ -80,34 +80,47 @@ export function typeParameter(name: string): CelType {
   return { kind: "parameter", name };
 }
 
-/** How messages show a type, as cel-go does: `list(string)`, `map(string, dyn)`, `google.protobuf.Timestamp`. */
-export function formatType(type: CelType): string {
+/** The types that a type is made of, such as a list's elements; none for most. */
+export function innerTypes(type: CelType): readonly CelType[] {
   switch (type.kind) {
     case "list":
-      return `list(${formatType(type.element)})`;
+      return [type.element];
     case "map":
-      return `map(${formatType(type.key)}, ${formatType(type.value)})`;
+      return [type.key, type.value];
     case "optional":
-      return `optional_type(${formatType(type.of)})`;
     case "type":
-      return `type(${formatType(type.of)})`;
-    case "object":
-    case "opaque":
-    case "parameter":
-      return type.name;
-    case "timestamp":
-      return "timestamp";
-    case "duration":
-      return "duration";
-    case "null":
-      return "null";
-    case "dyn":
-    case "bool":
-    case "int":
-    case "uint":
-    case "double":
-    case "string":
-    case "bytes":
-      return type.kind;
+      return [type.of];
+    default:
+      return [];
   }
+}
+
+/** A type with what it is made of replaced; the same type when nothing changed. */
+export function mapInnerTypes(type: CelType, change: (inner: CelType) => CelType): CelType {
+  switch (type.kind) {
+    case "list": {
+      const element = change(type.element);
+      return element === type.element ? type : { ...type, element };
+    }
+    case "map": {
+      const key = change(type.key);
+      const value = change(type.value);
+      return key === type.key && value === type.value ? type : { ...type, key, value };
+    }
+    case "optional":
+    case "type": {
+      const of = change(type.of);
+      return of === type.of ? type : { ...type, of };
+    }
+    default:
+      return type;
+  }
+}
+
+/** How messages show a type, as cel-go does: `list(string)`, `map(string, dyn)`, `optional_type(int)`. */
+export function formatType(type: CelType): string {
+  if ("name" in type) return type.name;
+  const name = type.kind === "optional" ? "optional_type" : type.kind;
+  const inner = innerTypes(type);
+  return inner.length === 0 ? name : `${name}(${inner.map(formatType).join(", ")})`;
 }

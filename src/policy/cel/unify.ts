@@ -1,56 +1,22 @@
-import type { CelType } from "./types.ts";
+import { innerTypes, mapInnerTypes, type CelType } from "./types.ts";
 
 /** What stands for the type parameters met so far, by name. Replaced, never changed, so that a failed attempt leaves no trace. */
 export type Substitution = ReadonlyMap<string, CelType>;
 
 /** Follows parameters to what stands for them, at every depth. */
 export function substitute(known: Substitution, type: CelType): CelType {
-  switch (type.kind) {
-    case "parameter": {
-      const found = known.get(type.name);
-      return found === undefined ? type : substitute(known, found);
-    }
-    case "list": {
-      const element = substitute(known, type.element);
-      return element === type.element ? type : { ...type, element };
-    }
-    case "map": {
-      const key = substitute(known, type.key);
-      const value = substitute(known, type.value);
-      return key === type.key && value === type.value ? type : { ...type, key, value };
-    }
-    case "optional":
-    case "type": {
-      const of = substitute(known, type.of);
-      return of === type.of ? type : { ...type, of };
-    }
-    case "dyn":
-    case "null":
-    case "bool":
-    case "int":
-    case "uint":
-    case "double":
-    case "timestamp":
-    case "duration":
-    case "string":
-    case "bytes":
-    case "object":
-    case "opaque":
-      return type;
-  }
+  if (type.kind !== "parameter") return mapInnerTypes(type, (inner) => substitute(known, inner));
+  const found = known.get(type.name);
+  return found === undefined ? type : substitute(known, found);
 }
 
 /** Whether two types are the same, sizes aside. */
 export function sameType(one: CelType, other: CelType): boolean {
   if (one === other) return true;
   if (one.kind !== other.kind) return false;
-  if (one.kind === "list" && other.kind === "list") return sameType(one.element, other.element);
-  if (one.kind === "map" && other.kind === "map")
-    return sameType(one.key, other.key) && sameType(one.value, other.value);
-  if (one.kind === "optional" && other.kind === "optional") return sameType(one.of, other.of);
-  if (one.kind === "type" && other.kind === "type") return sameType(one.of, other.of);
   if ("name" in one && "name" in other) return one.name === other.name;
-  return true;
+  const others = innerTypes(other);
+  return innerTypes(one).every((inner, at) => sameType(inner, others[at] ?? inner));
 }
 
 /** The substitution under which a value of `given` may stand where `wanted` is asked for; undefined when there is none. */
@@ -64,14 +30,20 @@ export function unify(known: Substitution, given: CelType, wanted: CelType): Sub
   if (given.kind === "dyn" || wanted.kind === "dyn") return known;
   if (given.kind === "null") return acceptsNull(wanted) ? known : undefined;
   if (wanted.kind === "null") return acceptsNull(given) ? known : undefined;
-  if (given.kind === "list" && wanted.kind === "list") return unify(known, given.element, wanted.element);
-  if (given.kind === "optional" && wanted.kind === "optional") return unify(known, given.of, wanted.of);
-  if (given.kind === "map" && wanted.kind === "map") {
-    const keys = unify(known, given.key, wanted.key);
-    return keys === undefined ? undefined : unify(keys, given.value, wanted.value);
+  return given.kind === wanted.kind ? unifyInner(known, given, wanted) : undefined;
+}
+
+/** For two types of one kind. Any type is as good as another as a value. */
+function unifyInner(known: Substitution, given: CelType, wanted: CelType): Substitution | undefined {
+  if (given.kind === "type") return known;
+  if ("name" in given && !sameType(given, wanted)) return undefined;
+  const others = innerTypes(wanted);
+  let next: Substitution | undefined = known;
+  for (const [at, inner] of innerTypes(given).entries()) {
+    next = unify(next, inner, others[at] ?? inner);
+    if (next === undefined) return undefined;
   }
-  if (given.kind === "type" && wanted.kind === "type") return known;
-  return sameType(given, wanted) ? known : undefined;
+  return next;
 }
 
 function bind(known: Substitution, type: CelType, name: string): Substitution | undefined {
@@ -86,33 +58,9 @@ function bind(known: Substitution, type: CelType, name: string): Substitution | 
 }
 
 function occurs(known: Substitution, type: CelType, name: string): boolean {
-  switch (type.kind) {
-    case "parameter": {
-      if (type.name === name) return true;
-      const found = known.get(type.name);
-      return found !== undefined && occurs(known, found, name);
-    }
-    case "list":
-      return occurs(known, type.element, name);
-    case "map":
-      return occurs(known, type.key, name) || occurs(known, type.value, name);
-    case "optional":
-    case "type":
-      return occurs(known, type.of, name);
-    case "dyn":
-    case "null":
-    case "bool":
-    case "int":
-    case "uint":
-    case "double":
-    case "timestamp":
-    case "duration":
-    case "string":
-    case "bytes":
-    case "object":
-    case "opaque":
-      return false;
-  }
+  if (type.kind !== "parameter") return innerTypes(type).some((inner) => occurs(known, inner, name));
+  const found = known.get(type.name);
+  return type.name === name || (found !== undefined && occurs(known, found, name));
 }
 
 function acceptsNull(type: CelType): boolean {
@@ -129,10 +77,7 @@ function isAtLeastAsGeneral(one: CelType, other: CelType): boolean {
   if (one.kind === "null") return false;
   if (other.kind === "null") return true;
   if (one.kind !== other.kind) return false;
-  if (one.kind === "list" && other.kind === "list") return isAtLeastAsGeneral(one.element, other.element);
-  if (one.kind === "optional" && other.kind === "optional") return isAtLeastAsGeneral(one.of, other.of);
-  if (one.kind === "map" && other.kind === "map") {
-    return isAtLeastAsGeneral(one.key, other.key) && isAtLeastAsGeneral(one.value, other.value);
-  }
-  return sameType(one, other);
+  if ("name" in one) return sameType(one, other);
+  const others = innerTypes(other);
+  return innerTypes(one).every((inner, at) => isAtLeastAsGeneral(inner, others[at] ?? inner));
 }
