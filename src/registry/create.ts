@@ -8,7 +8,7 @@ import type { Resource } from "../resources/resource.ts";
 import { encodeObject, entryOf, type Entry } from "../storage/stored-object.ts";
 import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
-import { withApplied, withCreator } from "./field-owners.ts";
+import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a clash of a generated name is tried again. Source: gate RetryGenerateName. */
@@ -70,6 +70,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
     namespace,
     oldObject: undefined,
     user: context.user,
+    ...(context.source === undefined ? {} : { source: context.source }),
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
@@ -121,7 +122,7 @@ async function mutated(
     ...request,
     object: withMeta(next, { ...next.metadata, name: renamed }),
   });
-  return { object: again, name: renamed };
+  return { object: withAdmitted(again, object.metadata.managedFields, next.metadata.managedFields), name: renamed };
 }
 
 /** The cached entry, unless a later write has replaced it already. */

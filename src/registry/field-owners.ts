@@ -56,6 +56,12 @@ export function withApplied(object: ApiObject, found: readonly unknown[] | undef
   return withList(object, found === undefined || found.length === 0 ? undefined : found);
 }
 
+/** What admission made of an object, with its owners: fields that admission sets belong to nobody, and owners that it garbles are put back. */
+export function withAdmitted(object: ApiObject, before: readonly unknown[] | undefined, after: unknown): ApiObject {
+  const garbled = after === before || readManagers(after) === undefined;
+  return withList(object, garbled ? before : (after as readonly unknown[]));
+}
+
 /** The owners that a client sends, where they are well formed and not just what is stored. */
 function givenManagers(
   given: readonly unknown[] | undefined,

@@ -9,7 +9,7 @@ import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-o
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
-import { differsInTimesOnly, withApplied, withUpdater } from "./field-owners.ts";
+import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./field-owners.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
@@ -185,6 +185,12 @@ function withGeneration(resource: Resource, next: ApiObject, stored: ApiObject):
   return { ...next, metadata: { ...next.metadata, generation: (stored.metadata.generation ?? 0) + 1 } };
 }
 
+/** What admission has changed, with what it may not change. */
+function restored(step: Step, prepared: ApiObject, mutated: ApiObject): ApiObject {
+  const next = withServerFields(step, { stored: objectOf(step.current), desired: mutated });
+  return withAdmitted(next, prepared.metadata.managedFields, mutated.metadata.managedFields);
+}
+
 /** Runs admission and validation over the prepared object; returns what is to be stored. */
 async function admitted(backend: Backend, step: Step, prepared: ApiObject): Promise<ApiObject> {
   const { resource, request, current } = step;
@@ -198,6 +204,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
     name,
     oldObject: stored,
     user: context.user,
+    ...(context.source === undefined ? {} : { source: context.source }),
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
@@ -205,7 +212,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
   } as const;
   const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
-  const object = mutated === prepared ? prepared : withServerFields(step, { stored, desired: mutated });
+  const object = mutated === prepared ? prepared : restored(step, prepared, mutated);
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),
     ...validateObjectMetaUpdate(mutated, stored),
