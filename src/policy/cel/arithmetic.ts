@@ -101,7 +101,10 @@ const addition: CelFunction = {
       cost: (left: Uint8Array, right: Uint8Array) => passCost(left) + passCost(right),
       apply: (left: Uint8Array, right: Uint8Array, meter: CelMeter) => {
         occupy(meter, left.length + right.length);
-        return Uint8Array.from([...left, ...right]);
+        const joined = new Uint8Array(left.length + right.length);
+        joined.set(left);
+        joined.set(right, left.length);
+        return joined;
       },
     },
     {

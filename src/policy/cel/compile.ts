@@ -43,11 +43,12 @@ export function compileCel(source: string, environment: CelEnvironment): CelProg
         room: maximumRoom,
         patterns,
         error: "",
+        converted: undefined,
       };
       try {
         for (const [slot, { name, convert }] of inputs.entries()) {
           const raw = Object.hasOwn(variables, name) ? variables[name] : undefined;
-          frame.slots[slot] = raw === undefined ? undefined : convert(raw);
+          frame.slots[slot] = raw === undefined ? undefined : convert(raw, frame);
         }
         const value = run(frame);
         const cost = options.budget - frame.budget;

@@ -74,7 +74,7 @@ function walk(frame: Frame, loop: Loop, visit: Visit): boolean {
   }
   for (const key of mapKeys(range)) {
     frame.slots[loop.first] = key;
-    if (loop.second !== undefined) frame.slots[loop.second] = loop.convert(mapGet(range, key));
+    if (loop.second !== undefined) frame.slots[loop.second] = loop.convert(mapGet(range, key), frame);
     const next = visit(frame);
     if (next !== "next") return next === "stop";
   }
@@ -84,7 +84,7 @@ function walk(frame: Frame, loop: Loop, visit: Visit): boolean {
 function walkList(frame: Frame, loop: Loop & { readonly list: readonly unknown[] }, visit: Visit): boolean {
   const { list, first, second, convert } = loop;
   for (let at = 0; at < list.length; at++) {
-    const element = convert(list[at]);
+    const element = convert(list[at], frame);
     frame.slots[first] = second === undefined ? element : at;
     if (second !== undefined) frame.slots[second] = element;
     const next = visit(frame);

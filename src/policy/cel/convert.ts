@@ -1,16 +1,17 @@
 import { isJsonArray, isJsonObject } from "../../core/json-value.ts";
+import { occupy, type Frame } from "./frame.ts";
 import type { CelType } from "./types.ts";
 import { parseDuration } from "./duration.ts";
 import { parseTimestamp } from "./timestamp.ts";
 import { celDouble, fromJson, isCelFailure, kindOf, type CelFailure, type CelValue } from "./values.ts";
 
 /** Turns a raw member of JSON into a value. */
-export type Converter = (raw: unknown) => CelValue;
+export type Converter = (raw: unknown, frame: Frame) => CelValue;
 
 /**
  * How members of JSON become values where a type is declared: numbers are floating point where it says so, text is a point or span
  * of time, or octets in base64. What does not fit comes through as what it is, and the functions it meets refuse it. Lists and
- * maps are copied only when their members need more than `fromJson` at their use.
+ * maps are copied only when their members need more than `fromJson` at their use, and then once in an evaluation.
  */
 export function converterFor(type: CelType): Converter {
   switch (type.kind) {
@@ -21,14 +22,11 @@ export function converterFor(type: CelType): Converter {
     case "duration":
       return (raw) => (typeof raw === "string" ? unlessFailed(parseDuration(raw), raw) : fromJson(raw));
     case "bytes":
-      return (raw) => (typeof raw === "string" ? Uint8Array.from(Buffer.from(raw, "base64")) : fromJson(raw));
-    case "list": {
-      if (!needsCopy(type.element)) return fromJson;
-      const element = converterFor(type.element);
-      return (raw) => (isJsonArray(raw) ? raw.map((member) => element(member)) : fromJson(raw));
-    }
+      return once((raw) => (typeof raw === "string" ? Uint8Array.from(Buffer.from(raw, "base64")) : fromJson(raw)));
+    case "list":
+      return needsCopy(type.element) ? once(listConverter(converterFor(type.element))) : fromJson;
     case "map":
-      return needsCopy(type.value) ? mapConverter(converterFor(type.value)) : fromJson;
+      return needsCopy(type.value) ? once(mapConverter(converterFor(type.value))) : fromJson;
     default:
       return fromJson;
   }
@@ -44,9 +42,31 @@ function needsCopy(type: CelType): boolean {
   return ["double", "timestamp", "duration", "bytes"].includes(type.kind);
 }
 
+/** Remembers what became of large values, so that what is read in a loop is not converted in every round. */
+function once(convert: Converter): Converter {
+  return (raw, frame) => {
+    frame.converted ??= new Map();
+    const known = frame.converted.get(raw);
+    if (known?.by === convert) return known.value;
+    const value = convert(raw, frame);
+    frame.converted.set(raw, { by: convert, value });
+    return value;
+  };
+}
+
+function listConverter(convert: Converter): Converter {
+  return (raw, frame) => {
+    if (!isJsonArray(raw)) return fromJson(raw);
+    occupy(frame, raw.length);
+    return raw.map((member) => convert(member, frame));
+  };
+}
+
 function mapConverter(convert: Converter): Converter {
-  return (raw) => {
+  return (raw, frame) => {
     if (!isJsonObject(raw) || kindOf(raw) !== undefined) return fromJson(raw);
-    return Object.fromEntries(Object.entries(raw).map(([key, member]) => [key, convert(member)]));
+    const entries = Object.entries(raw);
+    occupy(frame, entries.length);
+    return Object.fromEntries(entries.map(([key, member]) => [key, convert(member, frame)]));
   };
 }

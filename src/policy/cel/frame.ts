@@ -25,6 +25,8 @@ export interface Frame extends CelMeter {
   readonly slots: (CelValue | undefined)[];
   /** Why the last step that returned undefined did so. */
   error: string;
+  /** What raw members became, where that took a copy, and what made it. */
+  converted: Map<unknown, { readonly by: unknown; readonly value: CelValue }> | undefined;
 }
 
 /** A compiled step: its value, or undefined after it put the reason into the frame. */

@@ -34,12 +34,12 @@ export function selectStep(operand: Step, selection: Selection): Step {
     if (isMap(value)) {
       const raw = isCelMap(value) ? value.entries.get(key)?.[1] : Object.hasOwn(value, key) ? value[key] : undefined;
       if (raw === undefined) return optional ? celOptional(undefined) : failStep(frame, `no such key: ${field}`);
-      return optional ? celOptional(convert(raw)) : convert(raw);
+      return optional ? celOptional(convert(raw, frame)) : convert(raw, frame);
     }
     return withinOptional(frame, value, (held) => {
       if (!isMap(held)) return celFailure("no such overload");
       const raw = mapGet(held, key);
-      return raw === undefined ? undefined : convert(raw);
+      return raw === undefined ? undefined : convert(raw, frame);
     });
   };
 }
@@ -78,8 +78,9 @@ export function indexStep(operand: Step, index: Step, convert: Converter): Step 
     const key = index(frame);
     if (key === undefined) return undefined;
     charge(frame, 1);
-    if (kindOf(value) === "optional") return withinOptional(frame, value, (held) => member(held, key, convert));
-    const found = member(value, key, convert);
+    if (kindOf(value) === "optional")
+      return withinOptional(frame, value, (held) => member(held, key, (raw) => convert(raw, frame)));
+    const found = member(value, key, (raw) => convert(raw, frame));
     if (found === undefined) return failStep(frame, missing(value, key));
     return isCelFailure(found) ? failStep(frame, found.error) : found;
   };
@@ -94,7 +95,7 @@ export function optionalIndexStep(operand: Step, index: Step, convert: Converter
     if (key === undefined) return undefined;
     charge(frame, 1);
     const optional = kindOf(value) === "optional" ? value : celOptional(value);
-    return withinOptional(frame, optional, (held) => member(held, key, convert));
+    return withinOptional(frame, optional, (held) => member(held, key, (raw) => convert(raw, frame)));
   };
 }
 
@@ -108,8 +109,11 @@ function showKey(key: CelValue): string {
   return kind === "uint" || kind === "double" ? String((key as CelUint | CelDouble).value) : "<value>";
 }
 
+/** Turns what is found into a value. */
+type Finish = (raw: unknown) => CelValue;
+
 /** The element or entry under a key; undefined when there is none. */
-function member(value: CelValue, key: CelValue, convert: Converter): CelValue | CelFailure | undefined {
+function member(value: CelValue, key: CelValue, convert: Finish): CelValue | CelFailure | undefined {
   if (isJsonArray(value)) {
     const at = position(key);
     if (at === undefined) return celFailure("no such overload");

@@ -5,7 +5,7 @@ import { durationType, intType, stringType, timestampType } from "./types.ts";
 import { celFailure, celInt, type CelDuration, type CelFailure, type CelTimestamp } from "./values.ts";
 
 /** Looking up a zone is far dearer than reading a clock. */
-const zoneCost = 50;
+const zoneCost = 200;
 
 function dayOfYear(date: Date): number {
   const start = new Date(date);

@@ -19,30 +19,21 @@ export function wallClock(timestamp: CelTimestamp, zone: string): Date | undefin
   return zoneName.test(zone) ? namedWallClock(new Date(seconds * 1000), zone) : undefined;
 }
 
+const shownOffset = /^GMT(?:([+-])(\d{2}):(\d{2})(?::(\d{2}))?)?$/;
+
 function namedWallClock(date: Date, zone: string): Date | undefined {
-  let parts: readonly Intl.DateTimeFormatPart[];
+  let shown: string | undefined;
   try {
-    parts = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone,
-      calendar: "iso8601",
-      hourCycle: "h23",
-      era: "short",
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-      second: "numeric",
-    }).formatToParts(date);
+    const format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
+    shown = format.formatToParts(date).find((part) => part.type === "timeZoneName")?.value;
   } catch (error) {
     // Intl refuses names that it does not know.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
-  const field = (type: Intl.DateTimeFormatPartTypes): number =>
-    Number(parts.find((part) => part.type === type)?.value ?? 0);
-  const wall = new Date(0);
-  wall.setUTCFullYear(field("year"), field("month") - 1, field("day"));
-  wall.setUTCHours(field("hour"), field("minute"), field("second"));
-  return wall;
+  const found = shownOffset.exec(shown ?? "");
+  if (found === null) return undefined;
+  const [, sign, hours = 0, minutes = 0, seconds = 0] = found;
+  const offset = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+  return new Date(date.getTime() + (sign === "-" ? -1000 : 1000) * offset);
 }
