@@ -10,8 +10,10 @@ export function structuralErrors(schema: StructuralSchema, path: string): readon
   const errors: FieldError[] = [];
   checkStructural(schema, { path, level: "root", errors });
   checkCompleteness(schema, schema, { structuralPath: path, path, errors });
-  const text = (error: FieldError): string => `${error.path}: ${error.message}`;
-  return errors.sort((one, other) => (text(one) < text(other) ? -1 : 1));
+  return errors
+    .map((error) => ({ error, text: `${error.path}: ${error.message}` }))
+    .sort((one, other) => (one.text < other.text ? -1 : 1))
+    .map(({ error }) => error);
 }
 
 interface Place {

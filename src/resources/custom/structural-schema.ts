@@ -1,15 +1,4 @@
-import type { JsonObject } from "../../core/json-value.ts";
-import {
-  arrayAt,
-  fieldListAt,
-  fieldsAt,
-  isFields,
-  isTrueAt,
-  numberAt,
-  stringAt,
-  stringsAt,
-  valueAt,
-} from "../json-fields.ts";
+import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
 import { lazyPattern, type Pattern } from "./pattern.ts";
 
 /** The types that a value of a custom resource can have. */
@@ -92,36 +81,36 @@ export function readStructural(raw: JsonObject): StructuralSchema {
   const properties = schemasByName(raw);
   const additionalProperties = additionalAt(raw);
   const embeddedResource = isTrueAt(raw, "x-kubernetes-embedded-resource");
-  const listType = oneOf(stringAt(raw, "x-kubernetes-list-type"), ["atomic", "set", "map"] as const);
+  const listType = oneOf(textAt(raw, "x-kubernetes-list-type"), ["atomic", "set", "map"] as const);
   const below = [
     ...properties.values(),
     ...(items === undefined ? [] : [items]),
     ...(typeof additionalProperties === "object" ? [additionalProperties] : []),
   ];
   return {
-    type: oneOf(stringAt(raw, "type"), types),
+    type: oneOf(textAt(raw, "type"), types),
     ...readTexts(raw),
     ...readBounds(raw),
-    default: valueAt(raw, "default") ?? undefined,
-    example: valueAt(raw, "example") ?? undefined,
+    default: ownValue(raw, "default") ?? undefined,
+    example: ownValue(raw, "example") ?? undefined,
     nullable: isTrueAt(raw, "nullable"),
     enum: arrayAt(raw, "enum"),
     uniqueItems: isTrueAt(raw, "uniqueItems"),
-    required: stringsAt(raw, "required"),
+    required: textsAt(raw, "required"),
     items,
     properties,
     additionalProperties,
-    allOf: fieldListAt(raw, "allOf").map(readStructural),
-    anyOf: fieldListAt(raw, "anyOf").map(readStructural),
-    oneOf: fieldListAt(raw, "oneOf").map(readStructural),
+    allOf: objectsAt(raw, "allOf").map(readStructural),
+    anyOf: objectsAt(raw, "anyOf").map(readStructural),
+    oneOf: objectsAt(raw, "oneOf").map(readStructural),
     not: schemaAt(raw, "not"),
     preserveUnknownFields: isTrueAt(raw, "x-kubernetes-preserve-unknown-fields"),
     embeddedResource,
     intOrString: isTrueAt(raw, "x-kubernetes-int-or-string"),
     listType,
-    listMapKeys: stringsAt(raw, "x-kubernetes-list-map-keys"),
-    mapType: oneOf(stringAt(raw, "x-kubernetes-map-type"), ["atomic", "granular"] as const),
-    validations: fieldListAt(raw, "x-kubernetes-validations").map(readRule),
+    listMapKeys: textsAt(raw, "x-kubernetes-list-map-keys"),
+    mapType: oneOf(textAt(raw, "x-kubernetes-map-type"), ["atomic", "granular"] as const),
+    validations: objectsAt(raw, "x-kubernetes-validations").map(readRule),
     holdsEmbedded: embeddedResource || below.some((schema) => schema.holdsEmbedded),
     holdsUniqueLists: listType === "set" || listType === "map" || below.some((schema) => schema.holdsUniqueLists),
   };
@@ -133,13 +122,13 @@ function readTexts(
   raw: JsonObject,
 ): Pick<StructuralSchema, "format" | "title" | "description" | "pattern" | "externalDocs"> {
   const pattern = textAt(raw, "pattern");
-  const externalDocs = valueAt(raw, "externalDocs");
+  const externalDocs = ownValue(raw, "externalDocs");
   return {
     format: textAt(raw, "format"),
     title: textAt(raw, "title"),
     description: textAt(raw, "description"),
     pattern: pattern === undefined ? undefined : lazyPattern(pattern),
-    externalDocs: isFields(externalDocs) ? externalDocs : undefined,
+    externalDocs: isJsonObject(externalDocs) ? externalDocs : undefined,
   };
 }
 
@@ -173,9 +162,9 @@ function readBounds(raw: JsonObject): Pick<StructuralSchema, Bounds> {
 }
 
 function readRule(raw: JsonObject): ValidationRule {
-  const optionalOldSelf = valueAt(raw, "optionalOldSelf");
+  const optionalOldSelf = ownValue(raw, "optionalOldSelf");
   return {
-    rule: stringAt(raw, "rule"),
+    rule: textAt(raw, "rule") ?? "",
     message: textAt(raw, "message"),
     messageExpression: textAt(raw, "messageExpression"),
     reason: textAt(raw, "reason"),
@@ -184,30 +173,60 @@ function readRule(raw: JsonObject): ValidationRule {
   };
 }
 
+const none: ReadonlyMap<string, StructuralSchema> = new Map();
+
 function schemasByName(raw: JsonObject): ReadonlyMap<string, StructuralSchema> {
+  const found = ownValue(raw, "properties");
+  if (!isJsonObject(found)) return none;
   const properties = new Map<string, StructuralSchema>();
-  for (const [name, schema] of Object.entries(fieldsAt(raw, "properties"))) {
-    properties.set(name, readStructural(isFields(schema) ? schema : {}));
+  for (const [name, schema] of Object.entries(found)) {
+    properties.set(name, readStructural(isJsonObject(schema) ? schema : {}));
   }
   return properties;
 }
 
 function additionalAt(raw: JsonObject): StructuralSchema | boolean | undefined {
-  const found = valueAt(raw, "additionalProperties");
+  const found = ownValue(raw, "additionalProperties");
   return typeof found === "boolean" ? found : schemaAt(raw, "additionalProperties");
 }
 
 function schemaAt(raw: JsonObject, key: string): StructuralSchema | undefined {
-  const found = valueAt(raw, key);
-  return isFields(found) ? readStructural(found) : undefined;
+  const found = ownValue(raw, key);
+  return isJsonObject(found) ? readStructural(found) : undefined;
 }
+
+// Schemas of real kinds have thousands of parts with some forty keywords to ask each for: what is absent must cost little.
 
 /** Go keeps no difference between an empty text and none. */
 function textAt(raw: JsonObject, key: string): string | undefined {
-  const text = stringAt(raw, key);
-  return text === "" ? undefined : text;
+  const text = ownValue(raw, key);
+  return typeof text === "string" && text !== "" ? text : undefined;
 }
 
-function oneOf<T extends string>(text: string, allowed: readonly T[]): T | undefined {
+function isTrueAt(raw: JsonObject, key: string): boolean {
+  return ownValue(raw, key) === true;
+}
+
+function numberAt(raw: JsonObject, key: string): number | undefined {
+  const number = ownValue(raw, key);
+  return typeof number === "number" ? number : undefined;
+}
+
+const empty: readonly unknown[] = [];
+
+function arrayAt(raw: JsonObject, key: string): readonly unknown[] {
+  const array = ownValue(raw, key);
+  return isJsonArray(array) ? array : empty;
+}
+
+function textsAt(raw: JsonObject, key: string): readonly string[] {
+  return arrayAt(raw, key).filter((element) => typeof element === "string");
+}
+
+function objectsAt(raw: JsonObject, key: string): readonly JsonObject[] {
+  return arrayAt(raw, key).map((element) => (isJsonObject(element) ? element : {}));
+}
+
+function oneOf<T extends string>(text: string | undefined, allowed: readonly T[]): T | undefined {
   return allowed.find((one) => one === text);
 }
