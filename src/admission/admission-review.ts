@@ -23,10 +23,16 @@ export interface ReviewAnswer {
   readonly allowed: boolean;
   /** The Status of a refusal, as the webhook wrote it. */
   readonly status: JsonObject | undefined;
-  /** Base64 of a JSON patch; undefined for none. Mutating webhooks only. */
-  readonly patch: string | undefined;
+  /** What is to be changed; undefined for nothing. Mutating webhooks only. */
+  readonly patch: ReviewPatch | undefined;
   readonly warnings: readonly string[];
   readonly auditAnnotations: Readonly<Record<string, string>>;
+}
+
+/** A patch as it was sent: base64 of JSON where the type is JSONPatch, the only one there is. */
+export interface ReviewPatch {
+  readonly type: string;
+  readonly base64: string;
 }
 
 /** An answer that is none; the message says why. */
@@ -140,7 +146,11 @@ function checkIdentity(review: JsonObject, response: JsonObject, uid: string): v
   );
 }
 
-function patchOf(response: JsonObject, version: ReviewVersion, stage: "mutating" | "validating"): string | undefined {
+function patchOf(
+  response: JsonObject,
+  version: ReviewVersion,
+  stage: "mutating" | "validating",
+): ReviewPatch | undefined {
   const [patch, patchType] = [text(ownValue(response, "patch")), ownValue(response, "patchType") ?? undefined];
   if (stage === "validating") {
     if (version === "v1beta1") return undefined;
@@ -156,11 +166,10 @@ function patchOf(response: JsonObject, version: ReviewVersion, stage: "mutating"
       throw new ReviewError("webhook returned response.patchType but not response.patch");
     }
     if (patchType === "") throw new ReviewError('webhook returned invalid response.patchType of ""');
-    if (patchType !== undefined && patchType !== "JSONPatch") {
-      throw new ReviewError(`unsupported patch type ${quoted(text(patchType))}`);
-    }
   }
-  return patch === "" ? undefined : patch;
+  if (patch === "") return undefined;
+  // The older version had no need to name a type.
+  return { type: version === "v1" ? text(patchType) : "JSONPatch", base64: patch };
 }
 
 function quoted(value: string): string {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import type { UserInfo } from "../core/user.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { RequestSource, Resource } from "../resources/resource.ts";
 
 /** One write on its way to the store, as admission sees it. Source: apiserver pkg/admission Attributes. */
 export interface AdmissionRequest {
@@ -20,6 +20,8 @@ export interface AdmissionRequest {
   /** The stored object; absent for CREATE. */
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
+  /** Where the request came from, as far as the API saw it. */
+  readonly source?: RequestSource;
   readonly dryRun: boolean;
   /** Adds a Warning header to the reply. */
   readonly warn: (text: string) => void;

@@ -95,11 +95,16 @@ async function ask(
   };
   const answer = await askWebhook(invocation, "mutating", noted);
   if (answer?.patch === undefined) return request.object;
-  const patch = decodedPatch(answer.patch);
+  const patch = decodedPatch(answer.patch.base64);
   if (patch === undefined) {
     return unasked(hook, "received undecodable patch in webhook response", noted) ?? request.object;
   }
   if (patch.length === 0) return request.object;
+  const { type } = answer.patch;
+  if (type !== "JSONPatch") {
+    const why = `unsupported patch type ${JSON.stringify(type.slice(0, 100))}`;
+    return unasked(hook, why, noted) ?? request.object;
+  }
   if (request.object === undefined) {
     const what = "attempted to modify the object, which is not supported for this operation";
     throw internalError(`admission webhook ${JSON.stringify(hook.webhook.name)} ${what}`);

@@ -44,13 +44,12 @@ function policyObject(spec: object): object {
 
 /** Puts a policy into force. */
 async function enforce(spec: object, binding: object = {}): Promise<void> {
-  const made = await post(policies, policyObject(spec));
-  expect(made.status, made.text).toBe(201);
+  expect((await post(policies, policyObject(spec))).json()).toHaveProperty("metadata.uid");
   const bound = await post(bindings, {
     metadata: { name: "bound" },
     spec: { policyName: "rules", validationActions: ["Deny"], ...binding },
   });
-  expect(bound.status, bound.text).toBe(201);
+  expect(bound.json()).toHaveProperty("metadata.uid");
 }
 
 describe("a policy", () => {

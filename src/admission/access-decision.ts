@@ -1,0 +1,147 @@
+import { jsonEqual } from "../core/equal.ts";
+import { anonymousUser } from "../core/user.ts";
+import type { AccessDecision, AccessRequestStatus } from "../resources/access-request.ts";
+
+/** A person's answer to a request, as the fields of its status say it. */
+export type Verdict = AccessDecision["verdict"];
+
+/** Everything that one write to the status of a request is judged by. */
+export interface StatusWrite {
+  readonly stored: AccessRequestStatus;
+  readonly incoming: AccessRequestStatus;
+  /** The user name of whoever writes, as authenticated. */
+  readonly user: string;
+  /** RFC 3339. */
+  readonly now: string;
+  /** Whether the writer may seal answers; the controllers may. */
+  readonly mayIssue: boolean;
+  /** How many different people must approve; undefined where the request is for no profile. */
+  readonly approvers: number | undefined;
+}
+
+export type StampedStatus =
+  | { readonly kind: "status"; readonly status: AccessRequestStatus; readonly verdict: Verdict | undefined }
+  | { readonly kind: "refused"; readonly why: string };
+
+/** The fields that only those who seal answers write. */
+const issuedFields = [
+  "ready",
+  "key",
+  "token",
+  "ca",
+  "bootstrapToken",
+  "seal",
+  "expiresAt",
+  "conditions",
+  "grant",
+] as const satisfies readonly (keyof AccessRequestStatus)[];
+
+/** The fields that are written once: by the API itself where it could see them, else by those who seal answers. */
+const observedFields = ["fingerprint", "evidence"] as const satisfies readonly (keyof AccessRequestStatus)[];
+
+const verdictFields: readonly (readonly ["accepted" | "denied" | "revoked", Verdict])[] = [
+  ["accepted", "Approved"],
+  ["denied", "Denied"],
+  ["revoked", "Revoked"],
+];
+
+/** What a write says to be decided: the fields that it sets and that were not set. */
+export function verdictsIn(stored: AccessRequestStatus, incoming: AccessRequestStatus): readonly Verdict[] {
+  return verdictFields.flatMap(([field, verdict]) =>
+    incoming[field] === true && stored[field] !== true ? [verdict] : [],
+  );
+}
+
+/**
+ * The status to store for a write: decisions are stamped with the user and the time, nobody takes one back, and each field comes
+ * from whoever may write it, else from what is stored.
+ */
+export function stampedStatus(write: StatusWrite): StampedStatus {
+  const { stored, incoming } = write;
+  const kept = { ...personal(stored), ...issued(write), ...observed(write) };
+  const [verdict, another] = verdictsIn(stored, incoming);
+  if (verdict === undefined) return { kind: "status", status: kept, verdict };
+  const why = another === undefined ? objection(verdict, write) : `it cannot be ${verdict} and ${another} at once`;
+  if (why !== undefined) return { kind: "refused", why };
+  const decisions = [...(stored.decisions ?? []), decisionOf(verdict, write)];
+  return { kind: "status", status: { ...kept, ...decided(verdict, decisions, write), decisions }, verdict };
+}
+
+/** Nothing of these can be taken back: who was let in is shut out by revoking, and asks anew. */
+function personal({ accepted, denied, revoked, decisions }: AccessRequestStatus): AccessRequestStatus {
+  return {
+    ...(accepted === true ? { accepted } : {}),
+    ...(denied === true ? { denied } : {}),
+    ...(revoked === true ? { revoked } : {}),
+    ...(decisions === undefined ? {} : { decisions }),
+  };
+}
+
+function issued({ stored, incoming, mayIssue }: StatusWrite): AccessRequestStatus {
+  return picked(mayIssue ? incoming : stored, issuedFields);
+}
+
+function observed({ stored, incoming, mayIssue }: StatusWrite): AccessRequestStatus {
+  if (!mayIssue) return picked(stored, observedFields);
+  const evidence = { ...incoming.evidence, ...stored.evidence };
+  return { ...picked(incoming, observedFields), ...picked(stored, observedFields), evidence };
+}
+
+function picked(status: AccessRequestStatus, fields: readonly (keyof AccessRequestStatus)[]): AccessRequestStatus {
+  return Object.fromEntries(fields.flatMap((field) => (status[field] === undefined ? [] : [[field, status[field]]])));
+}
+
+/** Why this verdict cannot be given now; undefined where it can. */
+function objection(verdict: Verdict, write: StatusWrite): string | undefined {
+  const { stored, user, approvers } = write;
+  if (user === anonymousUser) return "nobody decides without a credential";
+  if (stored.evidence?.requester === user) return "nobody decides on a request of their own; somebody else must";
+  if (stored.revoked === true) return "it was revoked; the machine must ask anew";
+  if (verdict === "Revoked") return stored.accepted === true ? undefined : "it was not approved; deny it instead";
+  if (stored.denied === true) return "it was denied; the machine must ask anew";
+  if (verdict === "Denied") return stored.accepted === true ? "it was approved; revoke it instead" : undefined;
+  if (approvers === undefined) {
+    return 'it is for no profile: it names none that exists, and none is marked as default by annotation access.pratique.dev/is-default-profile: "true"';
+  }
+  if (approvals(stored).includes(user)) return `${user} approved it already; ${approvers} different people must`;
+  return undefined;
+}
+
+function approvals({ decisions = [] }: AccessRequestStatus): readonly string[] {
+  return decisions.filter(({ verdict }) => verdict === "Approved").map(({ user }) => user);
+}
+
+function decisionOf(verdict: Verdict, { incoming, stored, user, now }: StatusWrite): AccessDecision {
+  const { reason = "", wordsCompared } = incoming;
+  return {
+    user,
+    time: now,
+    verdict,
+    ...(reason === "" ? {} : { reason: reason.slice(0, longestReason) }),
+    ...(verdict === "Approved"
+      ? { words: wordsCompared === true ? ("Compared" as const) : ("NotCompared" as const) }
+      : {}),
+    ...(stored.fingerprint === undefined ? {} : { fingerprint: stored.fingerprint }),
+  };
+}
+
+const longestReason = 1024;
+
+/** With more than one approver the request is accepted by the last of them. */
+function decided(
+  verdict: Verdict,
+  decisions: readonly AccessDecision[],
+  { approvers = Number.POSITIVE_INFINITY }: StatusWrite,
+): AccessRequestStatus {
+  if (verdict === "Denied") return { denied: true };
+  if (verdict === "Revoked") return { revoked: true };
+  return approvals({ decisions }).length >= approvers ? { accepted: true } : {};
+}
+
+/** Whether a write tried to set what its writer may not: such a write is told so, and not only overruled. */
+export function oversteps({ stored, incoming, mayIssue }: StatusWrite): readonly string[] {
+  if (mayIssue) return [];
+  return [...issuedFields, ...observedFields, "decisions" as const].filter(
+    (field) => incoming[field] !== undefined && !jsonEqual(incoming[field], stored[field]),
+  );
+}

@@ -1,0 +1,214 @@
+import { rfc3339 } from "../core/clock.ts";
+import { forbiddenField, invalid, invalidObject } from "../core/field-error.ts";
+import type { ApiObject } from "../core/object.ts";
+import { StatusError, forbidden } from "../core/status.ts";
+import { anonymousUser, type UserInfo } from "../core/user.ts";
+import { cidrContainsIp, parseCidr } from "../policy/kubernetes/cidr.ts";
+import { parseIp } from "../policy/kubernetes/ip-address.ts";
+import type { SshPublicKey } from "../pki/ssh-public-key.ts";
+import { profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
+import {
+  accessGroup,
+  plainAddress,
+  readKey,
+  type AccessEvidence,
+  type AccessRequest,
+  type AccessRequestStatus,
+} from "../resources/access-request.ts";
+import { provesPossession } from "../trust/possession.ts";
+import type { Access } from "./access-check.ts";
+import { oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+
+/** What there is already, asked about anew for each request. */
+export interface AccessRequestLookups {
+  /** The profile of that name, or the default one for undefined; undefined where there is none. */
+  readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
+  /** How many requests wait for an answer. */
+  readonly pending: () => number;
+  /** Pin of the CA that answers carry. */
+  readonly caPin: string;
+}
+
+export interface AccessRequestsOptions {
+  readonly lookups: AccessRequestLookups;
+  readonly may: (asked: Access) => Promise<{ readonly allowed: boolean; readonly reason: string }>;
+  /** Takes one request from an address without a credential; false when there were too many. */
+  readonly take: (address: string) => boolean;
+  /** How many requests may wait for an answer at once. */
+  readonly mostPending: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const mostCharacters = 32_768;
+
+/**
+ * Guards the anonymous door and the decisions: evidence and decisions are stamped by the API, each field of the status is written by
+ * whoever may write it, requests come from the networks of their profile, in bounded numbers.
+ */
+export function accessRequestAdmission(options: AccessRequestsOptions): AdmissionPlugin {
+  return {
+    name: "PratiqueAccessRequest",
+    mutate: async (request, round) => {
+      const { object, operation, subresource } = request;
+      // A decision is stamped once; what a webhook changed after that is the operator's word.
+      if (!isAccessRequest(request) || object === undefined || round.number > 0) return undefined;
+      if (operation !== "UPDATE" || subresource !== "status") return undefined;
+      return decided(options, request, object as AccessRequest);
+    },
+    validate: async (request) => {
+      const { object, operation } = request;
+      if (isAccessRequest(request) && operation === "CREATE" && object !== undefined) {
+        await checkAsked(options, request, object as AccessRequest);
+      }
+    },
+  };
+}
+
+function isAccessRequest({ resource }: AdmissionRequest): boolean {
+  return resource.group === accessGroup && resource.plural === "accessrequests";
+}
+
+/** @throws StatusError TooManyRequests, Invalid, Forbidden for a new request that is not taken */
+async function checkAsked(
+  options: AccessRequestsOptions,
+  request: AdmissionRequest,
+  object: AccessRequest,
+): Promise<void> {
+  const { user, source, name } = request;
+  const address = plainAddress(source?.address ?? "");
+  if (user.username === anonymousUser && !options.take(address)) throw tooMany("from this address or in all");
+  if (!(await isAllowed(options, user, { verb: "issue", resource: "accessrequests", name })))
+    checkModest(request, object);
+  const key = readKey(object);
+  // Validation has said what is wrong with the key.
+  if (key === undefined) return;
+  if (options.lookups.pending() >= options.mostPending) throw tooMany("that nobody has answered yet");
+  const possession = provenOr(options, request, { object, key });
+  checkProfile(options.lookups.profileOf(object.spec.profile), { request, address, possession });
+}
+
+/** What somebody without any right may put into the store is small, and keeps nobody from removing it. */
+function checkModest(request: AdmissionRequest, object: ApiObject): void {
+  const errors = [
+    ...(JSON.stringify(object).length > mostCharacters
+      ? [invalid("", `${mostCharacters} characters`, "the request is larger than this; ask with less")]
+      : []),
+    ...((object.metadata.finalizers ?? []).length > 0
+      ? [forbiddenField("metadata.finalizers", "a request has none when it is made")]
+      : []),
+    ...((object.metadata.ownerReferences ?? []).length > 0
+      ? [forbiddenField("metadata.ownerReferences", "a request belongs to nobody")]
+      : []),
+  ];
+  if (errors.length > 0) throw invalidObject(request.resource, request.name, errors);
+}
+
+function tooMany(which: string): StatusError {
+  return new StatusError("TooManyRequests", `there are too many access requests ${which}; try again later`, {
+    details: { retryAfterSeconds: 10 },
+  });
+}
+
+/** @throws StatusError Forbidden where the profile does not take this request. */
+function checkProfile(
+  profile: AccessProfile | undefined,
+  {
+    request,
+    address,
+    possession,
+  }: { readonly request: AdmissionRequest; readonly address: string; readonly possession: Possession },
+): void {
+  if (profile === undefined) return;
+  const { sourceNetworks = [], requirePossession = false } = profile.spec;
+  const named = JSON.stringify(profile.metadata.name ?? "");
+  if (sourceNetworks.length > 0 && !isWithin(address, sourceNetworks)) {
+    const why = `requests for profile ${named} are taken from its networks only, and this one came from ${address === "" ? "an unknown address" : address}`;
+    throw forbidden(request.resource, request.name, why);
+  }
+  if (requirePossession && possession !== "Proven") {
+    const why = `profile ${named} asks for a proof that the machine holds its key; use pratique request`;
+    throw forbidden(request.resource, request.name, why);
+  }
+}
+
+function isWithin(address: string, networks: readonly string[]): boolean {
+  const parsed = parseIp(address);
+  if (!("ip" in parsed)) return false;
+  return networks.some((network) => {
+    const one = parseCidr(network);
+    return "cidr" in one && cidrContainsIp(one.cidr, parsed.ip);
+  });
+}
+
+type Possession = NonNullable<AccessEvidence["possession"]>;
+
+/** @throws StatusError Forbidden for a proof that proves nothing here */
+function provenOr(
+  { lookups: { caPin } }: AccessRequestsOptions,
+  { name, resource }: AdmissionRequest,
+  { object, key }: { readonly object: AccessRequest; readonly key: SshPublicKey },
+): Possession {
+  const { proof = "" } = object.spec;
+  if (proof === "") return "Unproven";
+  if (provesPossession(key, { name, fingerprint: key.fingerprint, caPin }, proof)) return "Proven";
+  const why = `its proof is not of this key, name and CA (${caPin}): if the machine saw another CA, somebody stands between it and this API`;
+  throw forbidden(resource, name, why);
+}
+
+/** The status with the decision stamped. @throws StatusError Forbidden, Invalid. */
+async function decided(
+  options: AccessRequestsOptions,
+  request: AdmissionRequest,
+  object: AccessRequest,
+): Promise<ApiObject> {
+  const { user, resource, name } = request;
+  const before = request.oldObject as AccessRequest | undefined;
+  const stored: AccessRequestStatus = before?.status ?? {};
+  const incoming: AccessRequestStatus = object.status ?? {};
+  const profile = options.lookups.profileOf(object.spec.profile);
+  const mayIssue = await isAllowed(options, user, { verb: "issue", resource: "accessrequests", name });
+  const approvers = profile === undefined ? undefined : (profile.spec.approvers ?? profileDefaults.approvers);
+  const write = { stored, incoming, user: user.username, now: rfc3339(options.now()), mayIssue, approvers };
+  const [taken] = oversteps(write);
+  if (taken !== undefined) {
+    throw forbidden(resource, name, `user ${JSON.stringify(user.username)} may decide, and not write status.${taken}`);
+  }
+  const [verdict] = verdictsIn(stored, incoming);
+  if (verdict !== undefined) await checkApprover(options, request, profile?.metadata.name ?? "");
+  const stamped = stampedStatus(write);
+  if (stamped.kind === "refused") throw invalidObject(resource, name, [forbiddenField("status", stamped.why)]);
+  if (stamped.verdict === "Approved") {
+    request.annotate("access.pratique.dev/words", incoming.wordsCompared === true ? "compared" : "not compared");
+  }
+  return { ...object, status: stamped.status };
+}
+
+/** Deciding takes the verb `approve` on the profile that is asked for, besides writing the status. */
+async function checkApprover(
+  options: AccessRequestsOptions,
+  request: AdmissionRequest,
+  profile: string,
+): Promise<void> {
+  const { user, resource, name } = request;
+  if (await isAllowed(options, user, { verb: "approve", resource: "accessprofiles", name: profile })) return;
+  const why = `user ${JSON.stringify(user.username)} may not decide on requests for ${profile === "" ? "no profile" : `profile ${JSON.stringify(profile)}`}: verb "approve" on accessprofiles.${accessGroup} is needed`;
+  throw forbidden(resource, name, why);
+}
+
+async function isAllowed(
+  { may }: AccessRequestsOptions,
+  user: UserInfo,
+  what: { readonly verb: string; readonly resource: string; readonly name: string },
+): Promise<boolean> {
+  const { allowed } = await may({
+    user,
+    group: accessGroup,
+    version: "v1alpha1",
+    subresource: "",
+    namespace: "",
+    ...what,
+  });
+  return allowed;
+}
