@@ -93,7 +93,7 @@ peerSuite(kubePrograms, "reviews of the hub and of kube-apiserver", () => {
   ])("are the same for %s", async (_what, act) => {
     for (const { webhook } of sides) webhook.asked.length = 0;
     const replies = await Promise.all(sides.map(({ api }) => act(api)));
-    const [theirs = [], ours = []] = sides.map(({ webhook }) => webhook.asked.map(comparable));
+    const [theirs = [], ours = []] = sides.map(({ webhook }) => webhook.asked.filter(isOurs).map(comparable));
     expect(replies[1]?.status).toBe(replies[0]?.status);
     expect(theirs.length).toBeGreaterThan(0);
     expect(ours).toEqual(theirs);
@@ -196,6 +196,11 @@ const own: ReadonlySet<string> = new Set([
   "phase",
   "qosClass",
 ]);
+
+/** Controllers write into a new namespace when it suits them. */
+function isOurs({ userInfo }: ReviewRequest): boolean {
+  return !String((userInfo as { readonly username?: string }).username).startsWith("system:");
+}
 
 function comparable({ userInfo: _user, ...request }: ReviewRequest): unknown {
   return cleaned(request);
