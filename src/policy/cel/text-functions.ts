@@ -1,7 +1,7 @@
 import type { CelFunction, CelOverload } from "./environment.ts";
 import { formatText } from "./format.ts";
 import { occupy, type CelMeter } from "./frame.ts";
-import { isWide, passCost } from "./sizes.ts";
+import { isWide, passCost, textLength } from "./sizes.ts";
 import { intType, listType, dynType, stringType, type CelType } from "./types.ts";
 import { celFailure, type CelFailure, type CelInt } from "./values.ts";
 
@@ -60,27 +60,33 @@ function substring(text: string, start: CelInt, end?: CelInt): string | CelFailu
 /** As Go's `strings.Replace`: an empty part stands before every code point and at the end. */
 function replace(given: readonly [text: string, part: string, by: string], limit: CelInt, meter: CelMeter): string {
   const [text, part, by] = given;
-  const pieces = splitAt(text, part, limit < 0 ? Number.POSITIVE_INFINITY : Number(limit) + 1, { edges: true });
-  occupy(meter, text.length + pieces.length * by.length);
-  return pieces.join(by);
+  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
+  const count = Math.min(most, occurrences(text, part) + (part === "" ? 1 : 0));
+  occupy(meter, text.length + count * (1 + by.length));
+  return pieces(text, part, count + 1, { edges: true }).join(by);
 }
 
 function split(text: string, separator: string, limit: CelInt, meter: CelMeter): readonly string[] {
   if (limit === 0) return [];
-  const parts = splitAt(text, separator, limit < 0 ? Number.POSITIVE_INFINITY : Number(limit), { edges: false });
-  occupy(meter, parts.length);
-  return parts;
+  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
+  const count = occurrences(text, separator);
+  occupy(meter, text.length + count);
+  return pieces(text, separator, Math.min(most, count + 1), { edges: false });
+}
+
+/** How often a part occurs, without overlapping; an empty one before every code point. */
+function occurrences(text: string, part: string): number {
+  if (part === "") return textLength(text);
+  let count = 0;
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count++;
+  return count;
 }
 
 /** At most `most` pieces; the last holds what remains. `edges`: an empty separator also splits at both ends. */
-function splitAt(text: string, separator: string, most: number, form: { readonly edges: boolean }): readonly string[] {
-  if (separator !== "") {
-    const parts = text.split(separator);
-    return parts.length <= most ? parts : [...parts.slice(0, most - 1), parts.slice(most - 1).join(separator)];
-  }
-  const all = form.edges ? ["", ...Array.from(text), ""] : Array.from(text);
-  if (form.edges && most === Number.POSITIVE_INFINITY) return all;
-  return all.length <= most ? all : [...all.slice(0, most - 1), all.slice(most - 1).join("")];
+function pieces(text: string, separator: string, most: number, form: { readonly edges: boolean }): readonly string[] {
+  const all = separator === "" ? Array.from(text) : text.split(separator);
+  const edged = separator === "" && form.edges ? ["", ...all, ""] : all;
+  return edged.length <= most ? edged : [...edged.slice(0, most - 1), edged.slice(most - 1).join(separator)];
 }
 
 function join(list: readonly unknown[], separator: string, meter: CelMeter): string | CelFailure {
