@@ -29,7 +29,7 @@ export interface Write {
 export function withCreator(write: Write, object: ApiObject): ApiObject {
   const { managedFields: _given, ...metadata } = object.metadata;
   const managers = trackUpdate(trackingOf(write, "Update"), new Map(), { before: {}, after: object });
-  return withOwners({ ...object, metadata }, managers);
+  return withList({ ...object, metadata }, listed(managers));
 }
 
 /**
@@ -43,12 +43,14 @@ export function withUpdater(
   const { stored, next } = objects;
   const before = stored.metadata.managedFields;
   const given = write.subresource === "" ? objects.given : undefined;
-  if (isReset(given)) return withOwners(next, new Map());
-  const known = givenManagers(given, before) ?? storedManagers(before);
-  if (known.size === 0) return withOwners(next, known);
-  const managers = trackUpdate(trackingOf(write, "Update"), known, { before: stored, after: next });
-  const same = managers === known && (given === undefined || given === before || jsonEqual(given, before));
-  return same ? withList(next, before) : withOwners(next, managers);
+  if (isReset(given)) return withList(next, undefined);
+  const sent = givenManagers(given, before);
+  const known = sent ?? storedManagers(before);
+  // Both sides carry the same owners into the comparison, which then has nothing to say about them.
+  const after = withList(next, before);
+  if (known.size === 0) return after;
+  const managers = trackUpdate(trackingOf(write, "Update"), known, { before: stored, after });
+  return managers === known && sent === undefined ? after : withList(next, listed(managers));
 }
 
 /** An object that comes from an apply, with the owners that this found. */
@@ -101,12 +103,14 @@ export function appliedTo(write: Write, stored: ApiObject | undefined, { config,
 
 /** Whether two objects differ in nothing but the times of their owners: such a write is none. */
 export function differsInTimesOnly(next: ApiObject, stored: ApiObject): boolean {
-  const [mine, theirs] = [next.metadata.managedFields, stored.metadata.managedFields];
-  if (mine === theirs || mine === undefined || theirs === undefined || mine.length !== theirs.length) return false;
-  return (
-    jsonEqual(withoutTimes(mine), withoutTimes(theirs)) &&
-    jsonEqual(withList(next, undefined), withList(stored, undefined))
-  );
+  const { metadata: nextMeta, ...nextRest } = next;
+  const { metadata: storedMeta, ...storedRest } = stored;
+  // Most writes change something, which shows here before anything dear is done.
+  if (!jsonEqual(nextRest, storedRest)) return false;
+  const { managedFields: mine, ...nextOthers } = nextMeta;
+  const { managedFields: theirs, ...storedOthers } = storedMeta;
+  if (mine === undefined || theirs === undefined || mine.length !== theirs.length) return false;
+  return jsonEqual(nextOthers, storedOthers) && jsonEqual(withoutTimes(mine), withoutTimes(theirs));
 }
 
 /** By identity: entries of other times stand in another order. */
@@ -155,10 +159,6 @@ function bare(resource: Resource): JsonObject {
 
 function withoutOwners(object: ApiObject): ApiObject {
   return object.metadata.managedFields === undefined ? object : withList(object, undefined);
-}
-
-function withOwners(object: ApiObject, managers: Managers): ApiObject {
-  return withList(object, listed(managers));
 }
 
 function withList(object: ApiObject, entries: readonly unknown[] | undefined): ApiObject {

@@ -55,8 +55,13 @@ function compareValues(walk: Walk, schema: Schema, pair: Pair): void {
     compareLeaf(walk, pair);
     return compareMaps(walk, schema, pair);
   }
-  if (shape === "list" && schema.type === "array") compareLists(walk, schema, pair);
-  else compareMaps(walk, schema, pair);
+  if (shape === "list" && schema.type === "array") {
+    // Lists mostly stay as they are, which is cheaper to see than what their items are called.
+    if (jsonEqual(before, after)) return;
+    compareLists(walk, schema, pair);
+  } else {
+    compareMaps(walk, schema, pair);
+  }
   if (before === undefined) insertField(walk.added, walk.path);
   else if (after === undefined) insertField(walk.removed, walk.path);
 }

@@ -29,13 +29,15 @@ export type Managers = ReadonlyMap<string, ManagedFieldsEntry>;
 /** How many entries of updates an object has at most; older ones are folded into one. */
 const maximumUpdaters = 10;
 const folded = "ancient-changes";
+/** What decoding makes of every time. */
+const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
 /** What tells two entries apart: appliers keep theirs when they go over to another version. */
 export function identityOf(
   entry: Pick<ManagedFieldsEntry, "manager" | "operation" | "apiVersion" | "subresource">,
 ): string {
-  const version = entry.operation === "Apply" ? "" : entry.apiVersion;
-  return JSON.stringify([entry.manager ?? "", entry.operation, version, entry.subresource ?? ""]);
+  const { operation, apiVersion, subresource = "", manager = "" } = entry;
+  return `${operation}\n${operation === "Apply" ? "" : apiVersion}\n${subresource}\n${manager}`;
 }
 
 /** An entry for a writer that has none yet. */
@@ -99,7 +101,8 @@ export function isReset(entries: readonly unknown[] | undefined): boolean {
 /** The entries in the order in which they are stored; undefined for none. */
 export function listed(managers: Managers): readonly ManagedFieldsEntry[] | undefined {
   const entries = [...managers.values()].filter(({ fieldsV1 }) => !isEmptySet(fieldsV1));
-  return entries.length === 0 ? undefined : entries.sort(compareEntries);
+  if (entries.length < 2) return entries.length === 0 ? undefined : entries;
+  return entries.sort(compareEntries);
 }
 
 /** An entry whose fields have changed, with these in the order of FieldsV1. */
@@ -109,6 +112,7 @@ export function sortedEntry(entry: ManagedFieldsEntry): ManagedFieldsEntry {
 
 /** Folds the oldest entries of updates, those of one version into one, until there are at most ten. */
 export function foldedManagers(managers: Managers): Managers {
+  if (managers.size <= maximumUpdaters) return managers;
   const updaters = [...managers].filter(([, { operation }]) => operation === "Update");
   let surplus = updaters.length - maximumUpdaters;
   if (surplus <= 0) return managers;
@@ -136,15 +140,12 @@ export function foldedManagers(managers: Managers): Managers {
 function compareEntries(one: ManagedFieldsEntry, other: ManagedFieldsEntry): number {
   return (
     compareTexts(one.operation, other.operation) ||
-    secondsOf(one) - secondsOf(other) ||
+    // In one form and UTC, so that the order of the texts is that of the times.
+    compareTexts(one.time ?? "", other.time ?? "") ||
     compareTexts(one.manager ?? "", other.manager ?? "") ||
     compareTexts(one.apiVersion, other.apiVersion) ||
     compareTexts(one.subresource ?? "", other.subresource ?? "")
   );
-}
-
-function secondsOf({ time }: ManagedFieldsEntry): number {
-  return time === undefined ? 0 : Date.parse(time) / 1000;
 }
 
 function compareTexts(one: string, other: string): number {
@@ -157,7 +158,7 @@ function readEntry(value: JsonObject): ManagedFieldsEntry | undefined {
   if ((operation !== "Apply" && operation !== "Update") || apiVersion === undefined) return undefined;
   if (ownValue(value, "fieldsType") !== "FieldsV1") return undefined;
   const fieldsV1 = readFieldSet(ownValue(value, "fieldsV1") ?? {});
-  if (fieldsV1 === undefined || (time !== undefined && Number.isNaN(Date.parse(time)))) return undefined;
+  if (fieldsV1 === undefined || (time !== undefined && !timeForm.test(time))) return undefined;
   const entry = entryFor(
     { manager: manager ?? "", operation, apiVersion, subresource: textAt(value, "subresource") ?? "" },
     sortedSet(fieldsV1),

@@ -60,8 +60,9 @@ export function trackUpdate(
   const { schema, writer, time, ignored } = tracking;
   const comparison = ignoring(compareObjects(schema, objects.before, objects.after), ignored);
   if (isSame(comparison)) return managers;
-  const changed = ownable(union(comparison.modified, comparison.added));
-  const lost = union(union(comparison.modified, comparison.added), comparison.removed);
+  const touched = union(comparison.modified, comparison.added);
+  const changed = ownable(touched);
+  const lost = union(touched, comparison.removed);
   const id = identityOf(writer);
   const result = new Map<string, ManagedFieldsEntry>();
   for (const [otherId, entry] of managers) {
