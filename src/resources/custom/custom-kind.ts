@@ -15,7 +15,7 @@ import { pruned } from "./prune.ts";
 import { scaleSubresource } from "./scale-subresource.ts";
 import { selectableFields } from "./selectable-fields.ts";
 import { readStructural, type StructuralSchema } from "./structural-schema.ts";
-import { valueErrors } from "./validate-value.ts";
+import { statusErrors, valueErrors } from "./validate-value.ts";
 import { ruleSet, withRuleErrors } from "./validation-rules.ts";
 
 /** What a kind needs to know besides its definition. */
@@ -86,6 +86,8 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const rules = lazily(() => ruleSet(structural(), { isResource: true }));
   const validate = (object: ApiObject, stored?: ApiObject): readonly FieldError[] =>
     withRuleErrors(valueErrors(structural(), object, { stored, path: "" }), rules(), { object, stored });
+  const validateStatus = (object: ApiObject, stored: ApiObject): readonly FieldError[] =>
+    withRuleErrors(statusErrors(structural(), object, stored), rules(), { object, stored });
   return {
     group: crd.spec.group,
     version: spec.name,
@@ -101,7 +103,7 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
       return schema();
     },
     columns: printerColumns(spec.additionalPrinterColumns),
-    subresources: subresourcesOf(spec, validate),
+    subresources: subresourcesOf(spec, { validate, validateStatus }),
     names: "dns-subdomain",
     createOnUpdate: false,
     unconditionalUpdate: false,
@@ -126,15 +128,17 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   };
 }
 
+type UpdateErrors = (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+
 function subresourcesOf(
   { subresources }: CrdVersion,
-  validate: (object: ApiObject, stored?: ApiObject) => readonly FieldError[],
+  { validate, validateStatus }: Readonly<Record<"validate" | "validateStatus", UpdateErrors>>,
 ): Resource["subresources"] {
   const status: Subresource = {
     verbs: ["get", "patch", "update"],
     prepareForUpdate: (incoming, stored) =>
       withField({ ...stored, metadata: { ...stored.metadata } }, "status", incoming["status"]),
-    validateUpdate: validate,
+    validateUpdate: validateStatus,
   };
   return {
     ...(subresources?.status === undefined ? {} : { status }),

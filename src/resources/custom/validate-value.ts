@@ -1,4 +1,5 @@
 import type { FieldError } from "../../core/field-error.ts";
+import { ownValue, type JsonObject } from "../../core/json-value.ts";
 import { embeddedErrors } from "./embedded-errors.ts";
 import { listErrors } from "./list-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -20,11 +21,36 @@ export interface ValueOptions {
  */
 export function valueErrors(schema: StructuralSchema, value: unknown, options: ValueOptions): readonly FieldError[] {
   const { stored, path } = options;
-  const repeats = listErrors(schema, value, path);
-  const hadRepeats = repeats.length > 0 && stored !== undefined && listErrors(schema, stored, path).length > 0;
   return [
     ...valueSchemaErrors(schema, value, { stored, path }),
     ...embeddedErrors(schema, value, path),
-    ...(hadRepeats ? [] : repeats),
+    ...repeatErrors(schema, value, options),
   ];
+}
+
+/**
+ * What is wrong with an update of the status of a resource alone: faults elsewhere, which such an update cannot mend, pass.
+ * Source: apiextensions-apiserver pkg/registry/customresource statusStrategy.
+ */
+export function statusErrors(
+  schema: StructuralSchema,
+  object: JsonObject,
+  stored: JsonObject | undefined,
+): readonly FieldError[] {
+  const status = ownValue(object, "status");
+  const statusSchema = schema.properties.get("status");
+  const storedStatus = stored === undefined ? undefined : ownValue(stored, "status");
+  return [
+    ...(status === undefined || statusSchema === undefined
+      ? []
+      : valueSchemaErrors(statusSchema, status, { stored: storedStatus, path: "status" })),
+    ...repeatErrors(schema, object, { stored, path: "" }),
+  ];
+}
+
+function repeatErrors(schema: StructuralSchema, value: unknown, options: ValueOptions): readonly FieldError[] {
+  const { stored, path } = options;
+  const repeats = listErrors(schema, value, path);
+  if (repeats.length === 0 || stored === undefined) return repeats;
+  return listErrors(schema, stored, path).length > 0 ? [] : repeats;
 }

@@ -106,6 +106,7 @@ function checkedTextFormat({ type, format, intOrString }: StructuralSchema): ((t
   return formatCheck(format);
 }
 
+/** Unlike Kubernetes this lets no list pass for a text that has a format. */
 function typeErrors(schema: StructuralSchema, value: unknown, where: Where): readonly FieldError[] {
   const types: readonly string[] = schema.intOrString
     ? ["integer", "string"]
