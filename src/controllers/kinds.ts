@@ -6,6 +6,10 @@ export const secrets: ResourceRef = core("Secret", "secrets", "Namespaced");
 export const configMaps: ResourceRef = core("ConfigMap", "configmaps", "Namespaced");
 export const serviceAccounts: ResourceRef = core("ServiceAccount", "serviceaccounts", "Namespaced");
 
+export const roles: ResourceRef = rbac("Role", "roles", "Namespaced");
+export const roleBindings: ResourceRef = rbac("RoleBinding", "rolebindings", "Namespaced");
+export const clusterRoleBindings: ResourceRef = rbac("ClusterRoleBinding", "clusterrolebindings", "Cluster");
+
 export const certificateSigningRequests: ResourceRef = {
   group: "certificates.k8s.io",
   version: "v1",
@@ -40,6 +44,10 @@ export const customResourceDefinitions: ResourceRef = {
   plural: "customresourcedefinitions",
   scope: "Cluster",
 };
+
+function rbac(kind: string, plural: string, scope: ResourceRef["scope"]): ResourceRef {
+  return { group: "rbac.authorization.k8s.io", version: "v1", kind, plural, scope };
+}
 
 function core(kind: string, plural: string, scope: ResourceRef["scope"]): ResourceRef {
   return { group: "", version: "v1", kind, plural, scope };

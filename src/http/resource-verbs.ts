@@ -175,9 +175,10 @@ function contextOf(
   call: Call,
   write: Pick<WriteOptions, "dryRun" | "fieldManager"> & Partial<Pick<WriteOptions, "asked">>,
 ): RequestContext {
-  const { user, now, warn, annotate } = call;
+  const { user, now, warn, annotate, request } = call;
   const { dryRun, fieldManager, asked = {} } = write;
-  return { user, now, warn, annotate, dryRun, fieldManager, options: asked };
+  const source = { address: request.socket?.remoteAddress ?? "", userAgent: header(request, "user-agent") ?? "" };
+  return { user, source, now, warn, annotate, dryRun, fieldManager, options: asked };
 }
 
 async function get(call: Call): Promise<Reply> {

@@ -17,6 +17,7 @@ import { parseCsr } from "../pki/csr.ts";
 import { objectOf } from "../registry/entry.ts";
 import { storagePrefix, type Resource } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import { accessAdmission, type AccessRequestLimits } from "./access-requests.ts";
 import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-plugins.ts";
 import type { Authorization } from "./authorization.ts";
 import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admission.ts";
@@ -25,6 +26,9 @@ export interface HubAdmissionOptions extends Omit<DynamicAdmissionOptions, "may"
   readonly access: Authorization;
   readonly clock: Clock;
   readonly plugins: AdmissionPluginFlags;
+  /** Pin of the CA that machines are told. */
+  readonly caPin: string;
+  readonly accessRequests: AccessRequestLimits;
 }
 
 /** The admission plugins of a hub that are on, in the order of Kubernetes. @throws HubError for a plugin that nobody knows. */
@@ -57,6 +61,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       role: (write) => roleWriteRefusal(write, checks),
       binding: (write) => bindingWriteRefusal(write as BindingWrite, checks),
     }),
+    ...accessAdmission({ cache, clock, may, caPin: options.caPin, limits: options.accessRequests }),
     ...dynamicAdmission({ ...options, may, namespaceOf, resourceOf }),
   ];
   return admissionChain(plugins.filter(({ name }) => isOn(name)));

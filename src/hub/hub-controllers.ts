@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { legacyClaims } from "../authn/service-account-claims.ts";
+import { accessRequest } from "../controllers/access-request.ts";
 import { bootstrapSigner } from "../controllers/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/cluster-info-publisher.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
@@ -44,6 +45,7 @@ export interface HubControllersOptions {
 export function hubControllers(options: HubControllersOptions): readonly Controller[] {
   const { informers, clock, authority, issuer, server, resources } = options;
   return [
+    accessRequest({ informers, clock, random: options.random, ca: { pem: authority.pem, pin: authority.pin } }),
     csrApproving({ informers, parse: readVerifiedCsr }),
     csrSigning({ informers, parse: readVerifiedCsr, sign: async (order) => sign(order, options) }),
     csrCleaner({ informers, clock }),

@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import type { AccessRequestLimits } from "./access-requests.ts";
 import type { OidcFlags } from "./oidc-flags.ts";
 
 /** One line of the hub's log; details hold no secrets. */
@@ -51,6 +52,8 @@ export interface HubOptions {
   readonly enableAdmissionPlugins?: readonly string[];
   /** Admission plugins not to run. */
   readonly disableAdmissionPlugins?: readonly string[];
+  /** How wide the door for machines without a credential is; default `defaultAccessRequestLimits`. */
+  readonly accessRequests?: AccessRequestLimits;
   readonly auditLogPath?: string | undefined;
   /** When the file is put aside; default 100, and 0 never. */
   readonly auditLogMaxSizeMb?: number | undefined;

@@ -14,6 +14,7 @@ import { conversionByWebhook } from "../resources/custom/conversion-review.ts";
 import { openLmdb } from "../storage/lmdb.ts";
 import { StorageError, type Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
+import { defaultAccessRequestLimits } from "./access-requests.ts";
 import { adminKubeconfig } from "./admin-kubeconfig.ts";
 import { hubAdmission } from "./admission.ts";
 import { authentication, type Authentication } from "./authentication.ts";
@@ -204,6 +205,8 @@ async function decisions(
       call: webhooks.call,
       uuid: randomUUID,
       log: options.log,
+      caPin: authority.pin,
+      accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
       inForce: base.isFurnished,
     }),
     versions,

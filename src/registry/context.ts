@@ -1,9 +1,12 @@
 import type { JsonObject } from "../core/json-value.ts";
 import type { UserInfo } from "../core/user.ts";
+import type { RequestSource } from "../resources/resource.ts";
 
 /** Who asks, when, and on which terms; the same for a request over the network and for a controller inside the hub. */
 export interface RequestContext {
   readonly user: UserInfo;
+  /** The other end of the connection; absent inside the hub. */
+  readonly source?: RequestSource;
   /** Milliseconds since the epoch, read once when the request began. */
   readonly now: number;
   /** Everything but storing. */

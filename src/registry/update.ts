@@ -112,7 +112,8 @@ function checkPreconditions({ resource, request, current }: Step, desired: ApiOb
   }
   if (resourceVersion === undefined || resourceVersion === "" || resourceVersion === "0") {
     if (resource.unconditionalUpdate) return;
-    throw invalidObject(resource, request.name, [
+    // Kubernetes has the plural here in place of the kind.
+    throw invalidObject({ group: resource.group, kind: resource.plural }, request.name, [
       invalid("metadata.resourceVersion", 0, "must be specified for an update"),
     ]);
   }

@@ -1,3 +1,5 @@
+import { accessProfiles } from "./access-profile.ts";
+import { accessRequests } from "./access-request.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { clusterRoleBindings } from "./cluster-role-binding.ts";
 import { clusterRoles } from "./cluster-role.ts";
@@ -27,6 +29,8 @@ import { validatingWebhookConfigurations } from "./validating-webhook-configurat
 
 /** The kinds that are kept in the store. */
 export const storedResources: readonly Resource[] = [
+  accessProfiles,
+  accessRequests,
   configMaps,
   events,
   namespaces,

@@ -32,9 +32,18 @@ export interface Column {
   readonly cell: (object: ApiObject, now: number) => string | number | boolean | null;
 }
 
+/** The other end of a connection. */
+export interface RequestSource {
+  readonly address: string;
+  /** What the client called itself. */
+  readonly userAgent: string;
+}
+
 /** What the pure functions of a resource may know of the request besides the object. */
 export interface PrepareContext {
   readonly user: UserInfo;
+  /** Where the request came from; absent inside the hub. */
+  readonly source?: RequestSource;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }

@@ -19,7 +19,11 @@ const pairs = {
   ed25519: generateKeyPairSync("ed25519"),
 } as const;
 const kinds = ["rsa", "p256", "ed25519"] as const;
-const answer = { token: "eyJh.b.c", ca: "-----BEGIN CERTIFICATE-----\n…\n" };
+const answer = {
+  token: "eyJh.b.c",
+  ca: "-----BEGIN CERTIFICATE-----\n…\n",
+  bootstrapToken: "abcdef.0123456789abcdef",
+};
 const terms = { binding: "request a of uid 1", random: (size: number) => randomBytes(size) };
 
 async function codeOf(opening: Promise<unknown>): Promise<string> {

@@ -21,11 +21,20 @@ export interface SealParameters {
   readonly info?: string;
 }
 
+/** What is sealed together. */
+export interface PlainAnswer {
+  readonly token: string;
+  /** In PEM. */
+  readonly ca: string;
+  readonly bootstrapToken?: string;
+}
+
 /** A token and a CA that only the holder of one private key can read; base64 each. */
 export interface SealedAnswer {
   readonly key: string;
   readonly token: string;
   readonly ca: string;
+  readonly bootstrapToken?: string;
   readonly seal: SealParameters;
 }
 
@@ -46,13 +55,13 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Seals token and CA to a public key: a fresh key of 32 bytes under RSA-OAEP with SHA-512, or under HPKE bound to `binding`, and
- * both texts under AES-256-GCM with that key and a nonce each. Rejects for a key that nothing can be sealed to.
+ * Seals token and CA to a public key: a fresh key of 32 bytes under RSA-OAEP with SHA-512, or under HPKE bound to `binding`, and the
+ * texts under AES-256-GCM with that key and a nonce each. Rejects for a key that nothing can be sealed to.
  * @see RFC 8017 section 7.1, RFC 9180
  */
 export async function sealAnswer(
   recipient: Pick<SshPublicKey, "kind" | "key">,
-  answer: { readonly token: string; readonly ca: string },
+  answer: PlainAnswer,
   terms: { readonly binding: string; readonly random: RandomBytes },
 ): Promise<SealedAnswer> {
   const { random } = terms;
@@ -62,6 +71,9 @@ export async function sealAnswer(
     key: (await sealedKey(recipient, info, secret)).toString("base64"),
     token: encrypted(secret, random(nonceBytes), answer.token),
     ca: encrypted(secret, random(nonceBytes), answer.ca),
+    ...(answer.bootstrapToken === undefined
+      ? {}
+      : { bootstrapToken: encrypted(secret, random(nonceBytes), answer.bootstrapToken) }),
     seal: parametersOf(recipient.kind, info),
   };
 }
@@ -72,12 +84,18 @@ export async function sealAnswer(
  */
 export async function openAnswer(
   recipient: { readonly kind: SshKeyKind; readonly key: KeyObject },
-  sealed: Pick<SealedAnswer, "key" | "token" | "ca">,
+  sealed: Omit<SealedAnswer, "seal">,
   binding: string,
-): Promise<{ readonly token: string; readonly ca: string }> {
+): Promise<PlainAnswer> {
   const secret = await openedKey(recipient, Buffer.from(binding), Buffer.from(sealed.key, "base64"));
   if (secret.length !== keyBytes) throw new SealError("key", "the sealed key is not of 32 bytes");
-  return { token: decrypted(secret, sealed.token, "token"), ca: decrypted(secret, sealed.ca, "CA") };
+  return {
+    token: decrypted(secret, sealed.token, "token"),
+    ca: decrypted(secret, sealed.ca, "CA"),
+    ...(sealed.bootstrapToken === undefined
+      ? {}
+      : { bootstrapToken: decrypted(secret, sealed.bootstrapToken, "bootstrap token") }),
+  };
 }
 
 function parametersOf(kind: SshKeyKind, info: Buffer): SealParameters {

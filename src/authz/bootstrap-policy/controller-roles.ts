@@ -18,6 +18,16 @@ const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kube
 
 /** What each controller may do, by the name of its ServiceAccount in kube-system. Its watches are included. */
 const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
+  // It binds what profiles name, which whoever wrote them may bind, and makes tokens for the accounts that it made.
+  "access-request-controller": () => [
+    rule("delete get issue list watch", "access.pratique.dev", "accessrequests"),
+    rule("update", "access.pratique.dev", "accessrequests/status"),
+    rule("approve get list watch", "access.pratique.dev", "accessprofiles"),
+    rule("create delete get", "core", "serviceaccounts"),
+    rule("create", "core", "serviceaccounts/token"),
+    rule("create delete get list", "rbac.authorization.k8s.io", "clusterrolebindings rolebindings roles"),
+    rule("bind", "rbac.authorization.k8s.io", "clusterroles roles"),
+  ],
   "certificate-controller": () => [
     rule("delete get list watch", "certificates.k8s.io", "certificatesigningrequests"),
     rule("update", "certificates.k8s.io", "certificatesigningrequests/approval certificatesigningrequests/status"),
@@ -87,6 +97,7 @@ export function namespacedRoles(): readonly Role[] {
       rule("update", "core", "configmaps", ["cluster-info"]),
       eventsRule(),
     ]),
+    role("kube-system", "system:controller:access-request-controller", [rule("create delete", "core", "secrets")]),
     role("kube-system", "system:controller:token-cleaner", [
       rule("delete get list watch", "core", "secrets"),
       eventsRule(),
@@ -110,6 +121,7 @@ export function namespacedRoleBindings(): readonly RoleBinding[] {
       "extension-apiserver-authentication-reader",
       [user("system:kube-controller-manager"), user("system:kube-scheduler")],
     ),
+    bound("kube-system", "access-request-controller"),
     bound("kube-system", "bootstrap-signer"),
     bound("kube-public", "bootstrap-signer"),
     bound("kube-system", "token-cleaner"),

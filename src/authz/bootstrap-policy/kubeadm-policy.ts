@@ -26,6 +26,9 @@ export function kubeadmPolicy(options: { readonly nodeAutoapprove: boolean }): r
     binding("kubeadm:node-autoapprove-certificate-rotation", `${csr}:selfnodeclient`, nodes),
     // With mode RBAC alone nothing else lets a node ask for its next certificate; the Node authorizer grants the same.
     binding("pratique:node-renewal", "system:node-bootstrapper", nodes),
+    // A machine without a credential may ask for one, and look at its own request by name; it can list none.
+    clusterRole("pratique:access-requester", [rule("create get", "access.pratique.dev", "accessrequests")]),
+    binding("pratique:access-requester", "pratique:access-requester", user(anonymousUser)),
     clusterRole("kubeadm:get-nodes", [rule("get", "core", "nodes")]),
     binding("kubeadm:get-nodes", "kubeadm:get-nodes", joining),
     ...readableConfigMap("kube-system", "kubeadm:nodes-kubeadm-config", "kubeadm-config", [joining, nodes]),

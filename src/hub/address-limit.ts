@@ -1,0 +1,56 @@
+import { parseIp } from "../policy/kubernetes/ip-address.ts";
+
+export interface AddressLimitOptions {
+  /** A minute, from one address; an IPv6 network of 64 bits counts as one. */
+  readonly perAddress: number;
+  /** A minute, from everywhere. */
+  readonly inAll: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+interface Bucket {
+  left: number;
+  at: number;
+}
+
+const minuteMs = 60_000;
+const mostAddresses = 10_000;
+
+/**
+ * Takes one place for an address, false when there is none: buckets of one minute's places that fill again evenly. The addresses of
+ * the least recent use are forgotten beyond ten thousand, while the limit over all of them stays.
+ */
+export function addressLimit({ perAddress, inAll, now }: AddressLimitOptions): (address: string) => boolean {
+  const buckets = new Map<string, Bucket>();
+  const whole: Bucket = { left: inAll, at: now() };
+  return (address) => {
+    const key = placeOf(address);
+    const bucket = buckets.get(key) ?? { left: perAddress, at: now() };
+    buckets.delete(key);
+    buckets.set(key, bucket);
+    for (const oldest of buckets.keys()) {
+      if (buckets.size <= mostAddresses) break;
+      buckets.delete(oldest);
+    }
+    fill(bucket, perAddress, now());
+    fill(whole, inAll, now());
+    // Who is over the limit alone takes nothing from the others.
+    if (bucket.left < 1 || whole.left < 1) return false;
+    bucket.left -= 1;
+    whole.left -= 1;
+    return true;
+  };
+}
+
+function fill(bucket: Bucket, most: number, now: number): void {
+  const passed = Math.max(0, now - bucket.at);
+  bucket.left = Math.min(most, bucket.left + (passed / minuteMs) * most);
+  bucket.at = now;
+}
+
+/** Whoever has an IPv6 network has all addresses in it. */
+function placeOf(address: string): string {
+  const parsed = parseIp(address);
+  return "ip" in parsed && parsed.ip.family === 6 ? `6/${parsed.ip.value >> 64n}` : address;
+}

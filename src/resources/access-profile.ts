@@ -1,0 +1,175 @@
+import { forbiddenField, invalid, notSupported, required, type FieldError } from "../core/field-error.ts";
+import { dnsLabelProblems, pathSegmentProblems } from "../core/names.ts";
+import type { ApiObject } from "../core/object.ts";
+import { CelError } from "../policy/cel/cel-error.ts";
+import { parseCidr } from "../policy/kubernetes/cidr.ts";
+import { accessGroup } from "./access-request.ts";
+import { compileAccessRule } from "./access-rule.ts";
+import { ageColumn } from "./age-column.ts";
+import { arrayAt, fieldListAt, isTrueAt, numberAt, stringAt, stringsAt, type Fields } from "./json-fields.ts";
+import { storedVerbs, type Resource } from "./resource.ts";
+import { accessProfileSchema } from "./schemas/access.ts";
+
+/** What approval grants, and on which terms. */
+export interface AccessProfile extends ApiObject {
+  readonly spec: AccessProfileSpec;
+}
+
+export interface AccessRole {
+  readonly kind: "Role" | "ClusterRole";
+  readonly name: string;
+  readonly clusterWide?: boolean;
+}
+
+export interface AccessProfileSpec {
+  readonly namespace: string;
+  readonly roles?: readonly AccessRole[];
+  readonly tokenSeconds?: number;
+  readonly audiences?: readonly string[];
+  readonly bootstrapToken?: { readonly ttlSeconds?: number; readonly groups?: readonly string[] };
+  readonly approvers?: number;
+  readonly pendingSeconds?: number;
+  readonly sourceNetworks?: readonly string[];
+  readonly requirePossession?: boolean;
+  readonly rules?: readonly {
+    readonly expression: string;
+    readonly effect: "Approve" | "Refuse";
+    readonly message?: string;
+  }[];
+}
+
+/** On the profile that a request without one is for. */
+export const defaultProfileAnnotation = "access.pratique.dev/is-default-profile";
+
+/** What a profile that says nothing of it means. */
+export const profileDefaults: {
+  readonly tokenSeconds: number;
+  readonly pendingSeconds: number;
+  readonly approvers: number;
+  readonly bootstrapTtlSeconds: number;
+} = { tokenSeconds: 3600, pendingSeconds: 86_400, approvers: 1, bootstrapTtlSeconds: 900 };
+
+const yearSeconds = 366 * 86_400;
+const mostApprovers = 16;
+const mostRoles = 64;
+const mostRules = 32;
+const mostNetworks = 64;
+const bootstrapGroupPrefix = "system:bootstrappers:";
+
+export const accessProfiles: Resource = {
+  group: accessGroup,
+  version: "v1alpha1",
+  kind: "AccessProfile",
+  plural: "accessprofiles",
+  singular: "accessprofile",
+  shortNames: ["aprof"],
+  categories: ["pratique"],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  description: "An AccessProfile says what approving an AccessRequest grants.",
+  schema: accessProfileSchema,
+  columns: [
+    {
+      name: "Namespace",
+      type: "string",
+      description: "Where the machine's account lies.",
+      cell: (object) => stringAt(object, "spec", "namespace"),
+    },
+    {
+      name: "Roles",
+      type: "string",
+      description: "What is granted.",
+      cell: (object) =>
+        fieldListAt(object, "spec", "roles")
+          .map((role) => stringAt(role, "name"))
+          .join(",") || "<none>",
+    },
+    {
+      name: "Approvers",
+      type: "integer",
+      description: "How many people must approve.",
+      cell: (object) => numberAt(object, "spec", "approvers") ?? profileDefaults.approvers,
+    },
+    {
+      name: "Default",
+      type: "boolean",
+      description: "Whether requests that name no profile are for this one.",
+      cell: (object) => object.metadata.annotations?.[defaultProfileAnnotation] === "true",
+    },
+    ageColumn,
+  ],
+  subresources: {},
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: true,
+  validate: (object) => profileErrors(object),
+};
+
+function profileErrors(object: ApiObject): readonly FieldError[] {
+  const spec = (object["spec"] ?? {}) as Fields;
+  const namespace = stringAt(spec, "namespace");
+  return [
+    ...(namespace === ""
+      ? [required("spec.namespace", "the namespace of the machines' accounts")]
+      : dnsLabelProblems(namespace).map((why) => invalid("spec.namespace", namespace, why))),
+    ...atMost(arrayAt(spec, "roles"), "spec.roles", mostRoles),
+    ...fieldListAt(spec, "roles").flatMap((role, index) => roleErrors(role, `spec.roles[${index}]`)),
+    ...within(spec, "tokenSeconds", [600, yearSeconds]),
+    ...within(spec, "approvers", [1, mostApprovers]),
+    ...within(spec, "pendingSeconds", [60, yearSeconds]),
+    ...atMost(arrayAt(spec, "sourceNetworks"), "spec.sourceNetworks", mostNetworks),
+    ...stringsAt(spec, "sourceNetworks").flatMap((network, index) =>
+      "cidr" in parseCidr(network)
+        ? []
+        : [invalid(`spec.sourceNetworks[${index}]`, network, "must be a CIDR such as 10.20.0.0/16")],
+    ),
+    ...atMost(arrayAt(spec, "rules"), "spec.rules", mostRules),
+    ...fieldListAt(spec, "rules").flatMap((rule, index) => ruleErrors(rule, `spec.rules[${index}]`)),
+    ...stringsAt(spec, "bootstrapToken", "groups").flatMap((group, index) =>
+      group.startsWith(bootstrapGroupPrefix)
+        ? []
+        : [invalid(`spec.bootstrapToken.groups[${index}]`, group, `must begin with ${bootstrapGroupPrefix}`)],
+    ),
+  ];
+}
+
+function roleErrors(role: Fields, path: string): readonly FieldError[] {
+  const kind = stringAt(role, "kind");
+  const name = stringAt(role, "name");
+  return [
+    ...(kind === "Role" || kind === "ClusterRole" ? [] : [notSupported(`${path}.kind`, kind, ["Role", "ClusterRole"])]),
+    ...(name === ""
+      ? [required(`${path}.name`)]
+      : pathSegmentProblems(name).map((why) => invalid(`${path}.name`, name, why))),
+    ...(kind === "Role" && isTrueAt(role, "clusterWide")
+      ? [forbiddenField(`${path}.clusterWide`, "a Role holds in one namespace; name a ClusterRole")]
+      : []),
+  ];
+}
+
+function ruleErrors(rule: Fields, path: string): readonly FieldError[] {
+  const effect = stringAt(rule, "effect");
+  const expression = stringAt(rule, "expression");
+  const known =
+    effect === "Approve" || effect === "Refuse" ? [] : [notSupported(`${path}.effect`, effect, ["Approve", "Refuse"])];
+  if (expression === "") return [...known, required(`${path}.expression`)];
+  try {
+    compileAccessRule(expression);
+    return known;
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    return [...known, invalid(`${path}.expression`, expression, `compilation failed: ${error.message}`)];
+  }
+}
+
+function within(spec: Fields, field: string, [least, most]: readonly [number, number]): readonly FieldError[] {
+  const value = numberAt(spec, field);
+  if (value === undefined || (value >= least && value <= most)) return [];
+  return [invalid(`spec.${field}`, value, `must be ${least} to ${most}`)];
+}
+
+function atMost(list: readonly unknown[], path: string, most: number): readonly FieldError[] {
+  return list.length <= most ? [] : [invalid(path, list.length, `must have at most ${most} items`)];
+}

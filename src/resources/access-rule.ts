@@ -1,0 +1,30 @@
+import { CelError } from "../policy/cel/cel-error.ts";
+import { compileCel } from "../policy/cel/compile.ts";
+import { dynType } from "../policy/cel/types.ts";
+import { kubernetesFunctions } from "../policy/kubernetes/functions.ts";
+
+/** What a rule of an AccessProfile may look at: the request, what the API saw of it, and the profile, as JSON. */
+export interface AccessRuleFacts {
+  readonly object: unknown;
+  readonly evidence: unknown;
+  readonly profile: unknown;
+}
+
+/** A compiled rule: whether it holds, or why nobody can say. Never throws. */
+export type AccessRuleProgram = (facts: AccessRuleFacts) => { readonly holds: boolean } | { readonly error: string };
+
+/** Source: apiserver's PerCallLimit for admission policies. */
+const budget = 1_000_000;
+const longestExpression = 10_000;
+
+/** Compiles a rule over `object`, `evidence` and `profile`, whose value must be a bool. @throws CelError */
+export function compileAccessRule(expression: string): AccessRuleProgram {
+  if (expression.length > longestExpression) throw new CelError("size", `longer than ${longestExpression} characters`);
+  const variables = { object: dynType, evidence: dynType, profile: dynType };
+  const program = compileCel(expression, { variables, functions: kubernetesFunctions });
+  if (program.type.kind !== "bool") throw new CelError("type", "must evaluate to bool");
+  return ({ object, evidence, profile }) => {
+    const result = program.evaluate({ object, evidence, profile }, { budget });
+    return "error" in result ? { error: result.error } : { holds: result.value === true };
+  };
+}
