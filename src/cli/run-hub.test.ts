@@ -78,6 +78,8 @@ describe("pratique hub", () => {
       serviceAccountMaxTokenExpirationSeconds: 0,
       serviceAccountExtendTokenExpiration: true,
       nodeAutoapprove: true,
+      enableAdmissionPlugins: [],
+      disableAdmissionPlugins: [],
       auditLogMaxSizeMb: 100,
       auditLogMaxBackups: 100,
       auditLogMaxAgeDays: 366,
