@@ -119,6 +119,19 @@ describe("attacks", () => {
     expect(errorsOf({ type: "object", properties })).toHaveLength(100);
   });
 
+  test("patterns may not be so many that compiling them takes long, however often each is used", () => {
+    const fields = (count: number, pattern: (index: number) => string): JsonObject => ({
+      type: "object",
+      properties: Object.fromEntries(
+        Array.from({ length: count }, (_, index) => [`p${index}`, { type: "string", pattern: pattern(index) }]),
+      ),
+    });
+    expect(errorsOf(fields(2000, () => "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))).toEqual([]);
+    expect(errorsOf(fields(3, (index) => "x".repeat(30_000) + index))).toEqual([
+      expect.stringMatching(/^schema\.properties\[p2\]\.pattern: Invalid value.*must not bring the patterns/),
+    ]);
+  });
+
   test("keys of prototypes are names like any other", () => {
     const raw = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{}},"required":["toString"]}',

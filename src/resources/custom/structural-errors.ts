@@ -1,15 +1,16 @@
 import { forbiddenField, invalid, required, type FieldError } from "../../core/field-error.ts";
-import { patternProblem } from "./pattern.ts";
+import { patternErrors } from "./pattern-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
  * For what a schema is not structural: types that are missing, keywords below `allOf` and the like that must not stand there,
- * value rules for what has no schema. Sorted by path. Source: apiextensions-apiserver pkg/apiserver/schema ValidateStructural.
+ * value rules for what has no schema, patterns that are none. Sorted by path. Source: apiextensions-apiserver pkg/apiserver/schema ValidateStructural.
  */
 export function structuralErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
   checkStructural(schema, { path, level: "root", errors });
   checkCompleteness(schema, schema, { structuralPath: path, path, errors });
+  errors.push(...patternErrors(schema, path));
   return errors
     .map((error) => ({ error, text: `${error.path}: ${error.message}` }))
     .sort((one, other) => (one.text < other.text ? -1 : 1))
@@ -147,11 +148,6 @@ function checkValueRules(schema: StructuralSchema, { path, level, errors }: Plac
     checkNested(one, { path: `${path}.oneOf[${index}]`, level, errors });
   }
   if (schema.not !== undefined) checkNested(schema.not, { path: `${path}.not`, level, errors });
-  const problem = schema.pattern === undefined ? undefined : patternProblem(schema.pattern.source);
-  if (problem !== undefined) {
-    const why = `must be a valid regular expression, but isn't: ${problem}`;
-    errors.push(invalid(`${path}.pattern`, schema.pattern?.source ?? "", why));
-  }
 }
 
 /** The one form in which types may stand below `anyOf`: an integer, or a text. */
