@@ -1,7 +1,8 @@
 import type { CelFunction, CelOverload } from "./environment.ts";
 import { durationOf } from "./duration.ts";
-import { compareBytes, compareNumbers } from "./equality.ts";
+import { celEquals, compareBytes, compareNumbers } from "./equality.ts";
 import { occupy, type CelMeter } from "./frame.ts";
+import { identityOf, joinIdentified } from "./list-identity.ts";
 import { passCost } from "./sizes.ts";
 import { timestampOf } from "./timestamp.ts";
 import {
@@ -112,7 +113,8 @@ const addition: CelFunction = {
       result: listType(element),
       apply: (left: readonly unknown[], right: readonly unknown[], meter: CelMeter) => {
         occupy(meter, left.length + right.length);
-        return [...left, ...right];
+        if (identityOf(left) === undefined) return [...left, ...right];
+        return joinIdentified(left, right, (one, other) => celEquals(one, other, meter));
       },
     },
     {

@@ -90,8 +90,8 @@ describe("JSON as variables", () => {
 
   it("refuses what is not of its declared type when it is used, not before", () => {
     const wrong = { ...self, name: null, count: "many", since: "yesterday" };
-    expect(result("dyn(self.name) == null", { self: wrong }, { types })).toBe(true);
-    expect(result("self.name.startsWith('x')", { self: wrong }, { types })).toBe("no such overload");
+    expect(result("has(self.name)", { self: wrong }, { types })).toBe(false);
+    expect(result("self.name.startsWith('x')", { self: wrong }, { types })).toBe("no such key: name");
     expect(result("self.count + 1", { self: wrong }, { types })).toBe("no such overload");
     expect(result("self.since.getFullYear()", { self: wrong }, { types })).toBe("no such overload");
   });

@@ -1,9 +1,19 @@
 import { isJsonArray, isJsonObject } from "../../core/json-value.ts";
 import { occupy, type Frame } from "./frame.ts";
+import { withIdentity, type ListIdentity } from "./list-identity.ts";
 import type { CelType } from "./types.ts";
 import { parseDuration } from "./duration.ts";
 import { parseTimestamp } from "./timestamp.ts";
-import { celDouble, fromJson, isCelFailure, kindOf, type CelFailure, type CelValue } from "./values.ts";
+import {
+  celDouble,
+  celOptional,
+  fromJson,
+  isCelFailure,
+  kindOf,
+  type CelFailure,
+  type CelOptional,
+  type CelValue,
+} from "./values.ts";
 
 /** Turns a raw member of JSON into a value. */
 export type Converter = (raw: unknown, frame: Frame) => CelValue;
@@ -18,18 +28,34 @@ export function converterFor(type: CelType): Converter {
     case "double":
       return (raw) => (typeof raw === "number" ? celDouble(raw) : fromJson(raw));
     case "timestamp":
-      return (raw) => (typeof raw === "string" ? unlessFailed(parseTimestamp(raw), raw) : fromJson(raw));
+      return (raw) => (typeof raw === "string" ? unlessFailed(parseTimestamp(withTime(raw)), raw) : fromJson(raw));
     case "duration":
       return (raw) => (typeof raw === "string" ? unlessFailed(parseDuration(raw), raw) : fromJson(raw));
     case "bytes":
       return once((raw) => (typeof raw === "string" ? Uint8Array.from(Buffer.from(raw, "base64")) : fromJson(raw)));
     case "list":
-      return needsCopy(type.element) ? once(listConverter(converterFor(type.element))) : fromJson;
+      return needsCopy(type) ? once(listConverter(converterFor(type.element), type.identity)) : fromJson;
     case "map":
       return needsCopy(type.value) ? once(mapConverter(converterFor(type.value))) : fromJson;
+    case "optional":
+      return optionalConverter(converterFor(type.of));
     default:
       return fromJson;
   }
+}
+
+/** A date as the time at which it begins. */
+function withTime(text: string): string {
+  return /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text) ? `${text}T00:00:00Z` : text;
+}
+
+/** What an optional value holds is a raw member of JSON, as any other. */
+function optionalConverter(convert: Converter): Converter {
+  return (raw, frame) => {
+    if (kindOf(raw) !== "optional") return fromJson(raw);
+    const { value } = raw as CelOptional;
+    return value === undefined ? celOptional(undefined) : celOptional(convert(value, frame));
+  };
 }
 
 function unlessFailed(value: CelValue | CelFailure, raw: string): CelValue {
@@ -37,7 +63,7 @@ function unlessFailed(value: CelValue | CelFailure, raw: string): CelValue {
 }
 
 function needsCopy(type: CelType): boolean {
-  if (type.kind === "list") return needsCopy(type.element);
+  if (type.kind === "list") return type.identity !== undefined || needsCopy(type.element);
   if (type.kind === "map") return needsCopy(type.value);
   return ["double", "timestamp", "duration", "bytes"].includes(type.kind);
 }
@@ -54,11 +80,12 @@ function once(convert: Converter): Converter {
   };
 }
 
-function listConverter(convert: Converter): Converter {
+function listConverter(convert: Converter, identity: ListIdentity | undefined): Converter {
   return (raw, frame) => {
     if (!isJsonArray(raw)) return fromJson(raw);
     occupy(frame, raw.length);
-    return raw.map((member) => convert(member, frame));
+    const list = raw.map((member) => convert(member, frame));
+    return identity === undefined ? list : withIdentity(list, identity);
   };
 }
 

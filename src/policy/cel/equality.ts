@@ -1,5 +1,6 @@
 import { isJsonArray, type JsonObject } from "../../core/json-value.ts";
 import { occupy, type CelMeter } from "./frame.ts";
+import { equalAsIdentified, identityOf } from "./list-identity.ts";
 import {
   fromJson,
   kindOf,
@@ -24,6 +25,8 @@ export function celEquals(one: unknown, other: unknown, meter: CelMeter): boolea
   occupy(meter, 1);
   if (isJsonArray(one)) {
     if (!isJsonArray(other) || one.length !== other.length) return false;
+    if (identityOf(one) !== undefined)
+      return equalAsIdentified(one, other, (left, right) => celEquals(left, right, meter));
     return one.every((element, at) => celEquals(element, other[at], meter));
   }
   return equalObjects(one, other, meter);

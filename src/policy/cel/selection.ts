@@ -1,4 +1,4 @@
-import { isJsonArray } from "../../core/json-value.ts";
+import { isJsonArray, type JsonObject } from "../../core/json-value.ts";
 import type { Converter } from "./convert.ts";
 import { isCelMap, isMap, mapGet } from "./equality.ts";
 import { charge, failStep, type Frame, type Step } from "./frame.ts";
@@ -8,6 +8,7 @@ import {
   kindOf,
   type CelDouble,
   type CelFailure,
+  type CelMap,
   celFailure,
   isCelFailure,
   type CelOptional,
@@ -22,26 +23,34 @@ export interface Selection {
   readonly key: string;
   readonly convert: Converter;
   readonly optional: boolean;
+  /** Whether a member that is null counts as absent, as with the fields of declared objects. */
+  readonly nullIsAbsent: boolean;
 }
 
 /** `a.b`, or `a.?b`. */
 export function selectStep(operand: Step, selection: Selection): Step {
-  const { field, key, convert, optional } = selection;
+  const { field, convert, optional } = selection;
   return (frame) => {
     const value = operand(frame);
     if (value === undefined) return undefined;
     charge(frame, 1);
     if (isMap(value)) {
-      const raw = isCelMap(value) ? value.entries.get(key)?.[1] : Object.hasOwn(value, key) ? value[key] : undefined;
+      const raw = selected(value, selection);
       if (raw === undefined) return optional ? celOptional(undefined) : failStep(frame, `no such key: ${field}`);
       return optional ? celOptional(convert(raw, frame)) : convert(raw, frame);
     }
     return withinOptional(frame, value, (held) => {
       if (!isMap(held)) return celFailure("no such overload");
-      const raw = mapGet(held, key);
+      const raw = selected(held, selection);
       return raw === undefined ? undefined : convert(raw, frame);
     });
   };
+}
+
+/** The raw member, or undefined where there is none. */
+function selected(map: JsonObject | CelMap, { key, nullIsAbsent }: Selection): unknown {
+  const raw = isCelMap(map) ? map.entries.get(key)?.[1] : Object.hasOwn(map, key) ? map[key] : undefined;
+  return raw === null && nullIsAbsent ? undefined : raw;
 }
 
 /** A member of what an optional value holds: absent when either is, or a failure. */
@@ -59,14 +68,13 @@ function withinOptional(
 
 /** `has(a.b)`. */
 export function hasStep(operand: Step, selection: Selection): Step {
-  const { key } = selection;
   return (frame) => {
     const value = operand(frame);
     if (value === undefined) return undefined;
     charge(frame, 1);
     const held = kindOf(value) === "optional" ? (value as CelOptional).value : value;
     if (held === undefined) return false;
-    return isMap(held) ? mapGet(held, key) !== undefined : failStep(frame, "no such overload");
+    return isMap(held) ? selected(held, selection) !== undefined : failStep(frame, "no such overload");
   };
 }
 

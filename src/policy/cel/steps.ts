@@ -17,7 +17,7 @@ import {
   notStep,
   orStep,
 } from "./operators.ts";
-import { fallbackStep, hasStep, indexStep, optionalIndexStep, selectStep } from "./selection.ts";
+import { fallbackStep, hasStep, indexStep, optionalIndexStep, selectStep, type Selection } from "./selection.ts";
 import { dynType, type CelType } from "./types.ts";
 import { celOptional, celTypeValue, kindOf, type CelOptional } from "./values.ts";
 
@@ -120,10 +120,7 @@ function reference(compiler: Compiler, node: CelExpression, locals: Slots): Step
 }
 
 /** What a selection needs to know: the JSON key, and how the member is converted. */
-function selection(
-  compiler: Compiler,
-  node: CelNode<"select" | "has">,
-): { readonly field: string; readonly key: string; readonly convert: Converter; readonly optional: boolean } {
+function selection(compiler: Compiler, node: CelNode<"select" | "has">): Selection {
   const given = compiler.checked.typeOf(node.operand);
   const operand = given.kind === "optional" ? given.of : given;
   const field = operand.kind === "object" ? operand.fields.get(node.field) : undefined;
@@ -132,6 +129,7 @@ function selection(
     key: field?.key ?? node.field,
     convert: converterFor(field?.type ?? memberType(operand)),
     optional: node.kind === "select" && node.optional,
+    nullIsAbsent: operand.kind === "object",
   };
 }
 

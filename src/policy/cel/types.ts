@@ -1,3 +1,5 @@
+import type { ListIdentity } from "./list-identity.ts";
+
 /** A named field of a declared object: its type, and the JSON key it stands under when that differs from the name (escaped names). */
 export interface CelField {
   readonly type: CelType;
@@ -13,7 +15,13 @@ export type CelType =
   | { readonly kind: "dyn" | "null" | "bool" | "int" | "uint" | "double" | "timestamp" | "duration" }
   | { readonly kind: "string" | "bytes"; readonly maxSize?: number }
   | { readonly kind: "type"; readonly of: CelType }
-  | { readonly kind: "list"; readonly element: CelType; readonly maxSize?: number }
+  | {
+      readonly kind: "list";
+      readonly element: CelType;
+      readonly maxSize?: number;
+      /** Of a declared list: what tells its elements apart, so that their order says nothing. */
+      readonly identity?: ListIdentity;
+    }
   | { readonly kind: "map"; readonly key: CelType; readonly value: CelType; readonly maxSize?: number }
   | { readonly kind: "object"; readonly name: string; readonly fields: ReadonlyMap<string, CelField> }
   | { readonly kind: "opaque"; readonly name: string }

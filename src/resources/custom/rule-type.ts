@@ -65,11 +65,21 @@ function leaf(type: CelType, minimumSize: number): RuleType {
   return { type, minimumSize, properties: noProperties, inside: undefined };
 }
 
-function listRuleType({ items, maxItems }: StructuralSchema, { name }: RuleTypePlace): RuleType | undefined {
+function listRuleType(
+  { items, maxItems, listType, listMapKeys }: StructuralSchema,
+  { name }: RuleTypePlace,
+): RuleType | undefined {
   const inside = items === undefined ? undefined : below(items, `${name}.@idx`);
   if (inside === undefined) return undefined;
   const maxSize = bounded(maxItems) ?? Math.floor(maximumText / (inside.minimumSize + 1));
-  return { type: { kind: "list", element: inside.type, maxSize }, minimumSize: 2, properties: noProperties, inside };
+  const identity = listType === "set" ? listType : listType === "map" ? listMapKeys : undefined;
+  const type: CelType = {
+    kind: "list",
+    element: inside.type,
+    maxSize,
+    ...(identity === undefined ? {} : { identity }),
+  };
+  return { type, minimumSize: 2, properties: noProperties, inside };
 }
 
 function objectRuleType(schema: StructuralSchema, place: RuleTypePlace): RuleType | undefined {
@@ -97,6 +107,8 @@ function fieldsRuleType(schema: StructuralSchema, { name, isResource }: RuleType
   for (const [property, { type, minimumSize: size }] of properties) {
     const escaped = escapeName(property);
     if (escaped !== undefined) fields.set(escaped, { type, ...(escaped === property ? {} : { key: property }) });
+    // A word that CEL keeps for itself can be read as it is, too, behind a dot.
+    if (escaped === `__${property}__`) fields.set(property, { type });
     const isGiven = schema.required.includes(property) && schema.properties.get(property)?.default === undefined;
     if (isGiven) minimumSize += property.length + size + 4;
   }

@@ -152,6 +152,49 @@ describe("a rule", () => {
     ]);
   });
 
+  test("takes lists of type set and map as what they are", () => {
+    const element = { type: "object", properties: { id: text, value: integer } };
+    const map = {
+      type: "array",
+      items: element,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["id"],
+    };
+    const set = { type: "array", items: text, "x-kubernetes-list-type": "set" };
+    const [one, two, other] = [
+      { id: "1", value: 1 },
+      { id: "2", value: 2 },
+      { id: "1", value: 3 },
+    ];
+    const value = {
+      spec: {
+        sets: [
+          ["x", "y"],
+          ["y", "x"],
+          ["y", "z"],
+        ],
+        maps: [[one, two], [two, one], [other]],
+      },
+    };
+    for (const rule of [
+      "self.sets[0] == self.sets[1] && self.sets[0] != self.sets[2]",
+      "self.sets[0] + self.sets[2] == ['x', 'y', 'z'] && (self.sets[0] + self.sets[2]).size() == 3",
+      "self.maps[0] == self.maps[1] && self.maps[0] != self.maps[2]",
+      "(self.maps[0] + self.maps[2]).size() == 2 && (self.maps[0] + self.maps[2])[0].value == 3",
+    ]) {
+      const properties = { sets: { type: "array", items: set }, maps: { type: "array", items: map } };
+      expect([rule, ...shown({ schema: spec(properties, rule), value })]).toEqual([rule]);
+    }
+  });
+
+  test("takes fields that are null for absent, and dates for the times at which they begin", () => {
+    const properties = { a: { ...text, nullable: true }, on: { type: "string", format: "date" }, if: text };
+    const value = { spec: { a: null, on: "2026-11-21", if: "x" } };
+    for (const rule of ["!has(self.a)", "self.on == timestamp('2026-11-21T00:00:00Z')", "self.if == self.__if__"]) {
+      expect([rule, ...shown({ schema: spec(properties, rule), value })]).toEqual([rule]);
+    }
+  });
+
   test("does not apply to null and absent values", () => {
     const ruled = { type: "string", nullable: true, "x-kubernetes-validations": [{ rule: "false" }] };
     expect(shown({ schema: spec({ a: ruled, b: ruled }), value: { spec: { a: null } } })).toEqual([]);

@@ -1,8 +1,7 @@
 import { duplicate, forbiddenField, invalid, required, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
-import { converterFor } from "../../policy/cel/convert.ts";
 import type { CelProgram } from "../../policy/cel/compile.ts";
-import { celOptional } from "../../policy/cel/values.ts";
+import { celOptional, fromJson } from "../../policy/cel/values.ts";
 import { compileRule, type CompiledRule } from "./compile-rule.ts";
 import { correlate, correlatedElement, correlatedField, storedElements, type Correlation } from "./rule-correlation.ts";
 import { ruleFieldPath } from "./rule-field-path.ts";
@@ -226,7 +225,7 @@ function applyRule(run: Run, node: RuledNode, place: RulePlace): void {
   }
   const isOptional = rule.optionalOldSelf === true;
   if (usesOldSelf && (place.stored === undefined || place.stored === null) && !isOptional) return;
-  const outcome = evaluated(run, program, variablesOf(node, place, isOptional));
+  const outcome = evaluated(run, program, variablesOf(place, isOptional));
   if (outcome === "exhausted") {
     const why = "validation failed due to running out of cost budget, no further validation rules will be run";
     run.errors.push(invalid(shown(place.path), shownType, why));
@@ -237,14 +236,9 @@ function applyRule(run: Run, node: RuledNode, place: RulePlace): void {
   } else if (outcome.value !== true) fail(run, node, place);
 }
 
-function variablesOf(
-  node: RuledNode,
-  { value, stored }: Place,
-  isOptional: boolean,
-): Readonly<Record<string, unknown>> {
+function variablesOf({ value, stored }: Place, isOptional: boolean): Readonly<Record<string, unknown>> {
   if (!isOptional) return { self: value, ...(stored === undefined || stored === null ? {} : { oldSelf: stored }) };
-  const convert = converterFor(node.type?.type ?? { kind: "dyn" });
-  return { self: value, oldSelf: celOptional(stored === undefined || stored === null ? undefined : convert(stored)) };
+  return { self: value, oldSelf: celOptional(stored === undefined || stored === null ? undefined : fromJson(stored)) };
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: string } | "exhausted";
@@ -273,7 +267,7 @@ function evaluationProblem(error: string, rule: string): string {
 function fail(run: Run, node: RuledNode, place: RulePlace): void {
   const { compiled, path, fieldPath, value } = place;
   const at = shown(fieldPath === undefined ? path : joined(path, fieldPath));
-  const message = failureMessage(run, node, place);
+  const message = failureMessage(run, place);
   const isExcused = !compiled.usesOldSelf && isUnchanged(place.ratchet);
   if (typeof message !== "string") {
     run.exhausted = true;
@@ -309,11 +303,11 @@ function ruleError(path: string, value: unknown, { message, node, reason }: Fail
 }
 
 /** The words of a failed rule, or why there is no going on. An expression that says nothing of use gives way to the plain message. */
-function failureMessage(run: Run, node: RuledNode, place: RulePlace): string | { readonly problem: string } {
+function failureMessage(run: Run, place: RulePlace): string | { readonly problem: string } {
   const { message, rule } = place.compiled;
   const plain = rule.message === undefined ? `failed rule: ${rule.rule.trim()}` : rule.message.trim();
   if (message === undefined) return plain;
-  const outcome = evaluated(run, message, variablesOf(node, place, rule.optionalOldSelf === true));
+  const outcome = evaluated(run, message, variablesOf(place, rule.optionalOldSelf === true));
   if (outcome === "exhausted") {
     const why =
       "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run";
