@@ -71,6 +71,8 @@ describe("the index", () => {
     };
     expect(Object.keys(index.paths)).toEqual([
       "api/v1",
+      "apis/access.pratique.dev/v1alpha1",
+      "apis/admissionregistration.k8s.io/v1",
       "apis/apiextensions.k8s.io/v1",
       "apis/authentication.k8s.io/v1",
       "apis/authorization.k8s.io/v1",

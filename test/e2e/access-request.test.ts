@@ -380,8 +380,8 @@ peerSuite("kubectl", "kubectl and access requests", () => {
   it("shows where each stands, and approves through the subresource", async () => {
     await ask("vm-kubectl");
     const pending = await hub.kubectl("get", "accessrequest", "vm-kubectl", "-o", "wide");
-    expect(pending.stdout).toMatch(/NAME +READY +PROFILE +CONDITION +SOURCE +FINGERPRINT +EXPIRES +AGE/);
-    expect(pending.stdout).toMatch(/vm-kubectl +false +<default> +Pending +127\.0\.0\.1 +SHA256:/);
+    expect(pending.out).toMatch(/NAME +READY +PROFILE +CONDITION +SOURCE +FINGERPRINT +EXPIRES +AGE/);
+    expect(pending.out).toMatch(/vm-kubectl +false +<default> +Pending +127\.0\.0\.1 +SHA256:/);
     await hub.kubectl(
       "patch",
       "areq",
@@ -392,9 +392,9 @@ peerSuite("kubectl", "kubectl and access requests", () => {
       '{"status":{"accepted":true}}',
     );
     await until("vm-kubectl", isReady);
-    expect((await hub.kubectl("get", "areq", "vm-kubectl")).stdout).toMatch(
+    expect((await hub.kubectl("get", "areq", "vm-kubectl")).out).toMatch(
       /vm-kubectl +true +<default> +Approved,Issued/,
     );
-    expect((await hub.kubectl("explain", "accessprofile.spec.sourceNetworks")).stdout).toContain("CIDRs");
+    expect((await hub.kubectl("explain", "accessprofile.spec.sourceNetworks")).out).toContain("CIDRs");
   });
 });

@@ -218,10 +218,13 @@ describe("controllers", () => {
     expect(may(controller("generic-garbage-collector"), "delete pods x", "default")).toBe(true);
   });
 
-  it("only the aggregation controller may escalate, and nobody may bind", () => {
+  it("only the aggregation controller may escalate, and only the controller of access requests may bind", () => {
     const verbs = all.flatMap((object) => ("rules" in object ? ((object as ClusterRole).rules ?? []) : []));
     expect(verbs.filter((rule) => rule.verbs.includes("escalate"))).toHaveLength(1);
-    expect(verbs.filter((rule) => rule.verbs.includes("bind"))).toHaveLength(0);
+    expect(verbs.filter((rule) => rule.verbs.includes("bind"))).toHaveLength(1);
+    const bind = "bind clusterroles.rbac.authorization.k8s.io cluster-admin";
+    expect(may(controller("access-request-controller"), bind)).toBe(true);
+    expect(may(controller("generic-garbage-collector"), bind)).toBe(false);
   });
 });
 
