@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  contains,
+  difference,
+  hasField,
+  insertField,
+  intersection,
+  isEmptySet,
+  pathsOf,
+  readFieldSet,
+  recursiveDifference,
+  sameFields,
+  sortedSet,
+  union,
+  type FieldSet,
+  type FieldSetBuilder,
+} from "./field-set.ts";
+
+type Path = readonly string[];
+
+function setOf(...paths: readonly Path[]): FieldSet {
+  const set: FieldSetBuilder = {};
+  for (const path of paths) insertField(set, path);
+  return set;
+}
+
+const elements = ["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"', "v:3", "i:0"];
+const path = fc.array(fc.constantFrom(...elements), { minLength: 1, maxLength: 4 });
+const paths = fc.array(path, { maxLength: 8 });
+const set = paths.map((list) => setOf(...list));
+const key = (one: Path): string => one.join("|");
+const keysOf = (one: FieldSet): readonly string[] => pathsOf(one).map(key).sort();
+
+describe("a set of fields", () => {
+  it("has exactly the fields that were put in", () => {
+    fc.assert(
+      fc.property(paths, (list) => {
+        expect(keysOf(setOf(...list))).toEqual([...new Set(list.map(key))].sort());
+        for (const one of list) expect(hasField(setOf(...list), one)).toBe(true);
+      }),
+    );
+  });
+
+  it("is what FieldsV1 says and comes back from it", () => {
+    expect(JSON.stringify(sortedSet(setOf(["f:data"], ["f:data", "f:b"], ["f:data", "f:a"])))).toBe(
+      '{"f:data":{".":{},"f:a":{},"f:b":{}}}',
+    );
+    fc.assert(
+      fc.property(set, (one) => {
+        const text = JSON.stringify(sortedSet(one));
+        const back = readFieldSet(JSON.parse(text));
+        expect(keysOf(back ?? {})).toEqual(keysOf(one));
+        expect(JSON.stringify(sortedSet(back ?? {}))).toBe(text);
+      }),
+    );
+  });
+
+  it("writes fields before keys, keys before values, values before indices, each in order", () => {
+    const mixed = ["i:10", "i:9", 'v:"a"', "v:10", "v:9", 'k:{"n":"b"}', 'k:{"n":"a"}', "f:z", "f:a"];
+    expect(Object.keys(sortedSet(setOf(...mixed.map((one) => [one]))))).toEqual(mixed.toReversed());
+  });
+
+  it("obeys the laws of sets", () => {
+    fc.assert(
+      fc.property(set, set, (one, other) => {
+        const [mine, theirs] = [new Set(keysOf(one)), new Set(keysOf(other))];
+        expect(keysOf(union(one, other))).toEqual([...new Set([...mine, ...theirs])].sort());
+        expect(keysOf(intersection(one, other))).toEqual([...mine].filter((field) => theirs.has(field)));
+        expect(keysOf(difference(one, other))).toEqual([...mine].filter((field) => !theirs.has(field)));
+        expect(sameFields(union(one, other), union(other, one))).toBe(true);
+        expect(sameFields(union(difference(one, other), intersection(one, other)), one)).toBe(true);
+        expect(contains(one, other)).toBe([...theirs].every((field) => mine.has(field)));
+      }),
+    );
+  });
+
+  it("loses with a field what is underneath, where that is asked for", () => {
+    const whole = setOf(["f:a", "f:b"], ["f:a"], ["f:c"]);
+    expect(keysOf(recursiveDifference(whole, setOf(["f:a"])))).toEqual(["f:c"]);
+    expect(keysOf(difference(whole, setOf(["f:a"])))).toEqual(["f:a|f:b", "f:c"]);
+  });
+
+  it("is left as it is by what changes nothing, and never changed in place", () => {
+    fc.assert(
+      fc.property(set, set, (one, other) => {
+        const before = JSON.stringify([one, other]);
+        const rest = difference(one, other);
+        union(one, other);
+        intersection(one, other);
+        recursiveDifference(one, other);
+        expect(difference(rest, other)).toBe(rest);
+        expect(union(one, rest)).toBe(one);
+        expect(JSON.stringify([one, other])).toBe(before);
+      }),
+    );
+  });
+
+  it("is empty without fields only", () => {
+    expect([{}, setOf(["f:a"])].map(isEmptySet)).toEqual([true, false]);
+    expect(isEmptySet(difference(setOf(["f:a", "f:b"]), setOf(["f:a", "f:b"])))).toBe(true);
+  });
+
+  it("is not read from what is no set", () => {
+    const wrong = [1, "x", null, [], { "f:a": 1 }, { a: {} }, { f: {} }, { "k:{": {} }, { "v:": {} }, { "i:x": {} }];
+    expect(wrong.map(readFieldSet)).toEqual(wrong.map(() => undefined));
+    expect(readFieldSet({ 'k:{"b":1, "a":"x"}': {}, "x:unknown": {}, "f:a": { ".": {} } })).toEqual({
+      'k:{"a":"x","b":1}': {},
+      "f:a": {},
+    });
+  });
+});
