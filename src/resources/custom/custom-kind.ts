@@ -47,7 +47,9 @@ export function customKinds(crd: CustomResourceDefinition, options: CustomKindOp
   }));
   const storage = storageOf(crd, versions, options);
   const terminating = crd.metadata.deletionTimestamp !== undefined;
-  return versions
+  // The stored version first: whoever needs no other is told of that, which no webhook has to convert.
+  return [...versions]
+    .sort((a, b) => Number(b.spec.storage) - Number(a.spec.storage))
     .filter((version) => version.spec.served || (terminating && version.spec.storage))
     .map((version) => kindOfVersion({ crd, names, version, storage, terminating }));
 }
