@@ -1,7 +1,7 @@
 import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
 import { jsonEqual } from "../core/equal.ts";
 import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
-import { conflict, methodNotAllowed, notFound, staleObject } from "../core/status.ts";
+import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "../core/status.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../resources/object-validation.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
@@ -45,15 +45,18 @@ export async function update(
   await caughtUp(backend);
   for (let attempt = 1; ; attempt += 1) {
     const current = backend.cache.get(key);
-    if (current === undefined) return { entry: await createInstead(backend, resource, request), created: true };
-    const entry = await updateOnce(backend, { resource, request, current });
-    if (entry !== undefined) return { entry, created: false };
+    const created = current === undefined;
+    const entry = created
+      ? await createInstead(backend, resource, request)
+      : await updateOnce(backend, { resource, request, current });
+    if (entry !== undefined) return { entry, created };
     if (attempt === raceAttempts) throw conflict(resource, request.name, staleObject);
     await caughtUp(backend);
   }
 }
 
-async function createInstead(backend: Backend, resource: Resource, request: UpdateRequest): Promise<Entry> {
+/** The created entry, or undefined where somebody else was quicker. */
+async function createInstead(backend: Backend, resource: Resource, request: UpdateRequest): Promise<Entry | undefined> {
   const { whenMissing, namespace, name, context } = request;
   const creates = resource.createOnUpdate || request.applied === true;
   const uid = typeof whenMissing?.object === "object" ? whenMissing.object.metadata.uid : undefined;
@@ -61,9 +64,14 @@ async function createInstead(backend: Backend, resource: Resource, request: Upda
   if (whenMissing === undefined || !creates || request.subresource !== "") throw notFound(resource, name);
   await whenMissing.mayCreate();
   const object = typeof whenMissing.object === "function" ? whenMissing.object() : whenMissing.object;
-  if (request.applied === true) return create(backend, resource, { namespace, object, applied: true, context });
   const { resourceVersion: _none, ...metadata } = object.metadata;
-  return create(backend, resource, { namespace, object: { ...object, metadata }, context });
+  const fresh = request.applied === true ? { object, applied: true } : { object: { ...object, metadata } };
+  try {
+    return await create(backend, resource, { namespace, ...fresh, context });
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "AlreadyExists") return undefined;
+    throw error;
+  }
 }
 
 interface Step {
