@@ -136,7 +136,7 @@ describe("a webhook", () => {
     expect(text).toBe(`500 ${failed}${why}`);
   });
 
-  it.each<[string, object]>([
+  it.each<[string, Readonly<Record<string, unknown>>]>([
     ["no uid", { uid: undefined }],
     ["another uid", { uid: "00000000-0000-4000-8000-000000000000" }],
     ["a uid that is no text", { uid: ["x"] }],

@@ -392,6 +392,105 @@ describe("a webhook that cannot be asked", () => {
   });
 });
 
+describe("a custom kind of two versions", () => {
+  const widgets = (version: string): string => `/apis/hooks.example/${version}/namespaces/hooks-${count}/widgets`;
+  const schema = {
+    openAPIV3Schema: {
+      type: "object",
+      properties: {
+        spec: {
+          type: "object",
+          properties: { size: { type: "integer", maximum: 5 }, colour: { type: "string", default: "red" } },
+        },
+      },
+    },
+  };
+  const version = (name: string): object => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    schema,
+    subresources: { scale: { specReplicasPath: ".spec.size", statusReplicasPath: ".status.size" } },
+  });
+  const rules = (resources: string): object => ({
+    rules: [{ operations: ["*"], apiGroups: ["hooks.example"], apiVersions: ["v1"], resources: [resources] }],
+  });
+
+  beforeAll(async () => {
+    await post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+      metadata: { name: "widgets.hooks.example" },
+      spec: {
+        group: "hooks.example",
+        scope: "Namespaced",
+        names: { plural: "widgets", kind: "Widget" },
+        versions: [version("v1"), version("v2")],
+      },
+    });
+  });
+
+  it("is shown in the version that the rule names, and written in the one that was asked for", async () => {
+    await configure("Mutating", rules("widgets"));
+    webhook.answer(() => ({
+      patch: [
+        { op: "add", path: "/spec/size", value: 3 },
+        { op: "add", path: "/spec/unknown", value: true },
+      ],
+    }));
+    const reply = await post(widgets("v2"), {
+      apiVersion: "hooks.example/v2",
+      kind: "Widget",
+      metadata: { name: "w" },
+      spec: {},
+    });
+    expect(reply.object()).toMatchObject({ apiVersion: "hooks.example/v2", spec: { size: 3, colour: "red" } });
+    expect(reply.object()["spec"]).not.toHaveProperty("unknown");
+    expect(webhook.asked[0]).toMatchObject({
+      kind: { version: "v1", kind: "Widget" },
+      resource: { version: "v1" },
+      requestKind: { version: "v2" },
+      requestResource: { version: "v2" },
+      object: { apiVersion: "hooks.example/v1", spec: { colour: "red" } },
+    });
+  });
+
+  it("is not shown in another version with matchPolicy Exact", async () => {
+    await configure("Validating", { ...rules("widgets"), matchPolicy: "Exact" });
+    await post(widgets("v2"), { apiVersion: "hooks.example/v2", kind: "Widget", metadata: { name: "w" }, spec: {} });
+    expect(webhook.asked).toEqual([]);
+  });
+
+  it("is validated after it was changed", async () => {
+    await configure("Mutating", rules("widgets"));
+    webhook.answer(() => ({ patch: [{ op: "add", path: "/spec/size", value: 9 }] }));
+    const body = { apiVersion: "hooks.example/v1", kind: "Widget", metadata: { name: "w" }, spec: {} };
+    const reply = await post(widgets("v1"), body);
+    expect([reply.status, reply.json()["message"]]).toEqual([
+      422,
+      'Widget.hooks.example "w" is invalid: spec.size: Invalid value: 9: spec.size in body should be less than or equal to 5',
+    ]);
+  });
+
+  it("is shown and changed as a Scale where its scale is written", async () => {
+    const body = { apiVersion: "hooks.example/v1", kind: "Widget", metadata: { name: "w" }, spec: { size: 1 } };
+    await post(widgets("v1"), body);
+    await configure("Mutating", rules("*/scale"));
+    webhook.answer(() => ({ patch: [{ op: "replace", path: "/spec/replicas", value: 4 }] }));
+    const reply = await api(`${widgets("v1")}/w/scale`, {
+      method: "PATCH",
+      type: "application/merge-patch+json",
+      body: { spec: { replicas: 2 } },
+    });
+    expect(reply.object()).toMatchObject({ kind: "Scale", spec: { replicas: 4 } });
+    expect(webhook.asked[0]).toMatchObject({
+      kind: { group: "autoscaling", version: "v1", kind: "Scale" },
+      resource: { group: "hooks.example", resource: "widgets" },
+      subResource: "scale",
+      object: { kind: "Scale", spec: { replicas: 2 } },
+      oldObject: { kind: "Scale", spec: { replicas: 1 } },
+    });
+  });
+});
+
 describe("warnings and dry runs", () => {
   it("hands the webhook's warnings to the client", async () => {
     await configure("Validating");
@@ -437,7 +536,7 @@ describe("a configuration", () => {
     const reply = await api(path, { method: "PUT", body: { metadata: { name: "test" } } });
     expect([reply.status, reply.json()["message"]]).toEqual([
       422,
-      'ValidatingWebhookConfiguration.admissionregistration.k8s.io "test" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+      'validatingwebhookconfigurations.admissionregistration.k8s.io "test" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
     ]);
   });
 });

@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import type { ApiObject } from "../core/object.ts";
+import { configMaps } from "../resources/config-map.ts";
+import { namespaces } from "../resources/namespace.ts";
+import { nodes } from "../resources/node.ts";
+import type { Resource } from "../resources/resource.ts";
+import { validatingAdmissionPolicies } from "../resources/validating-admission-policy.ts";
+import type { AdmissionRequest } from "./admission.ts";
+import { admissionNamespace, isExempt, matchedResource, requestMatch, type MatchLookups } from "./request-match.ts";
+
+const rule = { operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*"] };
+
+function labelled(labels: Readonly<Record<string, string>>): ApiObject {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", labels } };
+}
+
+function request(fields: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  return {
+    operation: "UPDATE",
+    resource: configMaps,
+    subresource: "",
+    namespace: "red",
+    name: "a",
+    object: labelled({ now: "1" }),
+    oldObject: labelled({ before: "1" }),
+    user: { username: "u", groups: [] },
+    dryRun: false,
+    warn: () => undefined,
+    annotate: () => undefined,
+    ...fields,
+  };
+}
+
+const lookups: MatchLookups = {
+  namespaceOf: (name) =>
+    name === "red" ? { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { team: "red" } } } : undefined,
+  versionsOf: (resource) => [resource],
+};
+
+const teamRed = { matchLabels: { team: "red" } };
+
+describe("a match", () => {
+  it.each<[string, object, Partial<AdmissionRequest>, boolean]>([
+    ["nothing but rules", {}, {}, true],
+    ["the labels before", { objectSelector: { matchLabels: { before: "1" } } }, {}, true],
+    ["the labels after", { objectSelector: { matchLabels: { now: "1" } } }, {}, true],
+    ["labels of both together", { objectSelector: { matchLabels: { now: "1", before: "1" } } }, {}, false],
+    [
+      "the labels of what is deleted",
+      { objectSelector: { matchLabels: { before: "1" } } },
+      { object: undefined },
+      true,
+    ],
+    [
+      "labels where there is no object",
+      { objectSelector: { matchLabels: { a: "1" } } },
+      { object: undefined, oldObject: undefined },
+      false,
+    ],
+    ["the namespace's labels", { namespaceSelector: teamRed }, {}, true],
+    ["labels that the namespace does not have", { namespaceSelector: { matchLabels: { team: "blue" } } }, {}, false],
+    [
+      "a namespace, for a kind that lies in none",
+      { namespaceSelector: teamRed },
+      { resource: nodes, namespace: "" },
+      true,
+    ],
+    ["what is excluded", { excludeResourceRules: [rule] }, {}, false],
+    ["what is excluded by name", { excludeResourceRules: [{ ...rule, resourceNames: ["b"] }] }, {}, true],
+  ])("by %s", (_what, stored, changed, expected) => {
+    const found = matchedResource(requestMatch(stored, [rule]), request(changed), lookups);
+    expect(found !== undefined).toBe(expected);
+  });
+
+  it("of a namespace goes by the labels it is to have, and of one that is deleted by those it has", () => {
+    const match = requestMatch({ namespaceSelector: teamRed }, [rule]);
+    const written = { resource: namespaces, namespace: "", name: "red" } as const;
+    const made = request({ ...written, operation: "CREATE", object: labelled({ team: "blue" }), oldObject: undefined });
+    const gone = request({ ...written, operation: "DELETE", object: undefined, oldObject: labelled({ team: "blue" }) });
+    expect(matchedResource(match, made, lookups)).toBeUndefined();
+    expect(matchedResource(match, gone, lookups)).toBe(namespaces);
+  });
+
+  it("in a namespace that is missing is NotFound, but only where the rules speak of the request", () => {
+    const lost = request({ namespace: "nowhere" });
+    const selects = { namespaceSelector: teamRed };
+    expect(() => matchedResource(requestMatch(selects, [rule]), lost, lookups)).toThrow(
+      'namespaces "nowhere" not found',
+    );
+    const others = [{ ...rule, resources: ["pods"] }];
+    expect(matchedResource(requestMatch(selects, others), lost, lookups)).toBeUndefined();
+  });
+
+  it("whose selector cannot be read fails what its rules name, and nothing else", () => {
+    const unreadable = { objectSelector: { matchExpressions: [{ key: "a", operator: "Like" }] } };
+    expect(() => matchedResource(requestMatch(unreadable, [rule]), request(), lookups)).toThrow("cannot be read");
+    const others = [{ ...rule, resources: ["pods"] }];
+    expect(matchedResource(requestMatch(unreadable, others), request(), lookups)).toBeUndefined();
+  });
+
+  it("finds other versions unless it is Exact, the one asked for first", () => {
+    const [v1, v2]: readonly Resource[] = [
+      { ...configMaps, group: "x.example", version: "v1" },
+      { ...configMaps, group: "x.example", version: "v2" },
+    ];
+    const versions: MatchLookups = { ...lookups, versionsOf: () => [v1 as Resource, v2 as Resource] };
+    const asked = request({ resource: v2 as Resource });
+    const only = (version: string): (typeof rule)[] => [{ ...rule, apiVersions: [version] }];
+    expect(matchedResource(requestMatch({}, only("v1")), asked, versions)).toBe(v1);
+    expect(matchedResource(requestMatch({ matchPolicy: "Exact" }, only("v1")), asked, versions)).toBeUndefined();
+    expect(matchedResource(requestMatch({}, [rule]), asked, versions)).toBe(v2);
+    expect(
+      matchedResource(requestMatch({ excludeResourceRules: only("v1") }, [rule]), asked, versions),
+    ).toBeUndefined();
+  });
+
+  it("without rules is everything", () => {
+    expect(matchedResource(requestMatch({}, undefined), request(), lookups)).toBe(configMaps);
+    expect(matchedResource(requestMatch({}, []), request(), lookups)).toBeUndefined();
+  });
+});
+
+it("configurations of admission are exempt, and nothing that only shares a name with them", () => {
+  expect(isExempt({ resource: validatingAdmissionPolicies })).toBe(true);
+  expect(isExempt({ resource: { ...validatingAdmissionPolicies, group: "evil.example" } })).toBe(false);
+  expect(isExempt({ resource: { ...configMaps, group: "admissionregistration.k8s.io" } })).toBe(false);
+});
+
+it("a namespace lies in itself", () => {
+  expect(admissionNamespace({ resource: namespaces, namespace: "", name: "red" })).toBe("red");
+  expect(admissionNamespace({ resource: nodes, namespace: "", name: "n" })).toBe("");
+});
