@@ -1,7 +1,7 @@
-import { RE2JS, RE2JSException } from "re2js";
 import type { CelFunction } from "../cel/environment.ts";
+import { charge, type CelMeter } from "../cel/frame.ts";
 import { intType, listType, stringType } from "../cel/types.ts";
-import { celFailure, type CelFailure, type CelInt, type CelValue } from "../cel/values.ts";
+import { celFailure, isCelFailure, type CelFailure, type CelInt, type CelValue } from "../cel/values.ts";
 import { patternCost } from "./text-cost.ts";
 
 /** `find` and `findAll` of patterns in the syntax RE2, in time linear in the text. Source: apiserver cel/library regex. */
@@ -14,7 +14,10 @@ export const regexFunctions: readonly CelFunction[] = [
         args: [stringType, stringType],
         result: stringType,
         cost,
-        apply: (text: string, pattern: string) => found(text, pattern, (matches) => matches(1)[0] ?? ""),
+        apply: (text: string, pattern: string, meter: CelMeter): CelValue | CelFailure => {
+          const matches = found({ text, pattern, limit: 1 }, meter);
+          return isCelFailure(matches) ? matches : (matches[0] ?? "");
+        },
       },
     ],
   },
@@ -26,14 +29,14 @@ export const regexFunctions: readonly CelFunction[] = [
         args: [stringType, stringType],
         result: listType(stringType),
         cost,
-        apply: (text: string, pattern: string) => found(text, pattern, (matches) => matches(Infinity)),
+        apply: (text: string, pattern: string, meter: CelMeter) => found({ text, pattern, limit: Infinity }, meter),
       },
       {
         args: [stringType, stringType, intType],
         result: listType(stringType),
         cost,
-        apply: (text: string, pattern: string, limit: CelInt) =>
-          found(text, pattern, (matches) => matches(limit < 0 ? Infinity : Number(limit))),
+        apply: (text: string, pattern: string, limit: CelInt, meter: CelMeter) =>
+          found({ text, pattern, limit: limit < 0 ? Infinity : Number(limit) }, meter),
       },
     ],
   },
@@ -43,28 +46,25 @@ function cost(text: string, pattern: string): number {
   return patternCost(text.length, pattern.length);
 }
 
-function found(
-  text: string,
-  pattern: string,
-  answer: (matches: (limit: number) => readonly string[]) => CelValue,
-): CelValue | CelFailure {
-  let compiled: RE2JS;
-  try {
-    compiled = RE2JS.compile(pattern);
-  } catch (error) {
-    if (error instanceof RE2JSException) return celFailure(`Illegal regex: ${error.message}`);
-    throw error;
+interface Search {
+  readonly text: string;
+  readonly pattern: string;
+  readonly limit: number;
+}
+
+function found({ text, pattern, limit }: Search, meter: CelMeter): readonly string[] | CelFailure {
+  const compiled = meter.patterns(pattern);
+  if (isCelFailure(compiled)) return celFailure(`Illegal regex: ${compiled.error}`);
+  // Repetition makes programs far longer than their source; what they are longer is paid for, too.
+  charge(meter, patternCost(text.length, Math.max(0, compiled.programSize() - 2 * pattern.length)));
+  const matcher = compiled.matcher(text);
+  const matches: string[] = [];
+  let end = -1;
+  while (matches.length < limit && matcher.find()) {
+    // An empty match right after another match is none in Go.
+    if (matcher.start() === matcher.end() && matcher.start() === end) continue;
+    end = matcher.end();
+    matches.push(matcher.group() ?? "");
   }
-  return answer((limit) => {
-    const matcher = compiled.matcher(text);
-    const matches: string[] = [];
-    let end = -1;
-    while (matches.length < limit && matcher.find()) {
-      // An empty match right after another match is none in Go.
-      if (matcher.start() === matcher.end() && matcher.start() === end) continue;
-      end = matcher.end();
-      matches.push(matcher.group() ?? "");
-    }
-    return matches;
-  });
+  return matches;
 }

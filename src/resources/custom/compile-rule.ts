@@ -1,7 +1,7 @@
 import { CelError } from "../../policy/cel/cel-error.ts";
-import { compileCel, type CelProgram } from "../../policy/cel/compile.ts";
+import type { CelProgram } from "../../policy/cel/compile.ts";
 import { optionalType, type CelType } from "../../policy/cel/types.ts";
-import { kubernetesFunctions } from "../../policy/kubernetes/functions.ts";
+import { compileKubernetesCel } from "../../policy/kubernetes/compile-kubernetes-cel.ts";
 import type { ValidationRule } from "./structural-schema.ts";
 
 /** One rule ready to be evaluated, or why it cannot be. */
@@ -18,13 +18,10 @@ export interface CompiledRule {
 
 /** Compiles a rule over values of a type. Never throws. Source: apiextensions-apiserver schema/cel compileRule. */
 export function compileRule(rule: ValidationRule, type: CelType): CompiledRule {
-  const environment = {
-    variables: { self: type, oldSelf: rule.optionalOldSelf === true ? optionalType(type) : type },
-    functions: kubernetesFunctions,
-  };
+  const variables = { self: type, oldSelf: rule.optionalOldSelf === true ? optionalType(type) : type };
   const compiled = (source: string, result: "bool" | "string", words: Words): Compiled => {
     try {
-      const program = compileCel(source, environment);
+      const program = compileKubernetesCel(source, variables);
       return program.type.kind === result ? { program } : { problem: words.result };
     } catch (error) {
       if (error instanceof CelError) return { problem: `${words.compilation}: ${error.message}` };
