@@ -32,6 +32,7 @@ const expanders: ReadonlyMap<string, Expander> = new Map<string, Expander>([
   ["optMap/2", optionalMap(false)],
   ["optFlatMap/2", optionalMap(true)],
   ["bind/3", bind],
+  ["sortBy/2", sortBy],
 ]);
 
 /**
@@ -113,4 +114,21 @@ function bind(nodes: Nodes, call: Call): CelExpression {
   const [, value, body] = call.args;
   if (value === undefined || body === undefined) throw nodes.error(call.offset, "argument must be a simple name");
   return nodes.make(call.offset, { kind: "bind", variable, value, body });
+}
+
+/** The list in the order of the keys that are made of its elements. Source: cel-go ext lists. */
+function sortBy(nodes: Nodes, call: Call & { readonly target: CelExpression }): CelExpression {
+  const { args, target, offset } = call;
+  const variable = variableName(nodes, args[0], call);
+  const list = (): CelExpression => nodes.make(offset, { kind: "identifier", name: "@sortByList" });
+  const transform = args[1] ?? target;
+  const keys = nodes.make(offset, {
+    kind: "comprehension",
+    macro: "map",
+    range: list(),
+    variables: [variable],
+    transform,
+  });
+  const body = nodes.make(offset, { kind: "call", name: "@sortByAssociatedKeys", target: list(), args: [keys] });
+  return nodes.make(offset, { kind: "bind", variable: "@sortByList", value: target, body });
 }

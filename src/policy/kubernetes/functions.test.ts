@@ -34,6 +34,13 @@ describe("expressions with the functions of Kubernetes", () => {
     "[1, 2, 2].isSorted() && ![2.0, 1.0].isSorted() && ['a', 'b'].isSorted() && [1].isSorted()",
     "[1, 2, 3].sum() == 6 && [1.0, 0.5].sum() == 1.5 && [duration('1m'), duration('1s')].sum() == duration('61s')",
     "[1, 3].min() == 1 && ['a', 'c', 'b'].max() == 'c' && [true, false].min() == false",
+    "lists.range(4) == [0, 1, 2, 3] && lists.range(0) == [] && lists.range(-1) == []",
+    "[5, 1, 2].reverse() == [2, 1, 5] && [1, 2, 3, 4].slice(1, 3) == [2, 3] && [1].slice(1, 1) == []",
+    "[[1], [2, 3], []].flatten() == [1, 2, 3] && dyn([1, [2, [3, [4]]]]).flatten(2) == [1, 2, 3, [4]]",
+    "[1, 'b', 1, {'a': 1}, {'a': 1}, 1.5, 1.5].map(x, dyn(x)).distinct().size() == 4",
+    "[4, 3, 1].sort() == [1, 3, 4] && ['b', 'a'].sort() == ['a', 'b'] && [].sort() == []",
+    "[-3, 1, -5].sortBy(e, -(e * e)) == [-5, -3, 1] && ['x', 'first'].sortBy(e, e == 'first' ? '' : e) == ['first', 'x']",
+    "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![].first().hasValue()",
     "[1, 2, 2, 3].indexOf(2) == 1 && [1, 2, 2].lastIndexOf(2) == 2 && ['a'].indexOf('b') == -1",
   ])("%s", (source) => {
     expect(evaluated(source)).toBe(true);
@@ -49,6 +56,12 @@ describe("expressions with the functions of Kubernetes", () => {
   });
 
   test.each([
+    ["[1, 2].slice(1, 3)", "cannot slice(1, 3), list is length 2"],
+    ["[1, 2].slice(2, 1)", "cannot slice(2, 1), start index must be less than or equal to end index"],
+    ["[1, 2].slice(-1, 1)", "cannot slice(-1, 1), negative indexes not supported"],
+    ["[dyn(1), dyn('a')].sort()", "list elements must have the same type"],
+    ["[[1], [2]].sort()", "list elements must be comparable"],
+    ["lists.range(1000000000000)", "operation cancelled: actual cost limit exceeded"],
     ["quantity('Three')", "quantities must match the regular expression"],
     ["quantity('1.5').asInteger()", "cannot convert value to integer"],
     ["ip('127.0.0.256')", 'IP Address "127.0.0.256" parse error during conversion from string'],

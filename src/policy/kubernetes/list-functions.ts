@@ -118,8 +118,8 @@ function extreme(name: string, sign: 1 | -1): (list: readonly CelValue[]) => Cel
   };
 }
 
-/** Below, at or above zero; NaN beside a value that is not a number; undefined for values of which there is no order. */
-function compareValues(one: CelValue, other: CelValue): number | undefined {
+/** The order of two values: below, at or above zero; NaN beside a value that is not a number; undefined for values of which there is no order. */
+export function compareValues(one: CelValue, other: CelValue): number | undefined {
   if (typeof one === "string" && typeof other === "string") return Buffer.compare(Buffer.from(one), Buffer.from(other));
   if (typeof one === "boolean" && typeof other === "boolean") return Number(one) - Number(other);
   if (one instanceof Uint8Array && other instanceof Uint8Array) return compareBytes(one, other);
