@@ -38,8 +38,11 @@ export interface Kubernetes {
 const token = "abcdef.0123456789abcdef";
 const deadlineMs = 240_000;
 
-/** Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. */
-export async function startKubernetes(): Promise<Kubernetes> {
+/**
+ * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
+ * run unless `controllers` names those that shall.
+ */
+export async function startKubernetes(controllers = "*,bootstrapsigner,tokencleaner"): Promise<Kubernetes> {
   const dir = await mkdtemp(join(tmpdir(), "pratique-kube-"));
   const running: PeerProcess[] = [];
   const printed = (): string => running.map((one) => `--- ${one.command}\n${one.printed()}`).join("\n");
@@ -60,7 +63,7 @@ export async function startKubernetes(): Promise<Kubernetes> {
     const kubeconfig = join(dir, "admin.conf");
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
     await ready(kubectl, api);
-    start("kube-controller-manager", managerFlags(dir, ports.manager));
+    start("kube-controller-manager", { ...managerFlags(dir, ports.manager), controllers });
     await kubeadm(dir, "bootstrap-token", "--skip-token-print", "--kubeconfig", kubeconfig);
     const ca = await readFile(join(dir, "pki", "ca.crt"), "utf8");
     const endpoint = `127.0.0.1:${ports.api}`;
@@ -170,7 +173,6 @@ function managerFlags(dir: string, port: number): Parameters<typeof goFlags>[0] 
     "root-ca-file": join(dir, "pki", "ca.crt"),
     "service-account-private-key-file": join(dir, "pki", "sa.key"),
     "use-service-account-credentials": true,
-    controllers: "*,bootstrapsigner,tokencleaner",
     "leader-elect": false,
     "bind-address": "127.0.0.1",
     "secure-port": port,
