@@ -177,7 +177,9 @@ function parseSet(cursor: Cursor): readonly string[] {
       values.push("");
     }
     if (token.text === ")") return values;
-    if (token.text !== ",") throw unexpected(token, values.at(-1) === "" ? "',', or identifier" : "',' or ')'");
+    if (token.text === ",") continue;
+    const first = values.length === 1 ? "',', ')' or identifier" : "',', or identifier";
+    throw unexpected(token, values.at(-1) === "" ? first : "',' or ')'");
   }
 }
 

@@ -63,7 +63,7 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
     const patch = parsePatch(text);
     const duplicates = options.fieldValidation === "Ignore" ? [] : findDuplicateFields(text);
     return (stored) => {
-      const patched = attempt(() => apply(resource, stored, patch));
+      const patched = attempt(type, () => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
       // A strategic patch knows the kind already, and leaves it.
       if (type !== strategic) attemptType(patched, resource, text);
@@ -91,14 +91,17 @@ function objectPatch(patch: unknown): object {
   throw new PatchError("malformed", "the patch is not a JSON object");
 }
 
-function attempt(apply: () => unknown): unknown {
+function attempt(type: string, apply: () => unknown): unknown {
   try {
     return apply();
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     if (error.code === "tooLarge") throw new StatusError("RequestEntityTooLarge", error.message);
-    if (error.code === "malformed") throw badRequest(`error decoding patch: ${error.message}`);
-    const message = `the server rejected our request due to an error in our request: ${error.message}`;
+    if (error.code === "malformed") {
+      throw badRequest(type === strategic ? error.message : `error decoding patch: ${error.message}`);
+    }
+    // Why is not told: kubectl prints causes without a field in a way that nobody can read.
+    const message = "the server rejected our request due to an error in our request";
     throw new StatusError("Invalid", message, { details: {} });
   }
 }

@@ -114,13 +114,15 @@ export function checkOptions({ propagationPolicy, orphanDependents }: Deletion):
 
 function checkPreconditions({ resource, request, current }: Step, stored: ApiObject): void {
   const { uid, resourceVersion } = request.options.preconditions ?? {};
+  // Kubernetes names the kind here and not the plural.
+  const subject = { group: resource.group, plural: resource.kind };
   if (uid !== undefined && uid !== stored.metadata.uid) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${stored.metadata.uid}). The object might have been deleted and then recreated`;
-    throw conflict(resource, request.name, why);
+    throw conflict(subject, request.name, why);
   }
   if (resourceVersion !== undefined && resourceVersion !== String(current.revision)) {
     const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`;
-    throw conflict(resource, request.name, why);
+    throw conflict(subject, request.name, why);
   }
 }
 

@@ -111,7 +111,7 @@ describe("delete", () => {
     expect(other.json()).toMatchObject({
       reason: "Conflict",
       code: 409,
-      message: `Operation cannot be fulfilled on configmaps "a": the UID in the precondition (other) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+      message: `Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (other) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     });
     const older = await remove(`${maps}/a`, { body: { preconditions: { resourceVersion: "1" } } });
     expect(older.json()).toMatchObject({ reason: "Conflict", code: 409 });

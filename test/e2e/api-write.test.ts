@@ -170,7 +170,7 @@ describe("update", () => {
       reason: "Invalid",
       code: 422,
       message:
-        'Lease.coordination.k8s.io "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+        'leases.coordination.k8s.io "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
     });
   });
 
@@ -304,7 +304,7 @@ describe("patch", () => {
       "the server rejected our request due to an error in our request",
     ],
     ["a path that is not there", json, [{ op: "remove", path: "/data/none" }], 422, "the server rejected our request"],
-    ["an unknown operation", json, [{ op: "jump", path: "/data" }], 422, "jump"],
+    ["an unknown operation", json, [{ op: "jump", path: "/data" }], 422, "the server rejected our request"],
     ["a JSON patch that is no list", json, {}, 400, "error decoding patch"],
     ["a merge patch that is no object", merge, [], 400, "error decoding patch"],
     [
