@@ -34,6 +34,7 @@ export function patchTypes(resource: Resource): readonly string[] {
     "application/json-patch+json",
     "application/merge-patch+json",
     ...(resource.custom === undefined ? ["application/strategic-merge-patch+json"] : []),
+    "application/apply-patch+yaml",
   ];
 }
 

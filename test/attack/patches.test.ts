@@ -149,17 +149,40 @@ describe("a patch", () => {
   test.each(Object.keys(strategicPatches))("to be merged strategically %s is refused", async (name) => {
     expect(refusal(await patch(strategicPatch, strategicPatches[name]))).toBe("refused");
   });
-  test.each([
-    "application/json",
-    "application/apply-patch+yaml",
-    "application/yaml",
-    "text/plain",
-    "",
-    "constructor",
-    "__proto__",
-  ])("of type %j is refused with 415", async (type) => {
-    expect((await patch(type, { data: { a: "9" } })).status).toBe(415);
+  const applies: Readonly<Record<string, unknown>> = {
+    "that is nothing": "",
+    "that is two documents": "a: 1\n---\nb: 1\n",
+    "of aliases": "a: &a [x]\nb: [*a, *a]\n",
+    "nested too deeply": nested(5000, "x"),
+    "of the prototype":
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"__proto__":{"polluted":"1"}}}',
+    "of another kind": { apiVersion: "v1", kind: "Secret" },
+    "that sets its owners": { metadata: { managedFields: [{ manager: "admin", operation: "Apply" }] } },
+    "of another uid": { metadata: { uid: "0" } },
+    "of another namespace": { metadata: { namespace: "kube-system" } },
+    "of an old version": { metadata: { resourceVersion: "1" } },
+    "of metadata that is text": { metadata: "x" },
+    "of an unknown field": { constructor: { prototype: { polluted: "1" } } },
+    "of data that are numbers": { data: { a: 1 } },
+    "with a bad label": { metadata: { labels: { "-": "-" } } },
+  };
+  test.each(Object.keys(applies))("to be applied %s is refused", async (name) => {
+    const config = applies[name];
+    const kind = { apiVersion: "v1", kind: "ConfigMap" };
+    const body = typeof config === "object" ? { ...kind, ...config } : config;
+    const reply = await patch("application/apply-patch+yaml", body, "?fieldManager=x&force=true");
+    // What the schema does not know is answered with 500, as Kubernetes does.
+    const known = reply.status === 500 && reply.text.includes("failed to create typed patch object");
+    expect(known ? "refused" : refusal(reply)).toBe("refused");
+    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
+
+  test.each(["application/json", "application/yaml", "text/plain", "", "constructor", "__proto__"])(
+    "of type %j is refused with 415",
+    async (type) => {
+      expect((await patch(type, { data: { a: "9" } })).status).toBe(415);
+    },
+  );
 
   test.each(["dryRun=x", "fieldValidation=x", "fieldManager=%00", "force=true"])(
     "with %s is refused",

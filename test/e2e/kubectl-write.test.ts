@@ -229,14 +229,6 @@ peerSuite("kubectl", "kubectl writes to the hub", () => {
       expect(await dataOf("applied")).toEqual({ b: "3", c: "4" });
     });
 
-    it("on the server's side is not there yet, and says so", async () => {
-      const { code, err } = await fed(map("ssa"))("apply", "--server-side", "-f", "-");
-      expect([code, err]).toEqual([
-        1,
-        expect.stringMatching(/^error: Server-side apply not available on the server: /) as unknown,
-      ]);
-    });
-
     it("prunes nothing and deletes what a file names", async () => {
       expect(await fed(map("applied")).ok("delete", "-f", "-")).toMatch(/^configmap "applied" deleted/);
     });
