@@ -55,9 +55,10 @@ function unprintable(text: string): readonly string[] {
   });
 }
 
-/** Who fields belong to when the client names nobody: its user agent up to the first slash. */
+/** Who fields belong to when the client names nobody: its user agent up to the first slash, what prints of it and is not too long. */
 export function defaultManager(request: Incoming): string {
-  return (header(request, "user-agent") ?? "").split("/", 1)[0] ?? "";
+  const [product = ""] = (header(request, "user-agent") ?? "").slice(0, 1024).split("/", 1);
+  return product.replaceAll(/[^\x20-\x7e\u00a0-\uffff]/g, "").slice(0, longestManager);
 }
 
 /** A number from the query, which may be negative; undefined when absent or empty. @throws StatusError BadRequest for anything but digits. */
