@@ -26,18 +26,23 @@ export function insertField(set: FieldSetBuilder, path: readonly PathElement[]):
   for (let level = 0; level <= last; level += 1) {
     const element = path[level] ?? "";
     const next = node[element];
-    if (next === undefined) {
-      const made: FieldSetBuilder = {};
+    // Leaves are told by identity: to look for the keys of a node takes as long as it has keys.
+    if (level === last) {
+      if (next === undefined) node[element] = leaf;
+      else if (next !== leaf) next["."] = leaf;
+    } else if (next === undefined || next === leaf) {
+      // A node that was a leaf so far says so by a dot from now on.
+      const made: FieldSetBuilder = next === undefined ? {} : { ".": leaf };
       node[element] = made;
       node = made;
     } else {
-      // A node that was a leaf so far says so by a dot from now on.
-      if (level < last && isLeaf(next)) next["."] = {};
-      if (level === last && !isLeaf(next)) next["."] = {};
       node = next;
     }
   }
 }
+
+/** What stands for a field with nothing underneath while a set is put together; never changed. */
+const leaf: FieldSetBuilder = {};
 
 /** Whether no field belongs to the set. */
 export function isEmptySet(set: FieldSet): boolean {
