@@ -4,7 +4,7 @@ import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
  * How many characters the different patterns of one schema may have in all. Compiling a pattern takes time, and there would be
- * room for thousands of long ones in one definition; those of real kinds take a tenth of this.
+ * room for thousands of long ones in one definition; those of real kinds have a few hundred.
  */
 const maximumCharacters = 65_536;
 
