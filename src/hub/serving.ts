@@ -23,7 +23,7 @@ import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { nameOnlyCertificate } from "./name-only-certificate.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
-import { openApiDocuments } from "./open-api.ts";
+import { openApiPublisher } from "./open-api.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { servingRenewal } from "./serving-renewal.ts";
 
@@ -89,7 +89,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   };
   const notResources = routes({
     resources: verbs.resources,
-    openApi: (resources) => openApiDocuments(resources, `v${options.release}`),
+    openApi: openApiPublisher(`v${options.release}`),
     health: { healthz: [stored, started], livez: [], readyz: [stored, started] },
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import type { ObjectSchema } from "../core/schema.ts";
 import { builtinResources } from "./builtin.ts";
+import { customKinds } from "./custom/custom-kind.ts";
 import { openApiV2 } from "./openapi-v2.ts";
 import { openApiV3, type OpenApiDocument } from "./openapi-v3.ts";
 import type { Resource } from "./resource.ts";
@@ -35,34 +35,33 @@ function group(key: string): Parsed {
   return parsed(whole.documents.get(key));
 }
 
-/** A kind as a CustomResourceDefinition makes it: no protobuf numbers, no names inside. */
-const widgetSchema: ObjectSchema = {
-  type: "object",
-  properties: {
-    metadata: { schema: { type: "object", properties: {} } },
-    spec: { schema: { type: "object", properties: { size: { schema: { type: "integer", format: "int64" } } } } },
+const [widget] = customKinds(
+  {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "widgets.example.com" },
+    spec: {
+      group: "example.com",
+      names: { plural: "widgets", kind: "Widget" },
+      scope: "Namespaced",
+      versions: [{ name: "v2", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
+    },
   },
-};
-const widget: Resource = {
-  group: "example.com",
-  version: "v2",
-  kind: "Widget",
-  plural: "widgets",
-  singular: "widget",
-  shortNames: [],
-  categories: [],
-  scope: "Namespaced",
-  verbs: ["get", "list", "patch"],
-  description: "",
-  schema: widgetSchema,
-  columns: [],
-  subresources: {},
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
-};
+  { since: 0, convert: async (objects) => objects },
+) as readonly [Resource];
+
+describe("documents that are kept", () => {
+  it("are not made again", () => {
+    const asked: string[] = [];
+    const document = openApiV3([widget], info).documents.get("apis/example.com/v2") as OpenApiDocument;
+    const kept = openApiV3([...builtinResources, widget], info, (key, members, make) => {
+      asked.push(key);
+      return members.includes(widget) ? document : make();
+    });
+    expect(kept.documents.get("apis/example.com/v2")).toBe(document);
+    expect(asked).toHaveLength(kept.documents.size);
+  });
+});
 
 describe("the index", () => {
   it("names every group version with the hash of its document", () => {

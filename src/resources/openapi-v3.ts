@@ -33,15 +33,25 @@ export interface OpenApiInfo {
   readonly version: string;
 }
 
+/** The document of a group version: one made earlier from the very same members, or a new one. */
+export type KeepDocument = (key: string, members: readonly Resource[], make: () => OpenApiDocument) => OpenApiDocument;
+
 /**
  * The OpenAPI version 3 index and one document for each group version of `resources`: what kubectl needs to validate on the
  * server, to explain kinds and to compute a strategic merge. Equal resources give equal bytes.
  * @see KEP-2896
  */
-export function openApiV3(resources: readonly Resource[], info: OpenApiInfo): OpenApiV3 {
+export function openApiV3(
+  resources: readonly Resource[],
+  info: OpenApiInfo,
+  keep: KeepDocument = (_key, _members, make) => make(),
+): OpenApiV3 {
   const groups = grouped(inDocumentOrder(resources), groupVersionKey);
   const documents = new Map(
-    [...groups].map(([key, members]) => [key, openApiDocument(groupDocument(members, info))] as const),
+    [...groups].map(([key, members]) => {
+      const document = keep(key, members, () => openApiDocument(groupDocument(members, info)));
+      return [key, document] as const;
+    }),
   );
   const paths = Object.fromEntries(
     [...documents].map(([key, { hash }]) => [key, { serverRelativeURL: `/openapi/v3/${key}?hash=${hash}` }]),
