@@ -21,7 +21,7 @@ import {
   uintType,
   type CelType,
 } from "./types.ts";
-import { moreGeneral, sameType, substitute, unify, type Substitution } from "./unify.ts";
+import { moreGeneral, newTypeBindings, sameType, substitute, unify, type TypeBindings } from "./unify.ts";
 import { kindOf } from "./values.ts";
 
 /** What a name stands for: a variable, a type, or a variable that a macro made. */
@@ -54,7 +54,7 @@ interface Checker {
   readonly references: CelReference[];
   readonly issues: CelIssue[];
   readonly variables: Set<string>;
-  known: Substitution;
+  readonly known: TypeBindings;
   fresh: number;
 }
 
@@ -80,7 +80,7 @@ export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelCh
     references: [],
     issues: [],
     variables: new Set(),
-    known: new Map(),
+    known: newTypeBindings(),
     fresh: 0,
   };
   check(checker, root, undefined);
@@ -147,14 +147,12 @@ function undeclared(checker: Checker, node: CelExpression, name: string): CelTyp
 }
 
 function show(checker: Checker, type: CelType): string {
-  return formatType(settled(substitute(checker.known, type)));
+  const shown = formatType(settled(substitute(checker.known, type)));
+  return shown.length > 500 ? `${shown.slice(0, 500)}…` : shown;
 }
 
 function fits(checker: Checker, given: CelType, wanted: CelType): boolean {
-  const known = unify(checker.known, given, wanted);
-  if (known === undefined) return false;
-  checker.known = known;
-  return true;
+  return unify(checker.known, [given], [wanted]);
 }
 
 function freshType(checker: Checker): CelType {
@@ -271,7 +269,7 @@ function resolve(checker: Checker, node: CelExpression, callee: Callee): CelType
     if (candidate === undefined) continue;
     matching.push(overload);
     if (result === undefined) result = candidate;
-    else if (!sameType(result, candidate)) result = dynType;
+    else if (!sameType(checker.known, result, candidate)) result = dynType;
   }
   if (result === undefined) {
     const shown = types.map((type) => show(checker, type));
@@ -285,18 +283,13 @@ function resolve(checker: Checker, node: CelExpression, callee: Callee): CelType
 /** The result of an overload for arguments of these types; undefined when it does not fit. */
 function apply(checker: Checker, overload: CelOverload, types: readonly CelType[]): CelType | undefined {
   if (overload.args.length !== types.length) return undefined;
-  const renamed: Map<string, CelType> = new Map();
+  const renamed = newTypeBindings();
   const rename = (type: CelType): CelType => {
-    for (const name of parameterNames(type)) if (!renamed.has(name)) renamed.set(name, freshType(checker));
+    for (const name of parameterNames(type)) if (!renamed.known.has(name)) renamed.known.set(name, freshType(checker));
     return substitute(renamed, type);
   };
-  let known: Substitution | undefined = checker.known;
-  for (const [index, type] of types.entries()) {
-    known = unify(known, type, rename(overload.args[index] ?? dynType));
-    if (known === undefined) return undefined;
-  }
-  checker.known = known;
-  return substitute(known, rename(overload.result));
+  if (!unify(checker.known, types, overload.args.map(rename))) return undefined;
+  return substitute(checker.known, rename(overload.result));
 }
 
 function parameterNames(type: CelType): readonly string[] {
@@ -307,7 +300,7 @@ function parameterNames(type: CelType): readonly string[] {
 function join(checker: Checker, sofar: CelType | undefined, type: CelType): CelType {
   if (sofar === undefined) return type;
   return fits(checker, sofar, type)
-    ? moreGeneral(substitute(checker.known, sofar), substitute(checker.known, type))
+    ? moreGeneral(checker.known, substitute(checker.known, sofar), substitute(checker.known, type))
     : dynType;
 }
 

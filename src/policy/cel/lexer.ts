@@ -54,29 +54,53 @@ function skipSpace(source: string, offset: number): number {
 }
 
 function nextToken(source: string, offset: number): CelToken {
-  const opening = match(stringStart, source, offset);
-  if (opening !== null) return stringToken(source, offset, opening);
-  for (const [kind, pattern] of [
-    ["identifier", word],
-    ["double", float],
-  ] as const) {
-    const found = match(pattern, source, offset);
-    if (found !== null) return { kind, text: found[0], offset, end: offset + found[0].length };
-  }
-  const number = match(integer, source, offset);
-  if (number !== null) {
-    const kind = number[1] === "" ? "int" : "uint";
-    const end = offset + number[0].length;
-    return { kind, text: kind === "int" ? number[0] : number[0].slice(0, -1), offset, end };
-  }
-  const name = match(quotedName, source, offset);
-  if (name !== null) return { kind: "name", text: name[1] ?? "", offset, end: offset + name[0].length };
-  const found = match(sign, source, offset);
-  if (found !== null) return { kind: "sign", text: found[0], offset, end: offset + found[0].length };
+  const unit = source.charCodeAt(offset);
+  if (isWordStart(unit)) return stringToken(source, offset) ?? wordToken(source, offset);
+  if (unit === doubleQuote || unit === singleQuote) return stringToken(source, offset) ?? unknown(source, offset);
+  return (
+    numberToken(source, offset) ?? nameToken(source, offset) ?? signToken(source, offset) ?? unknown(source, offset)
+  );
+}
+
+const doubleQuote = 34;
+const singleQuote = 39;
+
+function isWordStart(unit: number): boolean {
+  return (unit >= 97 && unit <= 122) || (unit >= 65 && unit <= 90) || unit === 95;
+}
+
+function unknown(source: string, offset: number): never {
   throw unrecognized(source, offset, String.fromCodePoint(source.codePointAt(offset) ?? 0));
 }
 
-function stringToken(source: string, offset: number, opening: RegExpExecArray): CelToken {
+function wordToken(source: string, offset: number): CelToken {
+  const text = match(word, source, offset)?.[0] ?? "";
+  return { kind: "identifier", text, offset, end: offset + text.length };
+}
+
+function numberToken(source: string, offset: number): CelToken | undefined {
+  const text = match(float, source, offset)?.[0];
+  if (text !== undefined) return { kind: "double", text, offset, end: offset + text.length };
+  const whole = match(integer, source, offset);
+  if (whole === null) return undefined;
+  const end = offset + whole[0].length;
+  if (whole[1] === "") return { kind: "int", text: whole[0], offset, end };
+  return { kind: "uint", text: whole[0].slice(0, -1), offset, end };
+}
+
+function nameToken(source: string, offset: number): CelToken | undefined {
+  const found = match(quotedName, source, offset);
+  return found === null ? undefined : { kind: "name", text: found[1] ?? "", offset, end: offset + found[0].length };
+}
+
+function signToken(source: string, offset: number): CelToken | undefined {
+  const text = match(sign, source, offset)?.[0];
+  return text === undefined ? undefined : { kind: "sign", text, offset, end: offset + text.length };
+}
+
+function stringToken(source: string, offset: number): CelToken | undefined {
+  const opening = match(stringStart, source, offset);
+  if (opening === null) return undefined;
   const prefix = (opening[1] ?? "").toLowerCase();
   const quote = opening[2] ?? "";
   const raw = prefix.includes("r");

@@ -1,66 +1,114 @@
+import { CelError } from "./cel-error.ts";
 import { innerTypes, mapInnerTypes, type CelType } from "./types.ts";
 
-/** What stands for the type parameters met so far, by name. Replaced, never changed, so that a failed attempt leaves no trace. */
-export type Substitution = ReadonlyMap<string, CelType>;
+/**
+ * What stands for the type parameters met so far, by name. Changed in place; a trail of what was there lets a failed attempt be
+ * undone. Types may share their parts and so be far larger than they look: every step of work on them is counted.
+ */
+export interface TypeBindings {
+  readonly known: Map<string, CelType>;
+  readonly trail: (readonly [name: string, before: CelType | undefined])[];
+  steps: number;
+}
+
+/** How many steps the types of one expression may take. */
+const maximumSteps = 1_000_000;
+
+/** Bindings of nothing. */
+export function newTypeBindings(): TypeBindings {
+  return { known: new Map(), trail: [], steps: 0 };
+}
+
+function step(bindings: TypeBindings): void {
+  if (++bindings.steps > maximumSteps)
+    throw new CelError("size", "ERROR: <input>:-1:0: types are too large to be checked");
+}
 
 /** Follows parameters to what stands for them, at every depth. */
-export function substitute(known: Substitution, type: CelType): CelType {
-  if (type.kind !== "parameter") return mapInnerTypes(type, (inner) => substitute(known, inner));
-  const found = known.get(type.name);
-  return found === undefined ? type : substitute(known, found);
+export function substitute(bindings: TypeBindings, type: CelType): CelType {
+  step(bindings);
+  if (type.kind !== "parameter") return mapInnerTypes(type, (inner) => substitute(bindings, inner));
+  const found = bindings.known.get(type.name);
+  return found === undefined ? type : substitute(bindings, found);
 }
 
 /** Whether two types are the same, sizes aside. */
-export function sameType(one: CelType, other: CelType): boolean {
+export function sameType(bindings: TypeBindings, one: CelType, other: CelType): boolean {
+  step(bindings);
   if (one === other) return true;
   if (one.kind !== other.kind) return false;
   if ("name" in one && "name" in other) return one.name === other.name;
   const others = innerTypes(other);
-  return innerTypes(one).every((inner, at) => sameType(inner, others[at] ?? inner));
+  return innerTypes(one).every((inner, at) => sameType(bindings, inner, others[at] ?? inner));
 }
 
-/** The substitution under which a value of `given` may stand where `wanted` is asked for; undefined when there is none. */
-export function unify(known: Substitution, given: CelType, wanted: CelType): Substitution | undefined {
-  if (given === wanted) return known;
-  if (wanted.kind === "parameter") {
-    const bound = bind(known, given, wanted.name);
-    if (bound !== undefined || known.has(wanted.name)) return bound;
+/**
+ * Whether values of all `given` types may stand where those `wanted` are asked for, one by one. What stands for parameters is bound
+ * if so, and left as it was if not.
+ * @throws CelError `size` when the types are too large
+ */
+export function unify(bindings: TypeBindings, given: readonly CelType[], wanted: readonly CelType[]): boolean {
+  const mark = bindings.trail.length;
+  if (given.length === wanted.length && given.every((type, at) => fits(bindings, type, wanted[at] ?? type)))
+    return true;
+  undo(bindings, mark);
+  return false;
+}
+
+function undo(bindings: TypeBindings, mark: number): void {
+  for (const [name, before] of bindings.trail.splice(mark).reverse()) {
+    if (before === undefined) bindings.known.delete(name);
+    else bindings.known.set(name, before);
   }
-  if (given.kind === "parameter") return bind(known, wanted, given.name);
-  if (given.kind === "dyn" || wanted.kind === "dyn") return known;
-  if (given.kind === "null") return acceptsNull(wanted) ? known : undefined;
-  if (wanted.kind === "null") return acceptsNull(given) ? known : undefined;
-  return given.kind === wanted.kind ? unifyInner(known, given, wanted) : undefined;
+}
+
+/** May leave bindings behind when it fails. */
+function fits(bindings: TypeBindings, given: CelType, wanted: CelType): boolean {
+  step(bindings);
+  if (given === wanted) return true;
+  if (wanted.kind === "parameter") {
+    const mark = bindings.trail.length;
+    const known = bindings.known.has(wanted.name);
+    if (bind(bindings, given, wanted.name)) return true;
+    undo(bindings, mark);
+    if (known) return false;
+  }
+  if (given.kind === "parameter") return bind(bindings, wanted, given.name);
+  if (given.kind === "dyn" || wanted.kind === "dyn") return true;
+  if (given.kind === "null") return acceptsNull(wanted);
+  if (wanted.kind === "null") return acceptsNull(given);
+  return given.kind === wanted.kind && innerFits(bindings, given, wanted);
 }
 
 /** For two types of one kind. Any type is as good as another as a value. */
-function unifyInner(known: Substitution, given: CelType, wanted: CelType): Substitution | undefined {
-  if (given.kind === "type") return known;
-  if ("name" in given && !sameType(given, wanted)) return undefined;
+function innerFits(bindings: TypeBindings, given: CelType, wanted: CelType): boolean {
+  if (given.kind === "type") return true;
+  if ("name" in given) return sameType(bindings, given, wanted);
   const others = innerTypes(wanted);
-  let next: Substitution | undefined = known;
-  for (const [at, inner] of innerTypes(given).entries()) {
-    next = unify(next, inner, others[at] ?? inner);
-    if (next === undefined) return undefined;
-  }
-  return next;
+  return innerTypes(given).every((inner, at) => fits(bindings, inner, others[at] ?? inner));
 }
 
-function bind(known: Substitution, type: CelType, name: string): Substitution | undefined {
-  if (type.kind === "parameter" && type.name === name) return known;
-  const found = known.get(name);
-  if (found === undefined) return occurs(known, type, name) ? undefined : new Map(known).set(name, type);
-  if (sameType(type, found)) return known;
-  const next = unify(known, type, found);
-  if (next === undefined) return undefined;
-  const general = moreGeneral(type, found);
-  return general === found || occurs(next, general, name) ? next : new Map(next).set(name, general);
+function bind(bindings: TypeBindings, type: CelType, name: string): boolean {
+  if (type.kind === "parameter" && type.name === name) return true;
+  const found = bindings.known.get(name);
+  if (found === undefined) return !occurs(bindings, type, name) && assign(bindings, name, type);
+  if (sameType(bindings, type, found)) return true;
+  if (!fits(bindings, type, found)) return false;
+  const general = moreGeneral(bindings, type, found);
+  return general === found || occurs(bindings, general, name) || assign(bindings, name, general);
 }
 
-function occurs(known: Substitution, type: CelType, name: string): boolean {
-  if (type.kind !== "parameter") return innerTypes(type).some((inner) => occurs(known, inner, name));
-  const found = known.get(type.name);
-  return type.name === name || (found !== undefined && occurs(known, found, name));
+function assign(bindings: TypeBindings, name: string, type: CelType): true {
+  bindings.trail.push([name, bindings.known.get(name)]);
+  bindings.known.set(name, type);
+  return true;
+}
+
+function occurs(bindings: TypeBindings, type: CelType, name: string): boolean {
+  step(bindings);
+  if (type.kind !== "parameter") return innerTypes(type).some((inner) => occurs(bindings, inner, name));
+  const found = bindings.known.get(type.name);
+  return type.name === name || (found !== undefined && occurs(bindings, found, name));
 }
 
 function acceptsNull(type: CelType): boolean {
@@ -68,16 +116,17 @@ function acceptsNull(type: CelType): boolean {
 }
 
 /** Of two types that fit each other, the one that says less. */
-export function moreGeneral(one: CelType, other: CelType): CelType {
-  return isAtLeastAsGeneral(one, other) ? one : other;
+export function moreGeneral(bindings: TypeBindings, one: CelType, other: CelType): CelType {
+  return isAtLeastAsGeneral(bindings, one, other) ? one : other;
 }
 
-function isAtLeastAsGeneral(one: CelType, other: CelType): boolean {
+function isAtLeastAsGeneral(bindings: TypeBindings, one: CelType, other: CelType): boolean {
+  step(bindings);
   if (one.kind === "dyn" || one.kind === "parameter") return true;
   if (one.kind === "null") return false;
   if (other.kind === "null") return true;
   if (one.kind !== other.kind) return false;
-  if ("name" in one) return sameType(one, other);
+  if ("name" in one) return sameType(bindings, one, other);
   const others = innerTypes(other);
-  return innerTypes(one).every((inner, at) => isAtLeastAsGeneral(inner, others[at] ?? inner));
+  return innerTypes(one).every((inner, at) => isAtLeastAsGeneral(bindings, inner, others[at] ?? inner));
 }

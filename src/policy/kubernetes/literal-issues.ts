@@ -6,7 +6,7 @@ import { children } from "../cel/nodes.ts";
 import { newPatterns } from "../cel/patterns.ts";
 import { parseTimestamp, timestampOf } from "../cel/timestamp.ts";
 import { formatType, type CelType } from "../cel/types.ts";
-import { unify } from "../cel/unify.ts";
+import { newTypeBindings, unify } from "../cel/unify.ts";
 import { isCelFailure } from "../cel/values.ts";
 
 /**
@@ -89,5 +89,5 @@ function typeIssues({ typeOf }: CelChecked, members: readonly CelExpression[]): 
 }
 
 function agree(one: CelType, other: CelType): boolean {
-  return unify(new Map(), one, other) !== undefined;
+  return unify(newTypeBindings(), [one], [other]);
 }
