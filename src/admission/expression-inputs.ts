@@ -1,21 +1,42 @@
 import type { ApiObject } from "../core/object.ts";
+import { authorizerValue, requestResourceValue } from "../policy/kubernetes/authorizer-functions.ts";
 import { requestVariable } from "./admission-review.ts";
+import { authorizationBook, type Authorize } from "./authorization-book.ts";
 import type { ExpressionInputs } from "./expression-run.ts";
 import { presentedObjects, type Presentation } from "./presented.ts";
 
-/** What expressions may speak of for a request: for webhooks neither a namespace nor parameters. */
-export async function expressionInputs(
-  presentation: Presentation,
-  { namespace, params }: { readonly namespace?: ApiObject | undefined; readonly params?: ApiObject | undefined } = {},
-): Promise<ExpressionInputs> {
-  const { object = null, oldObject = null } = await presentedObjects(presentation);
-  return {
+/** A request that expressions are to judge. */
+export interface Case extends Presentation {
+  readonly authorize: Authorize;
+  /** Policies only. */
+  readonly namespace?: ApiObject | undefined;
+  /** Policies with parameters only. */
+  readonly params?: ApiObject | undefined;
+}
+
+/** What `judge` makes of a request. It may be called several times, whenever the authorizers have answered what it asked, and must be pure. */
+export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs) => T): Promise<T> {
+  const { request, resource, authorize, namespace, params } = subject;
+  const { object = null, oldObject = null } = await presentedObjects(subject);
+  const { ask, settled } = authorizationBook(authorize, request.user);
+  const { subresource, name } = request;
+  const { group, plural } = request.resource;
+  const inputs: ExpressionInputs = {
     object,
     oldObject,
-    request: requestVariable(presentation.request, presentation.resource),
+    request: requestVariable(request, resource),
     namespaceObject: namespace === undefined ? null : namespaceFields(namespace),
     params: params ?? null,
+    authorizer: authorizerValue(ask),
+    "authorizer.requestResource": requestResourceValue(ask, {
+      group,
+      resource: plural,
+      subresource,
+      namespace: request.namespace,
+      name,
+    }),
   };
+  return settled(() => judge(inputs));
 }
 
 /** A namespace without who owns it and who wrote it. Source: apiserver pkg/admission/plugin/cel CreateNamespaceObject. */

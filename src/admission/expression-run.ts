@@ -24,6 +24,8 @@ export interface ExpressionInputs {
   readonly request: JsonObject;
   readonly namespaceObject: JsonObject | null;
   readonly params: JsonObject | null;
+  readonly authorizer?: CelValue;
+  readonly "authorizer.requestResource"?: CelValue;
   readonly variables?: JsonObject;
   /** Why variables have no value, by what the language says of them then; filled as they are evaluated. */
   readonly failures?: ReadonlyMap<string, string>;

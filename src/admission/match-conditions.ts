@@ -19,7 +19,9 @@ export function matchConditions(
   conditions: readonly MatchCondition[] | undefined,
   scope: { readonly params: boolean },
 ): MatchConditions {
-  return (conditions ?? []).map(({ expression }) => storedExpression(expression.trim(), scope, [boolType]));
+  return (conditions ?? []).map(({ expression }) =>
+    storedExpression(expression.trim(), { ...scope, authorizer: true }, [boolType]),
+  );
 }
 
 /**

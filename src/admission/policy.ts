@@ -56,7 +56,7 @@ export function compiledPolicy({ metadata, spec = {} }: ValidatingAdmissionPolic
       messageExpression:
         (stored.messageExpression ?? "") === ""
           ? undefined
-          : storedExpression(stored.messageExpression ?? "", scope, [stringType]),
+          : storedExpression(stored.messageExpression ?? "", { ...scope, authorizer: false }, [stringType]),
     })),
     annotations: (spec.auditAnnotations ?? []).map(({ key, valueExpression }) => ({
       key,
@@ -70,13 +70,14 @@ function compiledVariables(
   declared: readonly { readonly name: string; readonly expression: string }[],
   params: boolean,
 ): { readonly variables: readonly NamedExpression[]; readonly scope: ExpressionScope } {
+  const scope = { params, authorizer: true };
   const types = new Map<string, CelType>();
   const variables = declared.map(({ name, expression: source }): NamedExpression => {
-    const expression = storedExpression(source, { params, variables: Object.fromEntries(types) }, []);
+    const expression = storedExpression(source, { ...scope, variables: Object.fromEntries(types) }, []);
     types.set(name, "problem" in expression.program ? dynType : expression.program.type);
     return { name, expression };
   });
-  return { variables, scope: declared.length === 0 ? { params } : { params, variables: Object.fromEntries(types) } };
+  return { variables, scope: declared.length === 0 ? scope : { ...scope, variables: Object.fromEntries(types) } };
 }
 
 /** The binding, read once. */

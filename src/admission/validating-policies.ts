@@ -1,7 +1,8 @@
 import { StatusError, forbidden, reasonCodes, type StatusReason } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { expressionInputs } from "./expression-inputs.ts";
+import type { Authorize } from "./authorization-book.ts";
+import { judged } from "./expression-inputs.ts";
 import type { CompiledBinding, CompiledPolicy } from "./policy.ts";
 import { bindingParams, type ParamLookup } from "./policy-params.ts";
 import { judgePolicy, type PolicyFailure, type PolicyVerdict } from "./policy-verdict.ts";
@@ -14,6 +15,7 @@ export interface PolicyPluginOptions {
   readonly lookups: MatchLookups;
   readonly params: ParamLookup;
   readonly convert: ConvertObject;
+  readonly authorize: Authorize;
 }
 
 /** A policy that at least one binding puts into force. */
@@ -81,9 +83,9 @@ async function judgeBinding(judgement: Judgement, binding: CompiledBinding): Pro
   const namespace =
     request.namespace === "" || isNamespaceKind(request) ? undefined : options.lookups.namespaceOf(request.namespace);
   for (const params of found.params) {
-    const presentation = { request, resource, convert: options.convert };
-    const inputs = await expressionInputs(presentation, { namespace, params });
-    enact(judgement, binding, judgePolicy(policy, inputs));
+    const { convert, authorize } = options;
+    const subject = { request, resource, convert, authorize, namespace, params };
+    enact(judgement, binding, await judged(subject, (inputs) => judgePolicy(policy, inputs)));
   }
 }
 

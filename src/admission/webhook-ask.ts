@@ -5,7 +5,8 @@ import type { Resource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionReview, ReviewError, reviewAnswer, type ReviewAnswer } from "./admission-review.ts";
 import { presentedObjects, type ConvertObject } from "./presented.ts";
-import { expressionInputs } from "./expression-inputs.ts";
+import type { Authorize } from "./authorization-book.ts";
+import { judged } from "./expression-inputs.ts";
 import { judgeConditions } from "./match-conditions.ts";
 import { matchedResource, type MatchLookups } from "./request-match.ts";
 import type { CompiledWebhook } from "./webhook.ts";
@@ -17,6 +18,7 @@ export interface WebhookPluginOptions {
   readonly call: CallWebhook;
   readonly lookups: MatchLookups;
   readonly convert: ConvertObject;
+  readonly authorize: Authorize;
   readonly uuid: () => string;
   /** Called when a webhook that cannot be asked is passed over. */
   readonly failedOpen: (webhook: string, why: string) => void;
@@ -36,13 +38,14 @@ export interface Invocation {
 export async function invocationOf(
   hook: CompiledWebhook,
   request: AdmissionRequest,
-  { lookups, convert }: WebhookPluginOptions,
+  { lookups, convert, authorize }: WebhookPluginOptions,
 ): Promise<Invocation | undefined> {
   const resource = matchedResource(hook.match, request, lookups);
   if (resource === undefined) return undefined;
   if (hook.conditions.length > 0) {
-    const inputs = await expressionInputs({ request, resource, convert });
-    const verdict = judgeConditions(hook.conditions, inputs);
+    const verdict = await judged({ request, resource, convert, authorize }, (inputs) =>
+      judgeConditions(hook.conditions, inputs),
+    );
     if ("failed" in verdict) {
       if (hook.webhook.failurePolicy === "Ignore") return undefined;
       throw forbidden(request.resource, request.name, verdict.failed);

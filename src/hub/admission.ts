@@ -1,5 +1,6 @@
 import { admissionChain, type Admission } from "../admission/admission.ts";
 import type { Access } from "../admission/access-check.ts";
+import type { Authorize } from "../admission/authorization-book.ts";
 import {
   certificateApproval,
   certificateSigning,
@@ -22,7 +23,10 @@ import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-pl
 import type { Authorization } from "./authorization.ts";
 import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admission.ts";
 
-export interface HubAdmissionOptions extends Omit<DynamicAdmissionOptions, "may" | "namespaceOf" | "resourceOf"> {
+export interface HubAdmissionOptions extends Omit<
+  DynamicAdmissionOptions,
+  "may" | "authorize" | "namespaceOf" | "resourceOf"
+> {
   readonly access: Authorization;
   readonly clock: Clock;
   readonly plugins: AdmissionPluginFlags;
@@ -38,6 +42,11 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
   const may = async (asked: Access): Promise<{ readonly allowed: boolean; readonly reason: string }> => {
     const { verdict, reason } = await access.chain.decide({ ...asked, path: undefined });
     return { allowed: verdict === "allow", reason };
+  };
+  const authorize: Authorize = async (user, { path, verb, group, resource, subresource, namespace, name }) => {
+    const asked = { user, verb, group, version: "*", resource, subresource, namespace, name, path };
+    const { verdict, reason, error } = await access.chain.decide(asked);
+    return { allowed: verdict === "allow", reason, ...(error === undefined ? {} : { error }) };
   };
   const signerCheck: SignerCheck = async (user, verb, name) => {
     const signers = { group: "certificates.k8s.io", version: "*", resource: "signers", subresource: "", namespace: "" };
@@ -62,7 +71,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       binding: (write) => bindingWriteRefusal(write as BindingWrite, checks),
     }),
     ...accessAdmission({ cache, clock, may, caPin: options.caPin, limits: options.accessRequests }),
-    ...dynamicAdmission({ ...options, may, namespaceOf, resourceOf }),
+    ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
   ];
   return admissionChain(plugins.filter(({ name }) => isOn(name)));
 }

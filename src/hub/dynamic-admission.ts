@@ -1,4 +1,5 @@
 import type { AdmissionPlugin } from "../admission/admission.ts";
+import type { Authorize } from "../admission/authorization-book.ts";
 import { mutatingWebhooks } from "../admission/mutating-webhooks.ts";
 import { policyParamAccess } from "../admission/policy-param-access.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
@@ -25,13 +26,14 @@ export interface DynamicAdmissionOptions {
   /** False while the hub makes its own first objects, which no webhook or policy may keep from being there. */
   readonly inForce: () => boolean;
   readonly may: AccessCheck;
+  readonly authorize: Authorize;
   readonly namespaceOf: (name: string) => ApiObject | undefined;
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
 }
 
 /** The plugins that are governed by objects: webhooks that change, then policies, then webhooks that only refuse. */
 export function dynamicAdmission(options: DynamicAdmissionOptions): readonly AdmissionPlugin[] {
-  const { cache, inForce, may, namespaceOf, resourceOf } = options;
+  const { cache, inForce, may, authorize, namespaceOf, resourceOf } = options;
   const lookups = { namespaceOf, versionsOf: versionsIn(options.resources) };
   const webhooksOf = (
     plural: Parameters<typeof webhookConfigurations>[1],
@@ -43,6 +45,7 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
     call: options.call,
     lookups,
     convert: convertObject,
+    authorize,
     uuid: options.uuid,
     failedOpen: (webhook: string, error: string) =>
       options.log({ level: "warn", message: "a webhook could not be asked and is passed over", webhook, error }),
@@ -56,6 +59,7 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
       lookups,
       params: policyParams(cache, { resourceOf, versions: options.versions }),
       convert: convertObject,
+      authorize,
     }),
     validatingWebhooks({ ...asking, webhooks: webhooksOf("validatingwebhookconfigurations") }),
   ];

@@ -13,12 +13,15 @@ import {
   timestampType,
   type CelType,
 } from "../policy/cel/types.ts";
+import { authorizerFunctions, authorizerType, resourceCheckType } from "../policy/kubernetes/authorizer-functions.ts";
 import { kubernetesFunctions } from "../policy/kubernetes/functions.ts";
 
 /** What an expression of admission may speak of besides `object`, `oldObject`, `request` and `namespaceObject`. */
 export interface ExpressionScope {
   /** `params`, for policies with a paramKind. */
   readonly params: boolean;
+  /** `authorizer`; everywhere but in expressions that make messages. */
+  readonly authorizer: boolean;
   /** `variables`, by name. */
   readonly variables?: Readonly<Record<string, CelType>>;
 }
@@ -84,6 +87,11 @@ const namespaceType = objectType("kubernetes.Namespace", {
   }),
 });
 
+/** The variable that asks about the resource of the request. */
+export const requestResourceName = "authorizer.requestResource";
+
+const functions = [...kubernetesFunctions, ...authorizerFunctions];
+
 /** The name under which the variables of a policy are told in messages. */
 const variablesTypeName = "kubernetes.variables";
 
@@ -93,7 +101,7 @@ const variablesTypeName = "kubernetes.variables";
  */
 export function compileExpression(
   expression: string,
-  { params, variables }: ExpressionScope,
+  { params, authorizer, variables }: ExpressionScope,
   results: readonly CelType[],
 ): CelProgram {
   const program = compiled(expression, {
@@ -102,6 +110,7 @@ export function compileExpression(
     request: requestType,
     namespaceObject: namespaceType,
     ...(params ? { params: dynType } : {}),
+    ...(authorizer ? { authorizer: authorizerType, [requestResourceName]: resourceCheckType } : {}),
     ...(variables === undefined ? {} : { variables: objectType(variablesTypeName, variables) }),
   });
   const [found, wanted] = [formatType(program.type), results.map(formatType)];
@@ -116,7 +125,7 @@ export function compileExpression(
 
 function compiled(expression: string, variables: Readonly<Record<string, CelType>>): CelProgram {
   try {
-    return compileCel(expression, { variables, functions: kubernetesFunctions });
+    return compileCel(expression, { variables, functions });
   } catch (error) {
     if (error instanceof CelError) throw new CelError(error.code, `compilation failed: ${error.message}`);
     throw error;
@@ -139,5 +148,5 @@ export function checkMatchCondition({
   params,
 }: Pick<ExpressionScope, "params">): (expression: string, path: string) => readonly FieldError[] {
   return (expression, path) =>
-    expressionErrors(path, expression, () => compileExpression(expression, { params }, [boolType]));
+    expressionErrors(path, expression, () => compileExpression(expression, { params, authorizer: true }, [boolType]));
 }

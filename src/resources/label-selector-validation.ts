@@ -1,7 +1,7 @@
 import { type FieldError, forbiddenField, invalid, required } from "../core/field-error.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../core/names.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { arrayAt, fieldListAt, fieldsAt, stringAt } from "./json-fields.ts";
+import { arrayAt, fieldListAt, fieldsAt, stringAt, stringsAt } from "./json-fields.ts";
 
 /** What is wrong with a label selector in an object. Source: apimachinery meta/v1/validation ValidateLabelSelector. */
 export function validateLabelSelector(selector: unknown, path: string): readonly FieldError[] {
@@ -22,6 +22,9 @@ function validateRequirement(requirement: unknown, path: string): readonly Field
   return [
     ...validateOperator(requirement, path),
     ...qualifiedNameProblems(key).map((why) => invalid(`${path}.key`, key, why)),
+    ...collectErrors(stringsAt(requirement, "values"), (value, index) =>
+      labelValueProblems(value).map((why) => invalid(`${path}.values[${index}]`, value, why)),
+    ),
   ];
 }
 

@@ -190,10 +190,11 @@ function scopeOf(
     types[name] = dynType;
     return expressionErrors(`${path}.expression`, expression, () => {
       const { [name]: _itself, ...earlier } = types;
-      types[name] = compileExpression(expression, { params, variables: earlier }, []).type;
+      types[name] = compileExpression(expression, { params, authorizer: true, variables: earlier }, []).type;
     });
   });
-  return { scope: declared.length === 0 ? { params } : { params, variables: types }, errors };
+  const scope = { params, authorizer: true };
+  return { scope: declared.length === 0 ? scope : { ...scope, variables: types }, errors };
 }
 
 function validateValidations(spec: Fields, scope: ExpressionScope): readonly FieldError[] {
@@ -216,7 +217,12 @@ function validateValidation(validation: Fields, scope: ExpressionScope, path: st
   if (messageExpression !== "" && messageExpression.trim() === "") {
     errors.push(invalid(`${path}.messageExpression`, messageExpression, "must be non-empty if specified"));
   } else if (messageExpression !== "") {
-    errors.push(...checked(`${path}.messageExpression`, messageExpression, { scope, results: [stringType] }));
+    errors.push(
+      ...checked(`${path}.messageExpression`, messageExpression, {
+        scope: { ...scope, authorizer: false },
+        results: [stringType],
+      }),
+    );
   }
   if (message !== "" && message.trim() === "") {
     errors.push(invalid(`${path}.message`, message, "must be non-empty if specified"));

@@ -128,6 +128,39 @@ describe("a policy", () => {
     expect((await map("b", { one: "1" })).status).toBe(201);
   });
 
+  it("asks the authorizers, also for somebody else, and about the request itself", async () => {
+    const robot = `authorizer.serviceAccount('${namespace}', 'robot')`;
+    await enforce({
+      validations: [
+        {
+          expression: "authorizer.group('').resource('secrets').namespace('x').check('get').allowed()",
+          message: "no secrets",
+        },
+        { expression: "authorizer.path('/metrics').check('get').allowed()", message: "no metrics" },
+        { expression: "authorizer.requestResource.check('approve').allowed()", message: "no approval" },
+        { expression: `!${robot}.group('').resource('secrets').check('get').allowed()`, message: "robot reads" },
+        { expression: "!authorizer.requestResource.check('x').errored() || object.data.size() > 5" },
+      ],
+      matchConditions: [
+        { name: "c", expression: "authorizer.group('apps').resource('deployments').check('get').allowed()" },
+      ],
+    });
+    expect((await map("a")).status).toBe(201);
+    const mallory = apiClient(hub, { token: hub.token("mallory") });
+    const granted = {
+      rules: [{ apiGroups: ["", "apps"], resources: ["configmaps", "deployments"], verbs: ["create", "get"] }],
+    };
+    await post("/apis/rbac.authorization.k8s.io/v1/clusterroles", { metadata: { name: `maps-${count}` }, ...granted });
+    await post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+      metadata: { name: `maps-${count}` },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: `maps-${count}` },
+      subjects: [{ kind: "User", name: "mallory", apiGroup: "rbac.authorization.k8s.io" }],
+    });
+    const refused = await mallory(maps, { method: "POST", body: { metadata: { name: "b" } } });
+    mallory.close();
+    expect(told(refused)).toBe("no secrets");
+  });
+
   it("whose variable fails says so, where it is used", async () => {
     await enforce({
       variables: [{ name: "broken", expression: "object.missing.field" }],

@@ -508,39 +508,6 @@ describe("warnings and dry runs", () => {
   });
 });
 
-describe("a configuration", () => {
-  it("has the defaults of Kubernetes filled in", async () => {
-    await configure("Mutating", { clientConfig: { service: { name: "svc", namespace: "ns" } } });
-    const stored = (await api(`${registration}/mutatingwebhookconfigurations/test`)).object();
-    expect(stored.metadata.generation).toBe(1);
-    expect(stored["webhooks"]).toEqual([
-      {
-        name: "test.hooks.example",
-        clientConfig: { service: { name: "svc", namespace: "ns", port: 443 } },
-        rules: [{ ...everything, scope: "*" }],
-        failurePolicy: "Fail",
-        matchPolicy: "Equivalent",
-        namespaceSelector: {},
-        objectSelector: {},
-        sideEffects: "None",
-        timeoutSeconds: 10,
-        admissionReviewVersions: ["v1"],
-        reinvocationPolicy: "Never",
-      },
-    ]);
-  });
-
-  it("is not replaced by one that names no version", async () => {
-    await configure("Validating");
-    const path = `${registration}/validatingwebhookconfigurations/test`;
-    const reply = await api(path, { method: "PUT", body: { metadata: { name: "test" } } });
-    expect([reply.status, reply.json()["message"]]).toEqual([
-      422,
-      'validatingwebhookconfigurations.admissionregistration.k8s.io "test" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
-    ]);
-  });
-});
-
 peerSuite("kubectl", "kubectl and admission webhooks", () => {
   it("shows a refusal and a list", async () => {
     await configure("Validating");
