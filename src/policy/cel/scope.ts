@@ -60,7 +60,7 @@ export function newScope(environment: CelEnvironment, standard: ReadonlyMap<stri
   return {
     variable: (name) => (Object.hasOwn(environment.variables, name) ? environment.variables[name] : undefined),
     type: (name) => {
-      const type = typeNames.get(name);
+      const type = typeNames.get(name) ?? libraryTypeNamed(environment.functions, name);
       return type === undefined ? undefined : typeType(type);
     },
     overloads: (name, member) => {
@@ -70,4 +70,15 @@ export function newScope(environment: CelEnvironment, standard: ReadonlyMap<stri
       return [...(known ?? []), ...added.flatMap((row) => row.overloads)];
     },
   };
+}
+
+/** The type of a library that its functions take or give, by its name. */
+function libraryTypeNamed(functions: readonly CelFunction[], name: string): CelType | undefined {
+  for (const { overloads } of functions) {
+    for (const { args, result } of overloads) {
+      const found = [result, ...args].find((type) => type.kind === "opaque" && type.name === name);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
 }

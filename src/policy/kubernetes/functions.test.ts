@@ -23,6 +23,8 @@ describe("expressions with the functions of Kubernetes", () => {
     "cidr('192.168.0.0/24').containsIP('192.168.0.1') && cidr('192.168.0.0/24').containsIP(ip('192.168.0.1'))",
     "cidr('192.168.0.0/24').containsCIDR('192.168.0.0/25') && !cidr('192.168.0.0/24').containsCIDR(cidr('10.0.0.0/8'))",
     "cidr('192.168.1.7/24').masked() == cidr('192.168.1.0/24') && cidr('::/0').prefixLength() == 0",
+    "type(ip('::1')) == net.IP && type(cidr('::/0')) == net.CIDR && type(ip('::1')) != net.CIDR",
+    "type(quantity('1')) == kubernetes.Quantity && type(url('/a')) == kubernetes.URL",
     "cidr('192.168.1.7/24').ip() == ip('192.168.1.7') && isCIDR('::/0') && !isCIDR('::')",
     "url('https://a:80/b?c=1&c=2').getQuery()['c'] == ['1', '2'] && url('/x').getHost() == ''",
     "url('https://[::1]:80/').getHostname() == '::1' && isURL('/a') && !isURL('../a')",
