@@ -88,7 +88,7 @@ const namespaceType = objectType("kubernetes.Namespace", {
 });
 
 /** The variable that asks about the resource of the request. */
-export const requestResourceName = "authorizer.requestResource";
+const requestResourceName = "authorizer.requestResource";
 
 const functions = [...kubernetesFunctions, ...authorizerFunctions];
 
