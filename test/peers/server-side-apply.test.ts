@@ -39,6 +39,68 @@ const lease = {
   kind: { apiVersion: "coordination.k8s.io/v1", kind: "Lease" },
 };
 
+const widget = {
+  path: "/apis/ssa.example.com/v1/namespaces/default/widgets",
+  kind: { apiVersion: "ssa.example.com/v1", kind: "Widget" },
+};
+
+/** A definition with every way to merge. */
+const definition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "widgets.ssa.example.com" },
+  spec: {
+    group: "ssa.example.com",
+    scope: "Namespaced",
+    names: { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: {
+                type: "object",
+                properties: {
+                  size: { type: "integer", default: 1 },
+                  atomic: {
+                    type: "object",
+                    "x-kubernetes-map-type": "atomic",
+                    additionalProperties: { type: "string" },
+                  },
+                  labels: { type: "object", additionalProperties: { type: "string" } },
+                  tags: { type: "array", items: { type: "string" }, "x-kubernetes-list-type": "set" },
+                  plain: { type: "array", items: { type: "string" } },
+                  free: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+                  ports: {
+                    type: "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["port", "protocol"],
+                    items: {
+                      type: "object",
+                      required: ["port"],
+                      properties: {
+                        port: { type: "integer" },
+                        protocol: { type: "string", default: "TCP" },
+                        name: { type: "string" },
+                      },
+                    },
+                  },
+                },
+              },
+              status: { type: "object", properties: { phase: { type: "string" } } },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
 const apply = (as: string, body: object): Step => ({ as, verb: "apply", body });
 const force = (as: string, body: object): Step => ({ as, verb: "force", body });
 const create = (as: string, body: object): Step => ({ as, verb: "create", body });
@@ -231,6 +293,33 @@ const scenarios: Readonly<Record<string, Scenario>> = {
       merge("d", { spec: { holderIdentity: "i" } }),
     ],
   },
+  "a custom resource, with every way to merge": {
+    ...widget,
+    name: "ssa-widget",
+    steps: [
+      apply("a", {
+        spec: {
+          atomic: { k: "1" },
+          labels: { k: "1" },
+          tags: ["t"],
+          plain: ["p"],
+          free: { x: [1] },
+          ports: [{ port: 80, protocol: "TCP", name: "http" }],
+        },
+      }),
+      apply("b", { spec: { labels: { l: "1" }, tags: ["u"], ports: [{ port: 80, protocol: "UDP" }], free: { z: 1 } } }),
+      apply("b", { spec: { atomic: { l: "1" }, plain: ["q"], ports: [{ port: 80, protocol: "TCP", name: "web" }] } }),
+      force("b", { spec: { atomic: { l: "1" }, plain: ["q"], ports: [{ port: 80, protocol: "TCP", name: "web" }] } }),
+      merge("c", { spec: { size: 3, tags: ["t", "v"], free: { x: null, w: "1" } } }),
+      apply("a", { spec: { tags: ["t"], labels: { k: "1" } } }),
+      apply("a", { spec: { nonsense: 1 } }),
+    ],
+  },
+  "a custom resource that is created": {
+    ...widget,
+    name: "ssa-widget-created",
+    steps: [create("c", { spec: { labels: { k: "1" }, ports: [{ port: 80, protocol: "TCP" }], free: { x: 1 } } })],
+  },
   "eleven who update": {
     ...configMap,
     name: "ssa-many",
@@ -286,7 +375,7 @@ interface Cause {
 
 /**
  * What both sides must agree on: the code, the owners, and what a refusal says. Left out is where 1.20 differs from later releases: it
- * gives a time to who applies nothing new, takes fewer structs as a whole (owner references, node selectors), names no place in errors about types, and its controllers write into service accounts.
+ * gives a time to who applies nothing new, takes fewer structs as a whole (owner references, node selectors) and all that has no schema, names no place in errors about types, and its controllers write into service accounts.
  */
 function seen(reply: Reply): unknown {
   if (reply.status >= 400) {
@@ -324,6 +413,8 @@ peerSuite(kubePrograms, "server-side apply as kube-apiserver 1.20.2 does it", ()
     ours = apiClient(hub);
     theirs = apiClient(kube);
     for (const { kubectl } of [hub, kube]) {
+      await kubectl.with({ input: JSON.stringify(definition) }).ok("create", "-f", "-");
+      await kubectl.ok("wait", "--for=condition=Established", "crd/widgets.ssa.example.com", "--timeout=20s");
       await eventually("the service account of pods", async () =>
         (await kubectl("get", "serviceaccount", "default")).code === 0 ? true : undefined,
       );

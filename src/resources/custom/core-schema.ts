@@ -24,7 +24,12 @@ function objectSchema(schema: StructuralSchema): ObjectSchema {
   const needed = new Set(schema.required);
   const fields = [...schema.properties].map(([name, property]): readonly [string, Field] => [
     name,
-    { schema: schemaOf(property), ...described(property), ...(needed.has(name) ? { required: true } : {}) },
+    {
+      schema: schemaOf(property),
+      ...described(property),
+      ...(needed.has(name) ? { required: true } : {}),
+      ...keyDefault(property),
+    },
   ]);
   const own = Object.fromEntries(fields);
   const isOpen = schema.preserveUnknownFields || (schema.additionalProperties ?? false) !== false;
@@ -35,6 +40,11 @@ function objectSchema(schema: StructuralSchema): ObjectSchema {
     ...(isOpen ? { open: true } : {}),
     ...(schema.mapType === undefined ? {} : { mapType: schema.mapType }),
   };
+}
+
+function keyDefault({ default: value }: StructuralSchema): Pick<Field, "keyDefault"> {
+  const isScalar = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return isScalar ? { keyDefault: value } : {};
 }
 
 function schemaOf(schema: StructuralSchema): Schema {
