@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
 import { insertField, isEmptySet, recursiveDifference, type FieldSet, type FieldSetBuilder } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
-import { elementsOfList, entrySchema, namedField, shapeOf, type Shape } from "./shape.ts";
+import { elementsOfList, entrySchema, isEmptyValue, namedField, shapeOf, type Shape } from "./shape.ts";
 
 /** What differs between two objects; no field is in more than one of the sets. Source: structured-merge-diff typed.Comparison. */
 export interface Comparison {
@@ -76,15 +76,9 @@ function isMapOrNothing(value: unknown): boolean {
   return value === undefined || value === null || isJsonObject(value);
 }
 
+/** The difference between nothing, null and an empty container is kept by owning the field itself. */
 function bothEmpty(before: unknown, after: unknown): boolean {
   return isEmptyValue(before) && isEmptyValue(after);
-}
-
-/** Nothing, null, or a container without content: the difference between them is kept by owning the field itself. */
-function isEmptyValue(value: unknown): boolean {
-  if (value === undefined || value === null) return true;
-  if (isJsonArray(value)) return value.length === 0;
-  return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
 function compareLeaf(walk: Walk, { before, after }: Pair): void {

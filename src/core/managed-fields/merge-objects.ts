@@ -1,7 +1,7 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
 import type { PathElement } from "./path-element.ts";
-import { elementsOfList, entrySchema, shapeOf } from "./shape.ts";
+import { elementsOfList, entrySchema, isEmptyValue, shapeOf } from "./shape.ts";
 
 /**
  * The live object with what is applied put over it; nothing goes by this. Items of lists keep the order of the live object, those that
@@ -77,11 +77,6 @@ function indexed(elements: readonly PathElement[], list: readonly unknown[]): In
     items.set(element, items.has(element) ? undefined : list[index]);
   }
   return { elements, items };
-}
-
-function isEmptyValue(value: unknown): boolean {
-  if (isJsonArray(value)) return value.length === 0;
-  return value === undefined || value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
 function listOrNone(value: unknown): readonly unknown[] {

@@ -34,6 +34,12 @@ export function entrySchema(schema: Schema, key: string): Schema {
   return schema.type === "map" ? schema.values : (namedField(schema, key)?.schema ?? deduced);
 }
 
+/** Whether a value is nothing, null, or a container without content. */
+export function isEmptyValue(value: unknown): boolean {
+  if (isJsonArray(value)) return value.length === 0;
+  return value === undefined || value === null || (isJsonObject(value) && Object.keys(value).length === 0);
+}
+
 /** The elements of a list by path element; `problem` for one that has none. */
 export type Indexed = { readonly elements: readonly PathElement[] } | { readonly problem: string };
 
