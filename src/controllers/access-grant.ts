@@ -78,12 +78,6 @@ export function grantsOf(request: AccessRequest, { spec }: AccessProfile): reado
   ];
 }
 
-/** What a sealed answer is bound to: this very request. */
-export function sealBinding(request: AccessRequest): string {
-  const { name = "", uid = "" } = request.metadata;
-  return JSON.stringify(["access.pratique.dev/v1alpha1", "AccessRequest", name, uid]);
-}
-
 /** What marks an object as made for a request; it goes when the request goes. */
 export function markOf(request: AccessRequest): Pick<ApiObject["metadata"], "labels" | "ownerReferences"> {
   return { labels: { [requestLabel]: request.metadata.uid ?? "" }, ownerReferences: [ownerOf(request)] };

@@ -2,7 +2,13 @@ import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Client } from "../client/client.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 import { accessProfiles, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
-import { accessRequests, readKey, type AccessRequest, type AccessRequestStatus } from "../resources/access-request.ts";
+import {
+  accessRequests,
+  readKey,
+  sealBinding,
+  type AccessRequest,
+  type AccessRequestStatus,
+} from "../resources/access-request.ts";
 import { sealAnswer } from "../trust/seal.ts";
 import { tokenSecret, tokenSecretName, tokenSecretNamespace } from "../trust/token-secret.ts";
 import { formatToken, generateToken, type BootstrapToken } from "../trust/token.ts";
@@ -13,7 +19,6 @@ import {
   isMadeFor,
   markOf,
   requestLabel,
-  sealBinding,
   type GrantedObject,
 } from "./access-grant.ts";
 import {

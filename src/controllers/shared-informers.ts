@@ -100,7 +100,7 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   }
 
   async function stopped(): Promise<void> {
-    await Promise.all([...runs]);
+    await Promise.all(runs);
   }
 
   return { as, get, release, stopped };

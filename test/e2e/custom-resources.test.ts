@@ -486,7 +486,7 @@ describe("a definition that goes", () => {
       "watch",
     ]);
     await until(api, `${leaves}?fieldSelector=metadata.name=held`, (found) =>
-      Object.hasOwn((found?.["metadata"] ?? {}) as object, "deletionTimestamp"),
+      Object.hasOwn(found?.["metadata"] ?? {}, "deletionTimestamp"),
     );
     const last = gone(`${definitions}?fieldSelector=metadata.name=leaves.example.com`);
     await patch(`${leaves}/held`, { metadata: { finalizers: null } });

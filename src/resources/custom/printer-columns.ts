@@ -1,4 +1,3 @@
-import { isJsonArray, isJsonObject } from "../../core/json-value.ts";
 import { ageOf } from "../age-column.ts";
 import type { Column } from "../resource.ts";
 import type { PrinterColumn } from "./crd-object.ts";
@@ -55,9 +54,8 @@ function cellOf(type: PrinterColumn["type"], values: readonly unknown[], now: nu
   }
 }
 
-/** A value as Go prints it. */
+/** A value as Go prints it; objects and lists as JSON. */
 function plainText(value: unknown): string {
-  if (isJsonArray(value)) return JSON.stringify(value);
-  if (isJsonObject(value)) return JSON.stringify(value);
-  return value === null ? "<nil>" : String(value);
+  if (typeof value === "string") return value;
+  return value === null ? "<nil>" : JSON.stringify(value);
 }
