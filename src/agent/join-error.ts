@@ -5,6 +5,7 @@ export type JoinErrorCode =
   | "bad-pin-format"
   | "missing-pin"
   | "bad-node-name"
+  | "bad-key"
   | "bad-discovery-file"
   | "unreachable"
   | "not-a-hub"

@@ -32,6 +32,23 @@ export type JoinEvent =
       readonly fingerprint: string;
       readonly commands: readonly string[];
     }
+  /** A request for access is on the hub. The words are for the approver to compare. */
+  | {
+      readonly kind: "access-asked";
+      readonly name: string;
+      readonly found: boolean;
+      readonly fingerprint: string;
+      readonly words: readonly string[];
+      readonly vouchedBy: "pin" | "nobody";
+    }
+  /** Nobody has decided on access yet; until then it is waited for, in milliseconds since the epoch. Told once. */
+  | {
+      readonly kind: "waiting-for-access";
+      readonly name: string;
+      readonly fingerprint: string;
+      readonly commands: readonly string[];
+      readonly until: number;
+    }
   /** Approved and not yet signed. */
   | { readonly kind: "approved"; readonly name: string }
   /** The certificate is there and proven to be ours; `validUntil` in milliseconds since the epoch. */

@@ -3,6 +3,7 @@ import { completionCommand } from "./completion-command.ts";
 import { approveCommand, denyCommand, pendingCommand } from "./csr-commands.ts";
 import { hubCommand } from "./hub-command.ts";
 import { joinCommand } from "./join-command.ts";
+import { requestCommand } from "./request-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
 
@@ -10,6 +11,7 @@ import { versionCommand } from "./version-command.ts";
 export const commands: readonly CommandEntry[] = [
   hubCommand,
   joinCommand,
+  requestCommand,
   tokenCommands,
   pendingCommand,
   approveCommand,

@@ -1,5 +1,6 @@
 import type { JoinReport } from "../agent/join-event.ts";
 import type { Joined, JoinOptions } from "../agent/join-options.ts";
+import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
@@ -24,6 +25,8 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;
+  readonly hostname: string;
+  readonly isRoot: boolean;
   readonly clock: Clock;
   readonly random: RandomBytes;
   /** Aborts at the first SIGINT or SIGTERM. From the first call on, that signal no longer ends the process; a second one does. */
@@ -33,4 +36,5 @@ export interface Io {
   readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
+  readonly requestAccess: (options: RequestAccessOptions, report: JoinReport) => Promise<AccessGranted>;
 }

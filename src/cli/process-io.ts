@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import { homedir, hostname } from "node:os";
 import { basename, resolve } from "node:path";
 import { wallClock } from "../agent/wall-clock.ts";
 import { CliError } from "./cli-error.ts";
@@ -18,6 +18,8 @@ export function processIo(): Io {
     env: process.env,
     cwd: process.cwd(),
     home: process.env["HOME"] ?? homedir(),
+    hostname: hostname(),
+    isRoot: process.getuid?.() === 0,
     clock: wallClock,
     random: (size) => randomBytes(size),
     interrupted: () => (interruption ??= onFirstSignal()),
@@ -34,6 +36,8 @@ export function processIo(): Io {
       });
     },
     startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
+    requestAccess: async (options, report) =>
+      (await import("../agent/request-access.ts")).requestAccess(options, report),
     join: async (options, report) => (await import("../agent/join.ts")).join(options, report),
   };
 }

@@ -232,6 +232,7 @@ describe("a join that fails", () => {
     "bad-pin-format": 2,
     "missing-pin": 2,
     "bad-node-name": 2,
+    "bad-key": 2,
     "bad-discovery-file": 2,
     unreachable: 3,
     "not-a-hub": 3,

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { JoinError, type JoinErrorCode } from "../agent/join-error.ts";
+import { JoinError } from "../agent/join-error.ts";
 import type { JoinEvent } from "../agent/join-event.ts";
 import type { Discovery, Joined } from "../agent/join-options.ts";
 import { rfc3339 } from "../core/clock.ts";
@@ -7,6 +7,7 @@ import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
 import type { Io } from "./io.ts";
+import { joinExit } from "./join-exit.ts";
 import { writeResult } from "./output.ts";
 import { printable } from "./printable.ts";
 import { progress, type Progress } from "./progress.ts";
@@ -39,42 +40,10 @@ export async function runJoin(args: Args, io: Io): Promise<ExitName> {
     return "ok";
   } catch (error) {
     shown.stop();
-    if (error instanceof JoinError) throw new CliError(exits[error.code], error.message);
+    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
     throw error;
   }
 }
-
-/** How each failed join ends the process; the sentence about it is the error's own. */
-const exits: Readonly<Record<JoinErrorCode, Exclude<ExitName, "ok">>> = {
-  "bad-endpoint": "usage",
-  "bad-token-format": "usage",
-  "bad-pin-format": "usage",
-  "missing-pin": "usage",
-  "bad-node-name": "usage",
-  "bad-discovery-file": "usage",
-  unreachable: "unreachable",
-  "not-a-hub": "unreachable",
-  "no-cluster-info": "unreachable",
-  "bad-cluster-info": "unreachable",
-  "token-unknown": "refused",
-  "bad-signature": "refused",
-  "pin-mismatch": "unreachable",
-  "tls-mismatch": "unreachable",
-  "changed-between-reads": "unreachable",
-  "clock-skew": "failed",
-  unauthorized: "refused",
-  forbidden: "refused",
-  refused: "refused",
-  "csr-conflict": "conflict",
-  denied: "refused",
-  failed: "failed",
-  deleted: "notFound",
-  "timeout-waiting": "timedOut",
-  "bad-certificate": "failed",
-  "write-failed": "failed",
-  "already-joined": "conflict",
-  aborted: "interrupted",
-};
 
 async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
   const [endpoint] = args.operands;
@@ -182,6 +151,9 @@ function tell(event: JoinEvent, shown: Progress): void {
       return shown.done(`${event.path} is still valid, until ${rfc3339(event.validUntil)}`);
     case "written":
       return shown.done(`wrote ${event.path}`);
+    default:
+      // What a request for access tells; a join asks for a certificate.
+      return undefined;
   }
 }
 

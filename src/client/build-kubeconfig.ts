@@ -45,6 +45,19 @@ export function kubeletKubeconfig(input: ClusterReference & { readonly credentia
   });
 }
 
+/** A kubeconfig that points at a file for its token, so that the token can be renewed without it. */
+export function tokenFileKubeconfig(
+  input: ClusterReference & { readonly tokenFile: string; readonly namespace?: string },
+): string {
+  return kubeconfigText(input, {
+    clusterName: "pratique",
+    userName: "machine",
+    contextName: "machine@pratique",
+    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
+    user: { tokenFile: input.tokenFile },
+  });
+}
+
 /** The kubeconfig with which a machine asks for its first certificate; it holds the token: the text is secret. @see cmd/kubeadm/app/discovery */
 export function bootstrapKubeconfig(input: ClusterReference & { readonly token: string }): string {
   return kubeconfigText(input, {

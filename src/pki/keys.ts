@@ -85,7 +85,7 @@ export function spkiOf(key: KeyObject): Uint8Array {
 }
 
 /** `sha256:<hex>` over the DER SubjectPublicKeyInfo: the pin of kubeadm's `--discovery-token-ca-cert-hash`. */
-export function spkiPin(spki: Uint8Array): string {
+export function spkiPin(spki: Uint8Array): `sha256:${string}` {
   return `sha256:${createHash("sha256").update(spki).digest("hex")}`;
 }
 

@@ -190,6 +190,12 @@ export function readKey(object: ApiObject): SshPublicKey | undefined {
   }
 }
 
+/** What a sealed answer is bound to: this very request. */
+export function sealBinding(request: AccessRequest): string {
+  const { name = "", uid = "" } = request.metadata;
+  return JSON.stringify(["access.pratique.dev/v1alpha1", "AccessRequest", name, uid]);
+}
+
 /** Where a request stands, in one word. The last that was decided counts. */
 export function stateOf(object: ApiObject): string {
   const is = (field: string): boolean => isTrueAt(object, "status", field);

@@ -41,7 +41,7 @@ export function parsePins(texts: readonly string[]): readonly CaPin[] {
 /** One certificate of a bundle, as PEM with a final newline, and its pin. */
 export interface PinnableCertificate {
   readonly pem: string;
-  readonly pin: string;
+  readonly pin: CaPin;
 }
 
 const maximumCertificates = 100;

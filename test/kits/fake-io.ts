@@ -50,6 +50,8 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
     env: {},
     cwd: "/here",
     home: "/home/ada",
+    hostname: "Box-1",
+    isRoot: false,
     clock,
     random: (size) => Uint8Array.from({ length: size }, () => next++ % 252),
     interrupted: () => stop.signal,
@@ -64,6 +66,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
       return { ...client, raw: async (_method, path) => reply(replies[path]), close: () => void (closed += 1) };
     },
     startHub: () => Promise.reject(new TypeError("this world has no hub")),
+    requestAccess: () => Promise.reject(new TypeError("this world has no agent")),
     join: () => Promise.reject(new TypeError("this world has no agent")),
     ...given,
     out: () => written.out,

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { JoinError } from "./join-error.ts";
+import type { PrivateFiles } from "./private-files.ts";
+
+/** What a machine remembers of its request, so that asking again goes on with it. */
+export interface AskedRequest {
+  readonly server: string;
+  readonly name: string;
+  /** Given by the hub. */
+  readonly uid: string;
+  readonly fingerprint: string;
+  readonly caPin: string;
+}
+
+/** The files of a machine's access; everything in it is readable by its owner only. */
+export interface AccessFolder {
+  readonly dir: string;
+  readonly key: string;
+  readonly request: string;
+  readonly ca: string;
+  readonly token: string;
+  readonly kubeconfig: string;
+  readonly bootstrapToken: string;
+  /** @throws JoinError write-failed */
+  prepare(): Promise<void>;
+  /** @throws JoinError write-failed */
+  write(path: string, content: string): Promise<void>;
+  text(path: string): Promise<string | undefined>;
+  /** What was asked before, or undefined where nothing was, or nothing that can be read. */
+  asked(): Promise<AskedRequest | undefined>;
+}
+
+/** The folder `dir`; nothing is touched yet. `keyFile` is a key of the operator's own in place of one made here. */
+export function accessFolder(dir: string, keyFile: string | undefined, files: PrivateFiles): AccessFolder {
+  const request = join(dir, "request.json");
+  async function attempt(what: string, act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+      throw new JoinError("write-failed", `cannot write ${what} (${code})`, { cause: error, causeCode: code });
+    }
+  }
+  return {
+    dir,
+    key: keyFile ?? join(dir, "key.pem"),
+    request,
+    ca: join(dir, "ca.crt"),
+    token: join(dir, "token"),
+    kubeconfig: join(dir, "kubeconfig"),
+    bootstrapToken: join(dir, "bootstrap-token"),
+    prepare: () => attempt(dir, () => files.privateFolder(dir)),
+    write: (path, content) => attempt(path, () => files.replaceFile(path, content)),
+    text: (path) => files.textIfThere(path),
+    asked: async () => askedIn(await files.textIfThere(request)),
+  };
+}
+
+const fields = ["server", "name", "uid", "fingerprint", "caPin"] as const;
+
+function askedIn(text: string | undefined): AskedRequest | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null) return undefined;
+    const { server, name, uid, fingerprint, caPin } = value as Partial<Record<(typeof fields)[number], unknown>>;
+    const found = { server, name, uid, fingerprint, caPin };
+    return isComplete(found) ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isComplete(found: Readonly<Record<(typeof fields)[number], unknown>>): found is AskedRequest & typeof found {
+  return fields.every((field) => typeof found[field] === "string" && found[field] !== "");
+}
