@@ -42,6 +42,7 @@ export function compileCel(source: string, environment: CelEnvironment): CelProg
         budget: options.budget,
         room: maximumRoom,
         patterns,
+        counted: new Map(),
         error: "",
         converted: undefined,
       };

@@ -1,8 +1,9 @@
 import { isJsonArray } from "../../core/json-value.ts";
 import type { CelMacro, CelNode } from "./ast.ts";
 import { converterFor, type Converter } from "./convert.ts";
-import { isMap, mapGet, mapKey, mapKeys, isCelMap } from "./equality.ts";
+import { isMap, mapGet, mapKey, isCelMap } from "./equality.ts";
 import { charge, failStep, occupy, type Frame, type Step } from "./frame.ts";
+import { countedKeys } from "./sizes.ts";
 import type { Compiler, Slots } from "./steps.ts";
 import { celKind, type CelValue } from "./values.ts";
 
@@ -72,7 +73,7 @@ function walk(frame: Frame, loop: Loop, visit: Visit): boolean {
     failStep(frame, "no such overload");
     return false;
   }
-  for (const key of mapKeys(range)) {
+  for (const key of countedKeys(frame, range)) {
     frame.slots[loop.first] = key;
     if (loop.second !== undefined) frame.slots[loop.second] = loop.convert(mapGet(range, key), frame);
     const next = visit(frame);

@@ -25,6 +25,7 @@ export function celEquals(one: unknown, other: unknown, meter: CelMeter): boolea
   occupy(meter, 1);
   if (isJsonArray(one)) {
     if (!isJsonArray(other) || one.length !== other.length) return false;
+    occupy(meter, one.length);
     if (identityOf(one) !== undefined)
       return equalAsIdentified(one, other, (left, right) => celEquals(left, right, meter));
     return one.every((element, at) => celEquals(element, other[at], meter));
@@ -71,8 +72,10 @@ export function isCelMap(map: JsonObject | CelMap): map is CelMap {
 }
 
 function equalMaps(one: JsonObject | CelMap, other: JsonObject | CelMap, meter: CelMeter): boolean {
-  if (mapSize(one) !== mapSize(other)) return false;
-  for (const key of mapKeys(one)) {
+  const keys = mapKeys(one);
+  occupy(meter, keys.length);
+  if (keys.length !== mapSize(other)) return false;
+  for (const key of keys) {
     const found = mapGet(other, key);
     if (found === undefined || !celEquals(mapGet(one, key), found, meter)) return false;
   }

@@ -17,6 +17,8 @@ export interface CelMeter {
   room: number;
   /** Regular expressions, compiled once. */
   readonly patterns: Patterns;
+  /** Keys of maps and lengths of long texts, which would otherwise be counted anew at every step of a loop; empty at first. */
+  readonly counted: Map<unknown, number | readonly CelValue[]>;
 }
 
 /** One evaluation as it goes on. */

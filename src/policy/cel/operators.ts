@@ -62,7 +62,7 @@ export function equalityStep(first: Step, second: Step, wanted: boolean): Step {
       charge(frame, 1);
       return (left === right) === wanted;
     }
-    charge(frame, Math.ceil(Math.min(sizeOf(left), sizeOf(right)) * textFactor));
+    charge(frame, Math.ceil(Math.min(sizeOf(frame, left), sizeOf(frame, right)) * textFactor));
     return celEquals(left, right, frame) === wanted;
   };
 }

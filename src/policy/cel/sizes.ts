@@ -1,6 +1,7 @@
-import { isJsonArray } from "../../core/json-value.ts";
-import { isMap, mapSize } from "./equality.ts";
-import type { CelValue } from "./values.ts";
+import { isJsonArray, type JsonObject } from "../../core/json-value.ts";
+import { isMap, mapKeys } from "./equality.ts";
+import type { CelMeter } from "./frame.ts";
+import type { CelMap, CelValue } from "./values.ts";
 
 const surrogate = /[\ud800-\udfff]/;
 
@@ -17,15 +18,38 @@ export function textLength(text: string): number {
   return length;
 }
 
+/** The length above which the characters of a text are counted once in an evaluation. */
+const longText = 256;
+
+/** The number of code points of a text, counted once when it is long. */
+export function countedLength(meter: CelMeter, text: string): number {
+  if (text.length <= longText) return textLength(text);
+  const known = meter.counted.get(text);
+  if (typeof known === "number") return known;
+  const length = textLength(text);
+  meter.counted.set(text, length);
+  return length;
+}
+
+/** The keys of a map, collected once. */
+export function countedKeys(meter: CelMeter, map: JsonObject | CelMap): readonly CelValue[] {
+  const known = meter.counted.get(map);
+  if (typeof known === "object") return known;
+  const keys = mapKeys(map);
+  meter.counted.set(map, keys);
+  return keys;
+}
+
 /** The size that costs are computed from: characters, octets, elements or entries, and 1 for everything else. */
-export function sizeOf(value: CelValue): number {
+export function sizeOf(meter: CelMeter, value: CelValue): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 1;
   if (isJsonArray(value) || value instanceof Uint8Array) return value.length;
-  return isMap(value) ? mapSize(value) : 1;
+  return isMap(value) ? countedKeys(meter, value).length : 1;
 }
 
-/** What a pass over a value costs: a tenth of its size, rounded up. */
+/** What a pass over a text, octets or a list costs: a tenth of its size, rounded up; of everything else, one. */
 export function passCost(value: CelValue): number {
-  return Math.ceil(sizeOf(value) * 0.1);
+  const sized = typeof value === "string" || value instanceof Uint8Array || isJsonArray(value);
+  return sized ? Math.ceil(value.length * 0.1) : 1;
 }

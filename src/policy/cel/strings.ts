@@ -1,14 +1,11 @@
-import { isJsonArray } from "../../core/json-value.ts";
 import type { CelFunction, CelOverload } from "./environment.ts";
-import { isMap, mapSize } from "./equality.ts";
-import { passCost, textLength } from "./sizes.ts";
+import type { CelMeter } from "./frame.ts";
+import { countedLength, passCost, sizeOf } from "./sizes.ts";
 import { boolType, bytesType, intType, listType, mapType, stringType, typeParameter, type CelType } from "./types.ts";
 import type { CelValue } from "./values.ts";
 
-function size(value: CelValue): number {
-  if (typeof value === "string") return textLength(value);
-  if (value instanceof Uint8Array || isJsonArray(value)) return value.length;
-  return isMap(value) ? mapSize(value) : 0;
+function size(value: CelValue, meter: CelMeter): number {
+  return typeof value === "string" ? countedLength(meter, value) : sizeOf(meter, value);
 }
 
 const sized: readonly CelType[] = [

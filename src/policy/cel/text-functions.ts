@@ -142,13 +142,12 @@ function member(name: string, ...rows: readonly Row[]): CelFunction {
 const once = passCost;
 const twice = (text: string | readonly unknown[]): number => Math.ceil(text.length * 0.2);
 const product = (text: string, part: string): number => passCost(text) * Math.max(1, passCost(part));
-const constant = (): number => 1;
 
 const two: readonly CelType[] = [stringType, stringType];
 
 /** The extension of strings that Kubernetes has: positions count code points. */
 export const textFunctions: readonly CelFunction[] = [
-  member("charAt", { args: [stringType, intType], result: stringType, apply: charAt, cost: constant }),
+  member("charAt", { args: [stringType, intType], result: stringType, apply: charAt, cost: once }),
   member(
     "indexOf",
     { args: two, result: intType, apply: (text: string, part: string) => indexOf(text, part), cost: product },
