@@ -1,7 +1,6 @@
 import { CelError } from "../policy/cel/cel-error.ts";
-import { compileCel } from "../policy/cel/compile.ts";
 import { dynType } from "../policy/cel/types.ts";
-import { kubernetesFunctions } from "../policy/kubernetes/functions.ts";
+import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
 
 /** What a rule of an AccessProfile may look at: the request, what the API saw of it, and the profile, as JSON. */
 export interface AccessRuleFacts {
@@ -21,7 +20,7 @@ const longestExpression = 10_000;
 export function compileAccessRule(expression: string): AccessRuleProgram {
   if (expression.length > longestExpression) throw new CelError("size", `longer than ${longestExpression} characters`);
   const variables = { object: dynType, evidence: dynType, profile: dynType };
-  const program = compileCel(expression, { variables, functions: kubernetesFunctions });
+  const program = compileKubernetesCel(expression, variables);
   if (program.type.kind !== "bool") throw new CelError("type", "must evaluate to bool");
   return ({ object, evidence, profile }) => {
     const result = program.evaluate({ object, evidence, profile }, { budget });

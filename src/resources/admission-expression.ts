@@ -1,6 +1,6 @@
 import { type FieldError, invalid } from "../core/field-error.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
-import { compileCel, type CelProgram } from "../policy/cel/compile.ts";
+import type { CelProgram } from "../policy/cel/compile.ts";
 import {
   boolType,
   dynType,
@@ -14,7 +14,7 @@ import {
   type CelType,
 } from "../policy/cel/types.ts";
 import { authorizerFunctions, authorizerType, resourceCheckType } from "../policy/kubernetes/authorizer-functions.ts";
-import { kubernetesFunctions } from "../policy/kubernetes/functions.ts";
+import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
 
 /** What an expression of admission may speak of besides `object`, `oldObject`, `request` and `namespaceObject`. */
 export interface ExpressionScope {
@@ -90,8 +90,6 @@ const namespaceType = objectType("kubernetes.Namespace", {
 /** The variable that asks about the resource of the request. */
 const requestResourceName = "authorizer.requestResource";
 
-const functions = [...kubernetesFunctions, ...authorizerFunctions];
-
 /** The name under which the variables of a policy are told in messages. */
 const variablesTypeName = "kubernetes.variables";
 
@@ -125,7 +123,7 @@ export function compileExpression(
 
 function compiled(expression: string, variables: Readonly<Record<string, CelType>>): CelProgram {
   try {
-    return compileCel(expression, { variables, functions });
+    return compileKubernetesCel(expression, variables, authorizerFunctions);
   } catch (error) {
     if (error instanceof CelError) throw new CelError(error.code, `compilation failed: ${error.message}`);
     throw error;

@@ -1,8 +1,7 @@
 import { CelError } from "../../policy/cel/cel-error.ts";
-import { compileCel } from "../../policy/cel/compile.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type CelType } from "../../policy/cel/types.ts";
 import { celToJson } from "../../policy/cel/to-json.ts";
-import { kubernetesFunctions } from "../../policy/kubernetes/functions.ts";
+import { compileKubernetesCel } from "../../policy/kubernetes/compile-kubernetes-cel.ts";
 
 /** What an expression is for: which variable it sees, and of which types its result may be. */
 export type ExpressionPlace = "username" | "groups" | "uid" | "extra" | "claimRule" | "userRule";
@@ -38,10 +37,7 @@ const places: Readonly<
 /** Compiles an expression of an AuthenticationConfiguration. @throws CelError for one that cannot be used in that place. */
 export function compileExpression(source: string, place: ExpressionPlace): Expression {
   const { variable, results } = places[place];
-  const program = compileCel(source, {
-    variables: { [variable]: variable === "claims" ? claims : user },
-    functions: kubernetesFunctions,
-  });
+  const program = compileKubernetesCel(source, { [variable]: variable === "claims" ? claims : user });
   if (!results.includes(program.type.kind)) {
     const allowed = results.filter((kind) => kind !== "dyn").join(" or ");
     throw new CelError("type", `must evaluate to ${allowed}`);
