@@ -5,10 +5,11 @@ import { appliedProblem } from "../core/managed-fields/check-applied.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { StatusError, badRequest, conflict } from "../core/status.ts";
 import { appliedTo, type Write } from "../registry/field-owners.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { Resource, ShownAs } from "../resources/resource.ts";
 import { maxBodyBytes } from "./body.ts";
 import { decodeTyped, textOf, typeText } from "./decode-body.ts";
 import { flag, type Query } from "./exchange.ts";
+import { shapedConfig } from "./shown-as.ts";
 
 /** The media type of server-side apply; JSON is YAML. */
 export const applyType = "application/apply-patch+yaml";
@@ -18,6 +19,8 @@ export interface ApplyOptions {
   readonly write: Write;
   /** The name in the path. */
   readonly name: string;
+  /** The shape of the subresource, where it has one of its own. */
+  readonly shownAs: ShownAs | undefined;
   readonly query: Query;
 }
 
@@ -28,8 +31,9 @@ export interface ApplyOptions {
 export function applierOf(
   options: ApplyOptions,
 ): (bytes: Buffer) => Promise<(stored: ApiObject | undefined) => ApiObject> {
-  const { query, write, name } = options;
+  const { query, write, name, shownAs } = options;
   const { resource } = write;
+  const kind = shownAs?.kind ?? resource;
   if ((query.get("fieldManager") ?? "") === "") {
     const missing = required("fieldManager", "is required for apply patch");
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [missing]);
@@ -37,11 +41,17 @@ export function applierOf(
   const force = flag(query, "force");
   return async (bytes) => {
     const config = await readConfig(textOf(bytes));
-    checkKind(config, resource);
+    checkKind(config, kind);
     return (stored) => {
-      checkFields(config, resource);
+      checkFields(config, kind);
       if (stored === undefined) checkCreation(config, resource, name);
-      return decodedObject(appliedTo(write, stored, { config, force }), resource);
+      const behind = {
+        kind: resource.kind,
+        apiVersion: apiVersionOf(resource.group, resource.version),
+        metadata: { name },
+      };
+      const whole = shapedConfig(shownAs, config, behind);
+      return decodedObject(appliedTo(write, stored, { config: whole, force }), resource);
     };
   };
 }

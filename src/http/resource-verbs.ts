@@ -338,7 +338,8 @@ async function apply(call: Call): Promise<Reply> {
   const { info, resource, query } = call;
   const context = contextOf(call, writeOptions(call.request, query, "PatchOptions"));
   const { name, subresource } = info;
-  const applier = applierOf({ write: { resource, subresource, context }, name, query });
+  const shownAs = shownAsOf(call);
+  const applier = applierOf({ write: { resource, subresource, context }, name, shownAs, query });
   const bytes = await call.body();
   call.heard({ bytes, contentType: header(call.request, "content-type") });
   const applied = await applier(bytes);
@@ -351,7 +352,7 @@ async function apply(call: Call): Promise<Reply> {
     whenMissing: { object: () => placed(call, applied(undefined)), mayCreate: () => call.alsoMay("create") },
     context,
   });
-  return entryReply(view, entry, created ? 201 : 200);
+  return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
 }
 
 async function remove(call: Call): Promise<Reply> {

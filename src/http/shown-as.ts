@@ -1,5 +1,6 @@
 import { invalidObject } from "../core/field-error.ts";
-import type { ApiObject } from "../core/object.ts";
+import { isJsonObject, type JsonObject } from "../core/json-value.ts";
+import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import { unstoredEntry } from "../registry/unstored-entry.ts";
 import type { ShownAs } from "../resources/resource.ts";
@@ -21,4 +22,18 @@ export function shapedChange(
     if (errors.length > 0) throw invalidObject(shownAs.kind, stored.metadata.name ?? "", errors);
     return shownAs.write(shown, stored);
   };
+}
+
+/** What is applied to a subresource as what is applied to the object behind it. @throws StatusError Invalid for what cannot be written. */
+export function shapedConfig(shownAs: ShownAs | undefined, config: JsonObject, behind: ApiObject): JsonObject {
+  const { metadata, spec } = config;
+  if (shownAs === undefined) return config;
+  const place = isJsonObject(metadata) ? metadata : {};
+  const { kind, version, group } = shownAs.kind;
+  const shown: ApiObject = { ...config, kind, apiVersion: apiVersionOf(group, version), metadata: place };
+  const errors = shownAs.validate(shown);
+  if (errors.length > 0) throw invalidObject(shownAs.kind, behind.metadata.name ?? "", errors);
+  // Who applies nothing wants nothing, which is not zero.
+  const asked = isJsonObject(spec) && Object.keys(spec).length > 0;
+  return asked ? { ...shownAs.write(shown, behind), metadata: place } : { ...behind, metadata: place };
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "../../src/core/object.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
+import { definition, establish, version } from "../kits/definitions.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
 let hub: TestHub;
@@ -379,6 +380,37 @@ describe("owners", () => {
     expect(ownersOf((await admin(path)).object())).toEqual({
       "system:serviceaccount:kube-system:root-ca-cert-publisher Update": expect.stringContaining("f:ca.crt") as string,
     });
+  });
+
+  it("of a custom resource follow its schema, and those of its scale lie in the object", async () => {
+    const scalable = version({
+      subresources: { scale: { specReplicasPath: ".spec.size", statusReplicasPath: ".status.replicas" } },
+    });
+    await establish(admin, definition({ plural: "scalables", kind: "Scalable", versions: [scalable] }));
+    const name = fresh();
+    const path = `/apis/example.com/v1/namespaces/default/scalables/${name}`;
+    const kind = { apiVersion: "example.com/v1", kind: "Scalable" };
+    await apply(name, { ...kind, spec: { size: 1, colour: "blue" } }, { path });
+    const scale = { apiVersion: "autoscaling/v1", kind: "Scale", spec: { replicas: 2 } };
+    const refused = await apply(name, scale, { as: "s", path: `${path}/scale` });
+    expect(refused.json()).toMatchObject({
+      code: 409,
+      message: 'Apply failed with 1 conflict: conflict with "a": .spec.size',
+    });
+    const scaled = await apply(name, scale, { as: "s", force: true, path: `${path}/scale` });
+    expect([scaled.status, scaled.object()]).toMatchObject([200, { kind: "Scale", spec: { replicas: 2 } }]);
+    expect(ownersOf((await admin(path)).object())).toEqual({
+      "a Apply": '{"f:spec":{"f:colour":{}}}',
+      "s Apply scale": '{"f:spec":{"f:size":{}}}',
+    });
+    const updated = await merge(`${path}/scale`, { spec: { replicas: 3 } });
+    expect(updated.status).toBe(200);
+    expect(ownersOf((await admin(path)).object())).toEqual({
+      "a Apply": '{"f:spec":{"f:colour":{}}}',
+      "m Update scale": '{"f:spec":{"f:size":{}}}',
+    });
+    const wrong = await apply(name, { ...kind, spec: { nonsense: 1 } }, { path });
+    expect(wrong.json()["message"]).toContain(".spec.nonsense: field not declared in schema");
   });
 
   it("are no fields of a write that changes nothing", async () => {
