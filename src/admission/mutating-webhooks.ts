@@ -10,7 +10,14 @@ import { kindOf, type Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
 import { isExempt } from "./request-match.ts";
 import { shownAsOf } from "./presented.ts";
-import { askWebhook, invocationOf, unasked, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
+import {
+  allWebhooksMs,
+  askWebhook,
+  invocationOf,
+  unasked,
+  type Invocation,
+  type WebhookPluginOptions,
+} from "./webhook-ask.ts";
 import type { CompiledWebhook } from "./webhook.ts";
 
 /** Which webhooks are to be asked a second time, by the rule of Kubernetes: those with IfNeeded after which another changed the object. */
@@ -18,6 +25,8 @@ interface Memory {
   /** Asked, willing to be asked again, and nothing has changed since. */
   readonly candidates: Set<string>;
   readonly repeated: Set<string>;
+  /** When both rounds must be done. */
+  readonly deadline: number;
   /** What the object was when the last webhook had been asked. */
   last: ApiObject | undefined;
 }
@@ -33,13 +42,17 @@ export function mutatingWebhooks(options: WebhookPluginOptions): AdmissionPlugin
     mutate: async (request, round) => {
       const hooks = options.webhooks();
       if (hooks.length === 0 || isExempt(request)) return undefined;
-      const memory = memories.get(round.request) ?? { candidates: new Set(), repeated: new Set(), last: undefined };
+      const memory = memories.get(round.request) ?? newMemory(options.now() + allWebhooksMs);
       memories.set(round.request, memory);
       if (round.number === 1 && !jsonEqual(memory.last, request.object)) repeat(memory);
       memory.last = await askAll(hooks, { request, round, memory, options });
       return memory.last;
     },
   };
+}
+
+function newMemory(deadline: number): Memory {
+  return { candidates: new Set(), repeated: new Set(), deadline, last: undefined };
 }
 
 interface Passage {
@@ -54,7 +67,7 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
   let object = passage.request.object;
   for (const [index, hook] of hooks.entries()) {
     const request = { ...passage.request, object };
-    const invocation = await invocationOf(hook, request, options);
+    const invocation = await invocationOf(hook, { request, deadline: memory.deadline }, options);
     if (invocation === undefined) continue;
     // A second round never asks anybody for the first time.
     if (round.number === 1 && !memory.repeated.has(hook.id)) continue;

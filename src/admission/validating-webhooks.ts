@@ -1,6 +1,6 @@
 import { isExempt } from "./request-match.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { askWebhook, invocationOf, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
+import { allWebhooksMs, askWebhook, invocationOf, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
 
 /**
  * Asks all webhooks that match, at the same time, and refuses when one of them does.
@@ -12,9 +12,10 @@ export function validatingWebhooks(options: WebhookPluginOptions): AdmissionPlug
     validate: async (request) => {
       const hooks = options.webhooks();
       if (hooks.length === 0 || isExempt(request)) return;
+      const deadline = options.now() + allWebhooksMs;
       const invocations: Invocation[] = [];
       for (const hook of hooks) {
-        const invocation = await invocationOf(hook, request, options);
+        const invocation = await invocationOf(hook, { request, deadline }, options);
         if (invocation !== undefined) invocations.push(invocation);
       }
       const results = await Promise.allSettled(invocations.map((invocation, index) => ask(invocation, index, options)));

@@ -1,4 +1,4 @@
-import { badRequest, forbidden, internalError } from "../core/status.ts";
+import { StatusError, badRequest, forbidden, internalError } from "../core/status.ts";
 import { WebhookCallError, type CallWebhook } from "../core/webhook-call.ts";
 import { qualifiedNameProblems } from "../core/names.ts";
 import type { Resource } from "../resources/resource.ts";
@@ -20,6 +20,8 @@ export interface WebhookPluginOptions {
   readonly convert: ConvertObject;
   readonly authorize: Authorize;
   readonly uuid: () => string;
+  /** Milliseconds from any point in time. */
+  readonly now: () => number;
   /** Called when a webhook that cannot be asked is passed over. */
   readonly failedOpen: (webhook: string, why: string) => void;
 }
@@ -29,7 +31,12 @@ export interface Invocation {
   readonly hook: CompiledWebhook;
   readonly request: AdmissionRequest;
   readonly resource: Resource;
+  /** When the whole request must be done, by `now`. */
+  readonly deadline: number;
 }
+
+/** How long all webhooks of a request may take together, in milliseconds. Source: the request timeout of kube-apiserver. */
+export const allWebhooksMs = 34_000;
 
 /**
  * The invocation of a webhook for a request; undefined where they do not match.
@@ -37,7 +44,7 @@ export interface Invocation {
  */
 export async function invocationOf(
   hook: CompiledWebhook,
-  request: AdmissionRequest,
+  { request, deadline }: Pick<Invocation, "request" | "deadline">,
   { lookups, convert, authorize }: WebhookPluginOptions,
 ): Promise<Invocation | undefined> {
   const resource = matchedResource(hook.match, request, lookups);
@@ -52,7 +59,7 @@ export async function invocationOf(
     }
     if (!verdict.matches) return undefined;
   }
-  return { hook, request, resource };
+  return { hook, request, resource, deadline };
 }
 
 const maximumAnnotation = 10 * 1024;
@@ -62,15 +69,19 @@ const maximumAnnotation = 10 * 1024;
  * @throws StatusError where it refuses, or could not be asked and that counts as a refusal.
  */
 export async function askWebhook(
-  { hook, request, resource }: Invocation,
+  invocation: Invocation,
   stage: "mutating" | "validating",
   options: WebhookPluginOptions,
 ): Promise<ReviewAnswer | undefined> {
+  const { hook, request, deadline } = invocation;
   const { webhook } = hook;
+  if (deadline <= options.now()) {
+    throw new StatusError("Timeout", "Timeout: request did not complete within requested timeout");
+  }
   checkDryRun(hook, request);
   let answer: ReviewAnswer;
   try {
-    answer = await called({ hook, request, resource }, stage, options);
+    answer = await called(invocation, stage, options);
   } catch (error) {
     if (!(error instanceof WebhookCallError) && !(error instanceof ReviewError)) throw error;
     const what = error instanceof ReviewError ? "received invalid webhook response" : "failed to call webhook";
@@ -98,9 +109,9 @@ function checkDryRun({ webhook }: CompiledWebhook, { dryRun }: AdmissionRequest)
 }
 
 async function called(
-  { hook, request, resource }: Invocation,
+  { hook, request, resource, deadline }: Invocation,
   stage: "mutating" | "validating",
-  { call, convert, uuid }: WebhookPluginOptions,
+  { call, convert, uuid, now }: WebhookPluginOptions,
 ): Promise<ReviewAnswer> {
   const { webhook, version } = hook;
   if (version === undefined) {
@@ -111,7 +122,7 @@ async function called(
   const answer = await call({
     config: webhook.clientConfig,
     body: admissionReview({ version, uid, request, resource, object, oldObject }),
-    timeoutMs: webhook.timeoutSeconds * 1000,
+    timeoutMs: Math.max(1, Math.min(webhook.timeoutSeconds * 1000, deadline - now())),
     announceTimeout: true,
   });
   return reviewAnswer(answer, { version, uid }, stage);

@@ -47,6 +47,7 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
     convert: convertObject,
     authorize,
     uuid: options.uuid,
+    now: () => performance.now(),
     failedOpen: (webhook: string, error: string) =>
       options.log({ level: "warn", message: "a webhook could not be asked and is passed over", webhook, error }),
   };
