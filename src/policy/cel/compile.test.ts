@@ -206,6 +206,23 @@ describe("attacks by work", () => {
     );
   });
 
+  it("compiles no more patterns from data than it has room for", () => {
+    const list = Array.from({ length: 300 }, (_, at) => `(?i)${"[\\x{100}-\\x{ffff}]".repeat(2)}${at}`);
+    expect(result("list.exists(pattern, 'a'.matches(pattern))", { list }, { budget: 10_000_000 })).toBe(overLimit);
+    const dear = `(?i)${"[\\x{100}-\\x{ffff}]".repeat(20)}`;
+    expect(result("'a'.matches(text)", { text: dear })).toBe("error parsing regexp: expression too large");
+    expect(result("'a'.matches(text)", { text: "a".repeat(2001) })).toBe(
+      "error parsing regexp: longer than 2000 characters",
+    );
+  });
+
+  it("counts the keys of a map and the characters of a text once", () => {
+    const map = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`k${at}`, at]));
+    const text = "😁".repeat(20_000);
+    const source = "map.all(k, map.size() == text.size() && map.exists(first, true))";
+    expect(result(source, { map, text }, { budget: 10_000_000 })).toBe(true);
+  });
+
   it.each<readonly [string, string]>([
     ["text that doubles", `${nest("x + x", 40, "'aaaaaaaaaa'")}.size()`],
     ["lists that double", `${nest("x + x", 40, "[1, 2, 3]")}.size()`],

@@ -13,7 +13,7 @@ const matches: CelOverload = {
   result: boolType,
   cost: (text: string, pattern: string) => searchCost(text, pattern.length),
   apply: (text: string, source: string, meter: CelMeter): boolean | CelFailure => {
-    const pattern = meter.patterns(source);
+    const pattern = meter.patterns(source, meter);
     if (isCelFailure(pattern)) return pattern;
     // Repetition makes programs far longer than their source; what they are longer is paid for, too.
     charge(meter, searchCost(text, Math.max(0, pattern.programSize() - 2 * source.length)));

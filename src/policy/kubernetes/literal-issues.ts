@@ -3,7 +3,7 @@ import type { CelIssue } from "../cel/cel-error.ts";
 import type { CelChecked } from "../cel/check.ts";
 import { parseDuration } from "../cel/duration.ts";
 import { children } from "../cel/nodes.ts";
-import { newPatterns } from "../cel/patterns.ts";
+import { compilePattern } from "../cel/patterns.ts";
 import { parseTimestamp, timestampOf } from "../cel/timestamp.ts";
 import { formatType, type CelType } from "../cel/types.ts";
 import { newTypeBindings, unify } from "../cel/unify.ts";
@@ -69,7 +69,7 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
 ]);
 
 function isPattern(value: CelNode<"literal">["value"]): boolean {
-  return typeof value !== "string" || !isCelFailure(newPatterns()(value));
+  return typeof value !== "string" || !isCelFailure(compilePattern(value));
 }
 
 function isTime(value: CelNode<"literal">["value"]): boolean {

@@ -53,7 +53,7 @@ interface Search {
 }
 
 function found({ text, pattern, limit }: Search, meter: CelMeter): readonly string[] | CelFailure {
-  const compiled = meter.patterns(pattern);
+  const compiled = meter.patterns(pattern, meter);
   if (isCelFailure(compiled)) return celFailure(`Illegal regex: ${compiled.error}`);
   // Repetition makes programs far longer than their source; what they are longer is paid for, too.
   charge(meter, patternCost(text.length, Math.max(0, compiled.programSize() - 2 * pattern.length)));
