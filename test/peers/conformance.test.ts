@@ -6,6 +6,7 @@ import { peerSuite } from "../kits/peers.ts";
 import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { answerOf, type Answer } from "./conformance/answer.ts";
+import { things } from "./conformance/definitions.ts";
 import { differences } from "./conformance/differences.ts";
 import { report, rowsOf, type Pair } from "./conformance/report.ts";
 import { table } from "./conformance/table.ts";
@@ -79,8 +80,12 @@ async function answers(api: ApiClient): Promise<readonly Answer[]> {
   return found;
 }
 
-/** A namespace to work in, and one that never ends. */
+/** A kind of its own, a namespace to work in, and one that never ends. */
 async function prepared(api: ApiClient): Promise<void> {
+  await api("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { method: "POST", body: things });
+  await eventually("things to be served", async () =>
+    (await api("/apis/example.com/v1/things")).status === 200 ? true : undefined,
+  );
   for (const name of ["conformance", "ending"]) {
     await api("/api/v1/namespaces", { method: "POST", body: { metadata: { name } } });
     await eventually(`the account of ${name}`, async () => {

@@ -78,7 +78,14 @@ const wrongWebhooks = {
 };
 
 /** The kinds for which every row is sent; for the others what would only say the same again is left out. */
-export const thorough: ReadonlySet<string> = new Set(["configmaps", "namespaces", "pods", "leases", "clusterroles"]);
+export const thorough: ReadonlySet<string> = new Set([
+  "configmaps",
+  "namespaces",
+  "pods",
+  "leases",
+  "clusterroles",
+  "things",
+]);
 
 /** The kinds of the table. */
 export const kinds: readonly Kind[] = [
@@ -299,6 +306,39 @@ export const kinds: readonly Kind[] = [
     wrong: {
       ...wrongWebhooks,
       "a webhook with an unknown reinvocation": { webhooks: [{ ...webhook, reinvocationPolicy: "Always" }] },
+    },
+  }),
+  kindOf({
+    kind: "Thing",
+    apiVersion: "example.com/v1",
+    plural: "things",
+    namespaced: true,
+    fields: { spec: { size: 1 } },
+    change: { spec: { size: 2 } },
+    wrong: {
+      "no size": { spec: { size: undefined } },
+      "no spec": { spec: undefined },
+      "a size of null": { spec: { size: null } },
+      "a size as text": { spec: { size: "1" } },
+      "a size with a fraction": { spec: { size: 1.5 } },
+      "a size that is too small": { spec: { size: 0 } },
+      "a size that is too large": { spec: { size: 10 } },
+      "an unknown mood": { spec: { mood: "odd" } },
+      "a mood of null": { spec: { mood: null } },
+      "a word of other letters": { spec: { word: "A1" } },
+      "a long word": { spec: { word: "abcdefghi" } },
+      "a number as a word": { spec: { word: 7 } },
+      "a time that is no time": { spec: { when: "yesterday" } },
+      "either as an object": { spec: { either: {} } },
+      "either as a number": { spec: { either: 7 } },
+      "too many parts": { spec: { parts: [{ name: "a" }, { name: "b" }, { name: "c" }] } },
+      "two parts of one name": { spec: { parts: [{ name: "a" }, { name: "a" }] } },
+      "a part without name": { spec: { parts: [{}] } },
+      "two tags alike": { spec: { tags: ["a", "a"] } },
+      "tags as text": { spec: { tags: "a" } },
+      "an unknown field in spec": { spec: { none: 1 } },
+      "anything where anything may be": { spec: { free: { any: [1, { thing: true }] } } },
+      "a status": { status: { ready: true } },
     },
   }),
 ];

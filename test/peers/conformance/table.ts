@@ -1,3 +1,4 @@
+import { definitionRows } from "./definitions.ts";
 import { deletes } from "./deletes.ts";
 import { kinds } from "./kinds.ts";
 import { patches } from "./patches.ts";
@@ -9,5 +10,6 @@ import { creates, updates } from "./writes.ts";
 /** Every row. */
 export const table: readonly Row[] = [
   ...kinds.flatMap((kind) => [creates, updates, patches, deletes, reads, oddities].flatMap((rowsOf) => rowsOf(kind))),
+  ...definitionRows,
   ...elsewhere,
 ];
