@@ -63,7 +63,9 @@ async function readConfig(text: string): Promise<JsonObject> {
     if (isJsonObject(value)) return value;
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    throw badRequest(`error decoding YAML: ${error.message}`);
+    // Kubernetes takes the last of two under fieldValidation Ignore and Warn; here no reader takes them at all.
+    const strict = error.message.includes("twice") ? "strict " : "";
+    throw badRequest(`error ${strict}decoding YAML: ${error.message}`);
   }
   throw badRequest("error decoding YAML: the body is not one YAML mapping");
 }

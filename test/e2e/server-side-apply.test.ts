@@ -263,7 +263,7 @@ describe("an apply is refused", () => {
   it.each([
     ["that is no YAML", "a: [", "error decoding YAML: "],
     ["that is a list", "[]", "error decoding YAML: "],
-    ["with a key twice", "apiVersion: v1\nkind: ConfigMap\nkind: ConfigMap\n", "error decoding YAML: "],
+    ["with a key twice", "apiVersion: v1\nkind: ConfigMap\nkind: ConfigMap\n", "error strict decoding YAML: "],
     ["with a key __proto__", '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"__proto__":{"a":1}}', ""],
   ])("with a body %s", async (_title, body, message) => {
     const reply = await admin(`${maps}/x?fieldManager=a`, {
