@@ -75,7 +75,8 @@ export const timeFunctions: readonly CelFunction[] = [
       {
         args: [durationType],
         result: intType,
-        apply: (duration: CelDuration) => celInt((duration.nanos / 1_000_000n) % 1000n),
+        // All of them, as cel-go has it and so Kubernetes, where the specification wants those beyond the last second.
+        apply: (duration: CelDuration) => celInt(duration.nanos / 1_000_000n),
       },
     ],
   },
