@@ -59,12 +59,14 @@ export function withFields(
   fieldsV1: FieldSet,
   time: string | undefined = entry.time,
 ): ManagedFieldsEntry {
+  if (time === undefined) return { ...entry, fieldsV1 };
+  if (entry.time !== undefined) return { ...entry, time, fieldsV1 };
   const { manager, operation, apiVersion, fieldsType, subresource } = entry;
   return {
     ...(manager === undefined ? {} : { manager }),
     operation,
     apiVersion,
-    ...(time === undefined ? {} : { time }),
+    time,
     fieldsType,
     fieldsV1,
     ...(subresource === undefined ? {} : { subresource }),
