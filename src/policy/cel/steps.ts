@@ -19,7 +19,7 @@ import {
 } from "./operators.ts";
 import { fallbackStep, hasStep, indexStep, optionalIndexStep, selectStep, type Selection } from "./selection.ts";
 import { dynType, type CelType } from "./types.ts";
-import { celOptional, celTypeValue, kindOf, type CelOptional } from "./values.ts";
+import { celOptional, celTypeValue, kindOf, type CelOptional, type CelValue } from "./values.ts";
 
 /** A variable of the environment that an expression uses. */
 export interface Input {
@@ -81,7 +81,10 @@ function compileNode(compiler: Compiler, node: CelExpression, locals: Slots): St
     case "call":
       return call(compiler, node, locals);
     case "list":
-      return listStep(node.elements.map((each) => ({ ...each, step: compiler.compile(each.value, locals) })));
+      return (
+        constantList(node) ??
+        listStep(node.elements.map((each) => ({ ...each, step: compiler.compile(each.value, locals) })))
+      );
     case "map":
       return mapStep(
         node.entries.map((each) => ({
@@ -117,6 +120,16 @@ function reference(compiler: Compiler, node: CelExpression, locals: Slots): Step
     charge(frame, 1);
     return frame.slots[slot] ?? (frame.slots[slot] === null ? null : failStep(frame, `no such attribute(s): ${name}`));
   };
+}
+
+/** A list of literals is made once, and costs nothing at run time, as in Kubernetes; undefined for any other. */
+function constantList({ elements }: CelNode<"list">): Step | undefined {
+  const values: CelValue[] = [];
+  for (const { value, optional } of elements) {
+    if (value.kind !== "literal" || optional) return undefined;
+    values.push(value.value);
+  }
+  return () => values;
 }
 
 /** What a selection needs to know: the JSON key, and how the member is converted. */
