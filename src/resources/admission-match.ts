@@ -1,11 +1,10 @@
-import { type FieldError, duplicate, notSupported, required } from "../core/field-error.ts";
-import { invalid } from "../core/field-error.ts";
+import { type FieldError, duplicate, invalid, notSupported, required, tooMany } from "../core/field-error.ts";
 import type { LabelSelectorObject } from "../core/label-selector.ts";
 import { qualifiedNameProblems } from "../core/names.ts";
 import type { AdmissionRule } from "./admission-rule.ts";
 import { defaultedRules, validateRules } from "./admission-rule.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { arrayAt, fieldListAt, type Fields, isFields, stringAt, valueAt } from "./json-fields.ts";
+import { fieldListAt, type Fields, isFields, stringAt, valueAt } from "./json-fields.ts";
 import { validateLabelSelector } from "./label-selector-validation.ts";
 
 /** Which requests a policy or its binding speaks of. Source: api/admissionregistration/v1 MatchResources. */
@@ -29,6 +28,8 @@ export type ExpressionCheck = (expression: string, path: string) => readonly Fie
 const failurePolicies: readonly string[] = ["Fail", "Ignore"];
 const matchPolicies: readonly string[] = ["Equivalent", "Exact"];
 const maximumConditions = 64;
+/** How many expressions one object may hold: compiling them holds up everybody else. Kubernetes sets no bound. */
+export const maximumExpressions = 1000;
 
 /** The defaults of a webhook or of MatchResources: every namespace, every object, equivalent versions as well. */
 export const matchDefaults: Fields = { matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} };
@@ -70,13 +71,8 @@ export function validateMatchConditions(parent: Fields, path: string, check: Exp
   const conditions = fieldListAt(parent, "matchConditions");
   const at = `${path}.matchConditions`;
   const names = conditions.map((condition) => stringAt(condition, "name"));
-  const tooMany: FieldError = {
-    path: at,
-    type: "FieldValueTooMany",
-    message: `Too many: ${conditions.length}: must have at most ${maximumConditions} items`,
-  };
   return [
-    ...(arrayAt(parent, "matchConditions").length > maximumConditions ? [tooMany] : []),
+    ...(conditions.length > maximumConditions ? [tooMany(at, conditions.length, maximumConditions)] : []),
     ...collectErrors(conditions.slice(0, maximumConditions), (condition, index) => {
       const [name, expression] = [names[index] ?? "", stringAt(condition, "expression").trim()];
       const [namePath, expressionPath] = [`${at}[${index}].name`, `${at}[${index}].expression`];

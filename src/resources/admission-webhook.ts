@@ -1,4 +1,4 @@
-import { type FieldError, duplicate, invalid, notSupported, required } from "../core/field-error.ts";
+import { type FieldError, duplicate, invalid, notSupported, required, tooMany } from "../core/field-error.ts";
 import type { LabelSelectorObject } from "../core/label-selector.ts";
 import { dnsSubdomainProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
@@ -7,6 +7,7 @@ import {
   type ExpressionCheck,
   type MatchCondition,
   matchDefaults,
+  maximumExpressions,
   oneOf,
   validateFailurePolicy,
   validateMatchConditions,
@@ -93,6 +94,10 @@ export function validateWebhooks(
 ): readonly FieldError[] {
   const webhooks = fieldListAt(configuration, "webhooks");
   const before = fieldListAt(stored, "webhooks");
+  const conditions = webhooks.reduce((sum, webhook) => sum + arrayAt(webhook, "matchConditions").length, 0);
+  if (webhooks.length + conditions > maximumExpressions) {
+    return [tooMany("webhooks", webhooks.length + conditions, maximumExpressions)];
+  }
   const names = webhooks.map((webhook) => stringAt(webhook, "name"));
   const unchanged =
     stored !== undefined &&

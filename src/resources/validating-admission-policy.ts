@@ -1,4 +1,4 @@
-import { type FieldError, duplicate, invalid, notSupported, required } from "../core/field-error.ts";
+import { type FieldError, duplicate, invalid, notSupported, required, tooMany } from "../core/field-error.ts";
 import { dnsSubdomainProblems, qualifiedNameProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
 import { utf8Length } from "../core/utf8.ts";
@@ -11,6 +11,7 @@ import {
 } from "./admission-expression.ts";
 import {
   defaultedMatch,
+  maximumExpressions,
   validateFailurePolicy,
   validateMatchConditions,
   validateMatchResources,
@@ -130,6 +131,8 @@ function validatePolicy(object: ApiObject, stored: ApiObject | undefined): reado
     stored !== undefined &&
     isSameJson(spec["matchConditions"], before["matchConditions"]) &&
     isSameJson(spec["paramKind"], before["paramKind"]);
+  const expressions = ["validations", "variables"].reduce((sum, field) => sum + arrayAt(spec, field).length, 0);
+  if (expressions > maximumExpressions) return [tooMany("spec.validations", expressions, maximumExpressions)];
   const scope = scopeOf(spec, params);
   return [
     ...validateFailurePolicy(spec, "spec"),

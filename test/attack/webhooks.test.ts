@@ -291,6 +291,47 @@ describe("a patch", () => {
   });
 });
 
+describe("expressions", () => {
+  it("of one policy or configuration are bounded, as compiling them holds up everybody", async () => {
+    const rules = { resourceRules: [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*"] }] };
+    const validations = Array.from({ length: 1001 }, () => ({ expression: "object.a.b == 'x' && has(object.c)" }));
+    const policy = await post(`${registration}/validatingadmissionpolicies`, {
+      metadata: { name: "many" },
+      spec: { matchConstraints: rules, validations },
+    });
+    expect(policy.json()["message"]).toContain("spec.validations: Too many: 1001: must have at most 1000 items");
+    const matchConditions = Array.from({ length: 60 }, (_, index) => ({ name: `c${index}`, expression: "true" }));
+    const webhooks = Array.from({ length: 20 }, (_, index) => ({
+      name: `w${index}.hooks.example`,
+      clientConfig: { url: "https://h" },
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      matchConditions,
+    }));
+    const body = { metadata: { name: "many" }, webhooks };
+    const configuration = await post(`${registration}/validatingwebhookconfigurations`, body);
+    expect(configuration.json()["message"]).toContain("webhooks: Too many: 1220: must have at most 1000 items");
+  });
+
+  it("that run away cost a moment and refuse", async () => {
+    const everything = { operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
+    const list = "[1,2,3,4,5,6,7,8,9,10]";
+    const loops = "abcdefgh".split("").reduce((body, name) => `${list}.all(${name}, ${body})`, "true");
+    await post(`${registration}/validatingadmissionpolicies`, {
+      metadata: { name: "loops" },
+      spec: { matchConstraints: { resourceRules: [everything] }, validations: [{ expression: loops }] },
+    });
+    await post(`${registration}/validatingadmissionpolicybindings`, {
+      metadata: { name: "loops" },
+      spec: { policyName: "loops", validationActions: ["Deny"] },
+    });
+    const reply = await post(maps, { metadata: { name: "victim" } });
+    await api(`${registration}/validatingadmissionpolicybindings/loops`, { method: "DELETE" });
+    await api(`${registration}/validatingadmissionpolicies/loops`, { method: "DELETE" });
+    expect(reply.json()["message"]).toContain("running out of cost budget");
+  });
+});
+
 describe("somebody who is locked out", () => {
   it("can always take the configuration away, and the hub starts with it in force", async () => {
     await configure("validating", { namespaceSelector: {} });
