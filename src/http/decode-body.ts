@@ -91,8 +91,6 @@ export function parseJson(text: string): ParsedBody {
       `couldn't get version/kind; json parse error: ${error instanceof SyntaxError ? shortened(error.message) : "unreadable"}`,
     );
   }
-  // To Go's decoder null is an object without fields.
-  if (value === null) value = {};
   if (!isJsonObject(value))
     throw badRequest("couldn't get version/kind; json parse error: the body is not a JSON object");
   return { value, typed: false, duplicates: findDuplicateFields(text) };

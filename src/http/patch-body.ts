@@ -65,8 +65,7 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
     return (stored) => {
       const patched = attempt(type, () => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
-      // A strategic patch knows the kind already, and leaves it.
-      if (type !== strategic) attemptType(patched, resource, text);
+      attemptType(patched, resource, text);
       const { object, unknown } = decoded(patched, options, text);
       checkUid(resource, stored, object);
       complain(options, text, [

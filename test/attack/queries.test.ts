@@ -255,7 +255,7 @@ describe("continue tokens", () => {
 
 describe("parameters", () => {
   test.each([
-    "limit=-1",
+    "limit=-x",
     "limit=x",
     "limit=1.5",
     "limit=1e3",
@@ -274,7 +274,7 @@ describe("parameters", () => {
     "sendInitialEvents=true",
     "watch=true&sendInitialEvents=true",
     "watch=true&timeoutSeconds=x",
-    "watch=true&timeoutSeconds=-5",
+    "watch=true&timeoutSeconds=1.5",
     "watch=true&resourceVersion=x",
     "watch=true&resourceVersionMatch=Exact&resourceVersion=1",
   ])("like %s are refused", async (query) => {
