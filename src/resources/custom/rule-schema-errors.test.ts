@@ -22,6 +22,13 @@ function spec(properties: JsonObject, rule: string): JsonObject {
 const at = "schema.properties[spec].x-kubernetes-validations[0]";
 
 describe("rules of a schema", () => {
+  test("that are all wrong are told of a hundred times", () => {
+    const wrong = Array.from({ length: 1_000 }, () => ({ rule: "self.nope" }));
+    expect(shown({ type: "object", properties: { spec: ruled({ type: "object" }, ...wrong) } })).toHaveLength(100);
+    const blank = Array.from({ length: 1_000 }, () => ({ rule: "" }));
+    expect(shown({ type: "object", properties: { spec: ruled({ type: "object" }, ...blank) } })).toHaveLength(100);
+  });
+
   test("that are right have no errors", () => {
     const schema = spec(
       { min: integer, max: integer, name: text },

@@ -9,6 +9,8 @@ import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 const expressionLimit = 10_000_000;
 /** What all rules of a schema may cost together. */
 const schemaLimit = 100_000_000;
+/** Many errors tell no more than some. */
+const maximumErrors = 100;
 
 /**
  * Everything for which Kubernetes refuses the CEL rules of a schema in which nothing else is wrong: expressions that do not compile
@@ -19,7 +21,7 @@ export function ruleSchemaErrors(schema: StructuralSchema, path: string): readon
   if (!hasRules(schema)) return [];
   const shapes: FieldError[] = [];
   collectShapes(schema, path, shapes);
-  if (shapes.length > 0) return shapes;
+  if (shapes.length > 0) return shapes.slice(0, maximumErrors);
   const walk: Walk = { errors: [], costs: [] };
   const type = ruleType(schema, { name: "selfType", isResource: true });
   check(walk, schema, { path, type, count: 1, uncorrelatable: undefined });
@@ -141,6 +143,7 @@ function checkRules(walk: Walk, schema: StructuralSchema, place: Place): void {
   }
   const count = place.count ?? Math.floor(maximumRequest / (type.minimumSize + 1));
   for (const [index, rule] of schema.validations.entries()) {
+    if (walk.errors.length >= maximumErrors) return;
     const compiled = compileRule(rule, type.type);
     costErrors(walk, compiled, { path: `${at}[${index}]`, count });
     walk.errors.push(

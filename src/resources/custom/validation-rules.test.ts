@@ -339,6 +339,13 @@ describe("hostile objects", () => {
     expect(errors({ schema, value: { spec: { list: Array.from({ length: 10_000 }, () => 0) } } })).toHaveLength(100);
   });
 
+  test("with long values are not told of so often that the reply is many times as long", () => {
+    const rules = Array.from({ length: 90 }, (_, index) => ({ rule: `self == '${index}'` }));
+    const schema = spec({ name: { ...text, "x-kubernetes-validations": rules } });
+    const given = errors({ schema, value: { spec: { name: "x".repeat(400_000) } } });
+    expect(given).toHaveLength(3);
+  });
+
   test("of another shape than the schema are no danger", () => {
     const schema = spec(
       { list: { type: "array", items: { ...integer, "x-kubernetes-validations": [{ rule: "self > 0" }] } } },

@@ -34,7 +34,7 @@ export function ruleSet(schema: StructuralSchema, place: { readonly isResource: 
   if (rules === undefined) return undefined;
   return {
     errors: (value, { stored, path }) => {
-      const run: Run = { errors: [], budget: objectBudget, exhausted: false };
+      const run: Run = { errors: [], length: 0, budget: objectBudget, exhausted: false };
       const correlation = stored === undefined ? undefined : correlate(schema, value, stored);
       visit(run, rules, {
         path,
@@ -142,6 +142,8 @@ function schemaOf(additional: StructuralSchema["additionalProperties"]): Structu
 
 interface Run {
   readonly errors: FieldError[];
+  /** How many characters the messages of the errors have. */
+  length: number;
   budget: number;
   exhausted: boolean;
 }
@@ -159,8 +161,9 @@ interface Place {
   readonly ratchet: Ratchet;
 }
 
-/** Many errors tell no more than some. */
+/** Many errors tell no more than some, and each shows the value. */
 const maximumErrors = 100;
+const longestErrors = 1_000_000;
 
 function visit(run: Run, node: RuledNode, place: Place): void {
   if (run.exhausted || place.value === null || place.value === undefined) return;
@@ -209,18 +212,23 @@ function joined(path: string, name: string): string {
 
 function applyRules(run: Run, node: RuledNode, place: Place): void {
   for (const { compiled, fieldPath } of node.rules) {
-    if (run.exhausted || run.errors.length >= maximumErrors) return;
+    if (run.exhausted || run.errors.length >= maximumErrors || run.length >= longestErrors) return;
     applyRule(run, node, { ...place, compiled, fieldPath });
   }
 }
 
 type RulePlace = Place & Rule;
 
+function report(run: Run, error: FieldError): void {
+  run.errors.push(error);
+  run.length += error.message.length;
+}
+
 function applyRule(run: Run, node: RuledNode, place: RulePlace): void {
   const { program, problem, rule, usesOldSelf } = place.compiled;
   const shownType = node.schema.type ?? "";
   if (program === undefined) {
-    run.errors.push(invalid(shown(place.path), shownType, `rule compile error: ${problem}`));
+    report(run, invalid(shown(place.path), shownType, `rule compile error: ${problem}`));
     return;
   }
   const isOptional = rule.optionalOldSelf === true;
@@ -228,10 +236,10 @@ function applyRule(run: Run, node: RuledNode, place: RulePlace): void {
   const outcome = evaluated(run, program, variablesOf(place, isOptional));
   if (outcome === "exhausted") {
     const why = "validation failed due to running out of cost budget, no further validation rules will be run";
-    run.errors.push(invalid(shown(place.path), shownType, why));
+    report(run, invalid(shown(place.path), shownType, why));
     run.exhausted = true;
   } else if ("error" in outcome) {
-    run.errors.push(invalid(shown(place.path), shownType, evaluationProblem(outcome.error, ruleText(place))));
+    report(run, invalid(shown(place.path), shownType, evaluationProblem(outcome.error, ruleText(place))));
     run.exhausted ||= isOverLimit(outcome.error);
   } else if (outcome.value !== true) fail(run, node, place);
 }
@@ -271,8 +279,8 @@ function fail(run: Run, node: RuledNode, place: RulePlace): void {
   const isExcused = !compiled.usesOldSelf && isUnchanged(place.ratchet);
   if (typeof message !== "string") {
     run.exhausted = true;
-    if (!isExcused) run.errors.push(invalid(at, node.schema.type ?? "", message.problem));
-  } else if (!isExcused) run.errors.push(ruleError(at, value, { message, node, reason: compiled.rule.reason }));
+    if (!isExcused) report(run, invalid(at, node.schema.type ?? "", message.problem));
+  } else if (!isExcused) report(run, ruleError(at, value, { message, node, reason: compiled.rule.reason }));
 }
 
 function isUnchanged({ current, above }: Ratchet): boolean {
