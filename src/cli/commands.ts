@@ -1,8 +1,10 @@
 import type { CommandEntry } from "./command.ts";
 import { completionCommand } from "./completion-command.ts";
-import { approveCommand, denyCommand, pendingCommand } from "./csr-commands.ts";
+import { controllerCommand } from "./controller-command.ts";
+import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./csr-commands.ts";
 import { hubCommand } from "./hub-command.ts";
 import { joinCommand } from "./join-command.ts";
+import { manifestsCommand } from "./manifests-command.ts";
 import { requestCommand } from "./request-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
@@ -16,6 +18,9 @@ export const commands: readonly CommandEntry[] = [
   pendingCommand,
   approveCommand,
   denyCommand,
+  revokeCommand,
+  manifestsCommand,
+  controllerCommand,
   versionCommand,
   completionCommand(() => commands),
 ];

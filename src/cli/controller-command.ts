@@ -1,0 +1,65 @@
+import type { Command } from "./command.ts";
+import { logOptions } from "./log-options.ts";
+import { serverOptions } from "./server-options.ts";
+
+/** `pratique controller`. */
+export const controllerCommand: Command = {
+  name: "controller",
+  summary: "Answer access requests on any Kubernetes cluster, from inside or outside",
+  details: [
+    "Does on a cluster what a hub does by itself: makes the account of an approved machine, binds what its profile grants, and seals token and CA to the machine's key. `pratique manifests` prints what the cluster needs for it.",
+    "With --leader-elect several may run: one acts, and another takes over within 15 seconds when it is gone.",
+  ],
+  operands: [],
+  options: [
+    ...serverOptions,
+    {
+      name: "controllers",
+      kind: "list",
+      value: "NAMES",
+      choices: ["access-request"],
+      default: "access-request",
+      description: "the controllers to run",
+    },
+    {
+      name: "ca-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description:
+        "the CA that machines are given; default that of the kubeconfig, else that of ConfigMap kube-root-ca.crt",
+    },
+    {
+      name: "leader-elect",
+      kind: "boolean",
+      default: "false",
+      description: "act only while holding a Lease",
+    },
+    {
+      name: "leader-elect-lease-namespace",
+      kind: "text",
+      value: "NAME",
+      default: "pratique-system",
+      description: "the namespace of that Lease",
+    },
+    {
+      name: "leader-elect-lease-name",
+      kind: "text",
+      value: "NAME",
+      default: "pratique-controller",
+      description: "its name",
+    },
+    {
+      name: "health-address",
+      kind: "text",
+      value: "HOST:PORT",
+      description: "where to answer GET /livez and /readyz over plain HTTP; default nowhere",
+    },
+    ...logOptions,
+  ],
+  examples: [
+    { note: "outside of a cluster", line: "controller --kubeconfig admin.conf" },
+    { note: "two of them, of which one acts", line: "controller --kubeconfig admin.conf --leader-elect" },
+  ],
+  run: async (args, io) => (await import("./run-controller.ts")).runController(args, io),
+};

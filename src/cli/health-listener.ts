@@ -1,0 +1,48 @@
+import { createServer } from "node:http";
+import { CliError } from "./cli-error.ts";
+
+/** A listener that can be closed. */
+export interface HealthListener {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Answers GET /livez, /healthz and /readyz over plain HTTP at `HOST:PORT`; nothing at all without an address. @throws CliError usage */
+export async function serveHealth(
+  address: string | undefined,
+  { isReady }: { readonly isReady: () => boolean },
+): Promise<HealthListener | undefined> {
+  if (address === undefined) return undefined;
+  const { host, port } = hostAndPort(address);
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (request, response) => {
+    const live = request.url === "/livez" || request.url === "/healthz";
+    const ready = request.url === "/readyz";
+    const status = live || (ready && isReady()) ? 200 : ready ? 503 : 404;
+    response.writeHead(request.method === "GET" ? status : 405, { "content-type": "text/plain" });
+    response.end(status === 200 ? "ok" : "not ok");
+    request.resume();
+  });
+  server.maxConnections = 64;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  const bound = server.address();
+  return {
+    port: typeof bound === "object" && bound !== null ? bound.port : port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function hostAndPort(address: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([\da-f:.]+)\]|([^:[\]]*)):(\d{1,5})$/i.exec(address);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) {
+    throw new CliError("usage", `${JSON.stringify(address)} is no HOST:PORT`);
+  }
+  return { host: match[1] ?? match[2] ?? "", port };
+}

@@ -1,0 +1,72 @@
+import type { JsonObject } from "../../core/json-value.ts";
+import { accessGroup } from "../../resources/access-request.ts";
+
+/** Where kube-apiserver finds the webhook: a Service of the cluster, or an `https://` URL. */
+export type WebhookPlace =
+  | { readonly service: { readonly namespace: string; readonly name: string } }
+  | { readonly url: string };
+
+/** The name of both configurations. */
+export const webhookConfigurationName = "pratique-access";
+
+/** The paths that the webhook serves. */
+export const webhookPaths: { readonly mutate: string; readonly validate: string } = {
+  mutate: "/mutate",
+  validate: "/validate",
+};
+
+/** The two configurations that make kube-apiserver ask the webhook; what it cannot ask about, it refuses. */
+export function webhookConfigurations(place: WebhookPlace, caPem: string | undefined): readonly JsonObject[] {
+  const common = (name: string, path: string): JsonObject => ({
+    name: `${name}.${accessGroup}`,
+    clientConfig: { ...target(place, path), ...(caPem === undefined ? {} : { caBundle: base64(caPem) }) },
+    failurePolicy: "Fail",
+    matchPolicy: "Equivalent",
+    sideEffects: "None",
+    timeoutSeconds: 10,
+    admissionReviewVersions: ["v1", "v1beta1"],
+  });
+  const rule = (operations: readonly string[], resources: readonly string[]): JsonObject => ({
+    apiGroups: [accessGroup],
+    apiVersions: ["v1alpha1"],
+    operations,
+    resources,
+    scope: "Cluster",
+  });
+  const both = ["CREATE", "UPDATE"];
+  const metadata = { name: webhookConfigurationName };
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata,
+      webhooks: [
+        {
+          ...common("stamp", webhookPaths.mutate),
+          reinvocationPolicy: "Never",
+          rules: [rule(["CREATE"], ["accessrequests"]), rule(["UPDATE"], ["accessrequests/status"])],
+        },
+      ],
+    },
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingWebhookConfiguration",
+      metadata,
+      webhooks: [
+        {
+          ...common("check", webhookPaths.validate),
+          rules: [rule(both, ["accessrequests", "accessrequests/status", "accessprofiles"])],
+        },
+      ],
+    },
+  ];
+}
+
+function target(place: WebhookPlace, path: string): JsonObject {
+  if ("url" in place) return { url: `${place.url.replace(/\/+$/, "")}${path}` };
+  return { service: { ...place.service, path, port: 443 } };
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

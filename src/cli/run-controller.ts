@@ -1,0 +1,148 @@
+import type { Client, ResourceRef } from "../client/client.ts";
+import { accessRequest } from "../controllers/access-request.ts";
+import { leaderTimings, leadWhileElected, type ElectionEvent } from "../controllers/leader-election.ts";
+import { runControllers } from "../controllers/runner.ts";
+import { sharedInformers } from "../controllers/shared-informers.ts";
+import type { ApiObject } from "../core/object.ts";
+import type { LogEntry } from "../hub/hub-options.ts";
+import { certificatesOfBundle } from "../trust/pins.ts";
+import { CliError } from "./cli-error.ts";
+import type { Args } from "./command.ts";
+import type { ExitName } from "./exit-code.ts";
+import { failureOf } from "./failure.ts";
+import { serveHealth } from "./health-listener.ts";
+import type { Io } from "./io.ts";
+import { logTo } from "./log-to.ts";
+import { withServer, type ServerAccess } from "./server-access.ts";
+
+/** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
+export async function runController(args: Args, io: Io): Promise<ExitName> {
+  const log = logTo(args, io);
+  const signal = io.interrupted();
+  await withServer(args, io, async (server) => {
+    const ca = await caToHandOut(args, io, server);
+    log({ level: "info", message: "machines are given this CA", pin: ca.pin });
+    let ready = false;
+    const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
+    const lead = async (term: AbortSignal): Promise<void> => work({ client: server.client, ca, io, log }, term);
+    try {
+      // One that waits for its turn is as ready as it will be.
+      ready = true;
+      if (args.on("leader-elect")) await elected({ args, io, client: server.client, log }, lead);
+      else await lead(signal);
+    } finally {
+      await health?.close();
+    }
+  });
+  log({ level: "info", message: "stopped" });
+  return "ok";
+}
+
+interface Work {
+  readonly client: Client;
+  readonly ca: { readonly pem: string; readonly pin: string };
+  readonly io: Io;
+  readonly log: (entry: LogEntry) => void;
+}
+
+/** Runs the controllers until `signal` aborts and nothing is under way any more. */
+async function work({ client, ca, io, log }: Work, signal: AbortSignal): Promise<void> {
+  const { clock, random } = io;
+  const informers = sharedInformers({
+    // One account for all here: that of the kubeconfig.
+    clientFor: () => client,
+    clock,
+    random: Math.random,
+    onError: (_account, resource, error) =>
+      log({
+        level: "warn",
+        message: "a watch broke and is started again",
+        resource: resource.plural,
+        error: failureOf(error).message,
+      }),
+    signal,
+  });
+  const { ready, stopped } = runControllers({
+    controllers: [accessRequest({ informers, clock, random, ca })],
+    informers,
+    clock,
+    signal,
+    log: ({ error, ...entry }) => log(error === undefined ? entry : { ...entry, error: failureOf(error).message }),
+  });
+  await ready;
+  if (!signal.aborted) log({ level: "info", message: "the controllers work", controllers: "access-request" });
+  await stopped;
+}
+
+interface Election {
+  readonly args: Args;
+  readonly io: Io;
+  readonly client: Client;
+  readonly log: Work["log"];
+}
+
+async function elected({ args, io, client, log }: Election, lead: (term: AbortSignal) => Promise<void>): Promise<void> {
+  const identity = `${io.hostname}_${Buffer.from(io.random(8)).toString("hex")}`;
+  const namespace = args.text("leader-elect-lease-namespace") ?? "";
+  const name = args.text("leader-elect-lease-name") ?? "";
+  log({ level: "info", message: "asks for the lease", lease: `${namespace}/${name}`, identity });
+  await leadWhileElected({
+    client,
+    clock: io.clock,
+    random: Math.random,
+    lease: { namespace, name },
+    identity,
+    timings: leaderTimings,
+    lead,
+    report: (event) => log(electionEntry(event)),
+    signal: io.interrupted(),
+  });
+}
+
+function electionEntry(event: ElectionEvent): LogEntry {
+  switch (event.kind) {
+    case "leading":
+      return { level: "info", message: "leads" };
+    case "lost":
+      return { level: "warn", message: "leads no more", why: event.why };
+    case "following":
+      return { level: "info", message: "another leads", holder: event.holder };
+    case "failed":
+      return { level: "warn", message: "the lease cannot be taken", error: failureOf(event.error).message };
+  }
+}
+
+const configMaps: ResourceRef = {
+  group: "",
+  version: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  scope: "Namespaced",
+};
+
+interface RootCa extends ApiObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** The CA that answers carry, with the pin by which machines know it: that of its first certificate. @throws CliError usage; PinError */
+export async function caToHandOut(
+  args: Args,
+  io: Io,
+  { client, config }: ServerAccess,
+): Promise<{ readonly pem: string; readonly pin: string }> {
+  const file = args.text("ca-file");
+  const pem =
+    file === undefined
+      ? (config.caPem ?? (await rootCa(client)))
+      : Buffer.from(await io.readFile(file)).toString("utf8");
+  const [first] = pem === undefined ? [] : certificatesOfBundle(pem);
+  if (pem === undefined || first === undefined) {
+    throw new CliError("usage", "there is no CA to give to machines: the kubeconfig names none; give --ca-file");
+  }
+  return { pem, pin: first.pin };
+}
+
+async function rootCa(client: Client): Promise<string | undefined> {
+  const map = await client.get<RootCa>(configMaps, { namespace: "kube-public", name: "kube-root-ca.crt" });
+  return map.data?.["ca.crt"];
+}

@@ -1,0 +1,223 @@
+import type { Client, ResourceRef } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ApiObject } from "../core/object.ts";
+import { hasReason } from "./api-errors.ts";
+
+/** How long one who is gone keeps the others waiting, in milliseconds. */
+export interface LeaderTimings {
+  /** How long a lease counts that is not renewed. */
+  readonly leaseMs: number;
+  /** How long the leader tries to renew before it steps down; less than `leaseMs`. */
+  readonly renewMs: number;
+  /** How long between two tries. */
+  readonly retryMs: number;
+}
+
+/** Source: client-go's defaults. */
+export const leaderTimings: LeaderTimings = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
+
+/** The fields of a Lease that election reads and writes. */
+interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+interface ElectionLease extends ApiObject {
+  readonly spec?: LeaseSpec;
+}
+
+/** What one who wants to lead sees. */
+export interface LeaseView {
+  readonly lease: Pick<ElectionLease, "spec"> | undefined;
+  /** When the lease was first seen as it is now, by the clock of whoever looks: clocks of others are not believed. */
+  readonly seenAt: number;
+  readonly identity: string;
+  readonly now: number;
+  readonly leaseMs: number;
+}
+
+/** What to do next: write the lease with this spec, or let its holder have it. */
+export type LeaseStep =
+  | { readonly kind: "write"; readonly spec: LeaseSpec }
+  | { readonly kind: "wait"; readonly holder: string };
+
+/** Decides whether to take, renew or leave a lease. Source: client-go tools/leaderelection. */
+export function leaseStep({ lease, seenAt, identity, now, leaseMs }: LeaseView): LeaseStep {
+  const {
+    holderIdentity: holder = "",
+    leaseDurationSeconds = 0,
+    acquireTime,
+    leaseTransitions = 0,
+  } = lease?.spec ?? {};
+  const term = { holderIdentity: identity, leaseDurationSeconds: leaseMs / 1000, renewTime: microTime(now) };
+  if (holder === identity) {
+    const since = acquireTime ?? microTime(now);
+    return { kind: "write", spec: { ...term, acquireTime: since, leaseTransitions } };
+  }
+  if (holder !== "" && now < seenAt + Math.max(leaseMs, leaseDurationSeconds * 1000)) return { kind: "wait", holder };
+  const transitions = lease === undefined ? 0 : leaseTransitions + 1;
+  return { kind: "write", spec: { ...term, acquireTime: microTime(now), leaseTransitions: transitions } };
+}
+
+export interface ElectionOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** Yields [0, 1); spreads the tries of those who wait. */
+  readonly random: () => number;
+  readonly lease: { readonly namespace: string; readonly name: string };
+  /** Different for each process. */
+  readonly identity: string;
+  readonly timings: LeaderTimings;
+  /** What the leader does until its signal aborts; it is waited for before the lease is given back. */
+  readonly lead: (term: AbortSignal) => Promise<void>;
+  readonly report: (event: ElectionEvent) => void;
+  /** Ends all of it; a lease that is held is given back. */
+  readonly signal: AbortSignal;
+}
+
+export type ElectionEvent =
+  | { readonly kind: "leading" }
+  | { readonly kind: "lost"; readonly why: string }
+  | { readonly kind: "following"; readonly holder: string }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+const leases: ResourceRef = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  kind: "Lease",
+  plural: "leases",
+  scope: "Namespaced",
+};
+
+type Attempt = "held" | "other" | "failed";
+
+/**
+ * Leads whenever this process holds the lease, until `signal` aborts: of all processes that ask for it one acts at a time. Who cannot
+ * renew in time stops before another may begin. Rejects with what `lead` rejects with.
+ */
+export async function leadWhileElected(options: ElectionOptions): Promise<void> {
+  const { clock, timings, signal, random, report } = options;
+  const attempt = attempts(options);
+  try {
+    while (!signal.aborted) {
+      if ((await attempt.take()) === "held") await term(options, attempt);
+      if (!signal.aborted) await clock.sleep(timings.retryMs * (1 + 1.2 * random()), signal);
+    }
+  } finally {
+    await attempt.release().catch((error: unknown) => report({ kind: "failed", error }));
+  }
+}
+
+/** One time as the leader: from the lease that was just taken to its loss or the end of all. */
+async function term(options: ElectionOptions, attempt: Attempts): Promise<void> {
+  const { clock, timings, signal, report } = options;
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  signal.addEventListener("abort", end);
+  if (signal.aborted) end();
+  report({ kind: "leading" });
+  const work = options.lead(over.signal).finally(end);
+  // It is looked at below; until then its failure is nobody's.
+  work.catch(() => undefined);
+  let renewed = clock.now();
+  while (!over.signal.aborted) {
+    await clock.sleep(timings.retryMs, over.signal);
+    if (over.signal.aborted) break;
+    const left = renewed + timings.renewMs - clock.now();
+    const begun = clock.now();
+    const outcome = left <= 0 ? "late" : await within(options, left, attempt.take());
+    if (outcome === "held") renewed = begun;
+    else if (outcome !== "failed") {
+      report({ kind: "lost", why: outcome === "late" ? "it could not be renewed in time" : "another holds the lease" });
+      end();
+    }
+  }
+  signal.removeEventListener("abort", end);
+  await work;
+}
+
+async function within({ clock }: ElectionOptions, ms: number, take: Promise<Attempt>): Promise<Attempt | "late"> {
+  const done = new AbortController();
+  const late = clock.sleep(ms, done.signal).then(() => "late" as const);
+  const outcome = await Promise.race([take, late]);
+  done.abort();
+  return outcome;
+}
+
+interface Attempts {
+  /** Takes the lease, or renews it. Never rejects. */
+  take(): Promise<Attempt>;
+  /** Gives the lease back, if this process holds it. */
+  release(): Promise<void>;
+}
+
+function attempts(options: ElectionOptions): Attempts {
+  const { client, clock, identity, lease: key, timings, report } = options;
+  let seen = { text: "", at: 0 };
+  let holder = "";
+
+  async function look(): Promise<ElectionLease | undefined> {
+    try {
+      return await client.get<ElectionLease>(leases, key);
+    } catch (error) {
+      if (hasReason(error, "NotFound")) return undefined;
+      throw error;
+    }
+  }
+
+  function follow(next: string): void {
+    if (next !== holder && next !== identity) report({ kind: "following", holder: next });
+    holder = next;
+  }
+
+  async function tried(): Promise<Attempt> {
+    const lease = await look();
+    const text = JSON.stringify(lease?.spec ?? {});
+    if (text !== seen.text) seen = { text, at: clock.now() };
+    const step = leaseStep({ lease, seenAt: seen.at, identity, now: clock.now(), leaseMs: timings.leaseMs });
+    if (step.kind === "wait") {
+      follow(step.holder);
+      return "other";
+    }
+    if (lease === undefined) await client.create(leases, leaseObject(key, step.spec));
+    else await client.update(leases, { ...lease, ...types, spec: step.spec });
+    holder = identity;
+    return "held";
+  }
+
+  async function take(): Promise<Attempt> {
+    try {
+      return await tried();
+    } catch (error) {
+      // Another was faster; the next look says who.
+      if (!hasReason(error, "Conflict", "AlreadyExists")) report({ kind: "failed", error });
+      return "failed";
+    }
+  }
+
+  async function release(): Promise<void> {
+    const lease = await look();
+    if (lease?.spec?.holderIdentity !== identity) return;
+    const now = microTime(clock.now());
+    const { leaseTransitions = 0 } = lease.spec;
+    const spec = { leaseDurationSeconds: 1, acquireTime: now, renewTime: now, leaseTransitions };
+    await client.update(leases, { ...lease, ...types, spec: { ...spec, holderIdentity: "" } });
+  }
+
+  return { take, release };
+}
+
+const types = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };
+
+function leaseObject(key: ElectionOptions["lease"], spec: LeaseSpec): ApiObject {
+  const lease: ElectionLease = { ...types, metadata: { ...key }, spec };
+  return lease;
+}
+
+/** As the API writes a MicroTime. */
+function microTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, -1)}000Z`;
+}
