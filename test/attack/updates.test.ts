@@ -67,6 +67,38 @@ const samples: Readonly<Record<string, object>> = {
   },
 };
 
+/** Inert: they speak of a kind that is not there. */
+const inert = { apiGroups: ["none.example"], apiVersions: ["v1"], resources: ["nones"], operations: ["CREATE"] };
+const webhook = {
+  name: "w.hooks.example",
+  clientConfig: { url: "https://127.0.0.1:1/x" },
+  rules: [inert],
+  sideEffects: "None",
+  admissionReviewVersions: ["v1"],
+  matchConditions: [{ name: "c", expression: "object.a == 'b'" }],
+};
+const admission: Readonly<Record<string, object>> = {
+  mutatingwebhookconfigurations: { webhooks: [webhook] },
+  validatingwebhookconfigurations: { webhooks: [webhook] },
+  validatingadmissionpolicies: {
+    spec: {
+      paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+      matchConstraints: { resourceRules: [inert] },
+      variables: [{ name: "v", expression: "object.a" }],
+      validations: [{ expression: "variables.v == 'b'", messageExpression: "'m' + string(params.b)" }],
+      auditAnnotations: [{ key: "k", valueExpression: "'v'" }],
+    },
+  },
+  validatingadmissionpolicybindings: {
+    spec: {
+      policyName: "nobody",
+      validationActions: ["Deny"],
+      paramRef: { name: "p", parameterNotFoundAction: "Deny" },
+      matchResources: { resourceRules: [inert] },
+    },
+  },
+};
+
 interface Target {
   readonly resource: Resource;
   /** With the subresources after it that can be written. */
@@ -83,7 +115,10 @@ beforeAll(async () => {
     const { group, version, scope, plural } = resource;
     const place = `/${group === "" ? "api" : "apis"}/${apiVersionOf(group, version)}${scope === "Namespaced" ? "/namespaces/default" : ""}/${plural}`;
     const metadata = { name: "sample", labels: { a: "b" }, annotations: { c: "d" }, finalizers: ["example.com/hold"] };
-    const { json, status } = await call(hub, hub.admin, { path: place, body: { metadata, ...samples[plural] } });
+    const { json, status } = await call(hub, hub.admin, {
+      path: place,
+      body: { metadata, ...samples[plural], ...admission[plural] },
+    });
     if (status !== 201) continue;
     const writable = Object.entries(resource.subresources).filter(([, { verbs }]) =>
       (verbs as readonly string[]).some((verb) => verb === "update" || verb === "create"),
