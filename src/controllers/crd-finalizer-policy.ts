@@ -10,15 +10,15 @@ export function awaitsCleanup({ metadata }: CustomResourceDefinition): boolean {
 
 /** What became of the objects of a definition that is to go. */
 export type Cleanup =
-  | { readonly kind: "waits"; readonly left: number }
+  | { readonly kind: "waits" }
   | { readonly kind: "failed"; readonly why: string }
   | { readonly kind: "done" };
 
 const conditions: Readonly<Record<Cleanup["kind"], (cleanup: Cleanup) => Omit<Condition, "type">>> = {
-  waits: (cleanup) => ({
+  waits: () => ({
     status: "True",
     reason: "InstanceDeletionInProgress",
-    message: `CustomResource deletion is in progress, ${cleanup.kind === "waits" ? cleanup.left : 0} left`,
+    message: "CustomResource deletion is in progress",
   }),
   failed: (cleanup) => ({
     status: "True",

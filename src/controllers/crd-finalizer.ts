@@ -53,7 +53,7 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
       await client.update(customResourceDefinitions, released(told));
       return done;
     }
-    await tell(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits", left });
+    await tell(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
     return { kind: "retry", why: "objects of the kind are left" };
   }
 

@@ -72,6 +72,15 @@ export interface ObjectSchema extends Described {
 /** Anything, kept as it is (RawExtension, FieldsV1, x-kubernetes-preserve-unknown-fields); in protobuf a message with `raw = 1`, JSON bytes. */
 export interface AnySchema extends Described {
   readonly type: "any";
+  /** In protobuf a message with a field for each form that the JSON takes, where that is not raw JSON (JSONSchemaPropsOrBool). */
+  readonly forms?: readonly AnyForm[];
+}
+
+/** One form of a value that has several. Of an array, `schema` is that of its elements. A boolean beside an object is true. */
+export interface AnyForm {
+  readonly json: "object" | "array" | "boolean";
+  readonly number: number;
+  readonly schema: Schema;
 }
 
 /** One property of an object. */

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { decodeObject } from "../core/decode.ts";
 import { DecodeError } from "../core/decode-error.ts";
+import { invalid, invalidObject } from "../core/field-error.ts";
 import { findDuplicateFields, nestsDeeper } from "../core/json-duplicates.ts";
 import { isJsonObject, maximumDepth, type JsonObject } from "../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
@@ -149,13 +150,19 @@ export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObj
   return object;
 }
 
-/** What is custom says of itself what it is. @throws StatusError BadRequest */
+/** What is custom says of itself what it is. @throws StatusError BadRequest, Invalid */
 function checkNamed(value: JsonObject, resource: Resource): void {
   if (typeText(value, "kind") === "") {
     const text = shortened(JSON.stringify(value));
     throw badRequest(
       `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${text}'`,
     );
+  }
+  const kind = typeText(value, "kind");
+  if (kind !== resource.kind && typeText(value, "apiVersion") === apiVersionOf(resource.group, resource.version)) {
+    const { name } = isJsonObject(value["metadata"]) ? value["metadata"] : {};
+    const error = invalid("kind", kind, `must be ${resource.kind}`);
+    throw invalidObject({ group: resource.group, kind }, typeof name === "string" ? shortened(name) : "", [error]);
   }
   if (typeText(value, "apiVersion") !== "") return;
   const expected = apiVersionOf(resource.group, resource.version);

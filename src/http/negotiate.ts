@@ -48,7 +48,7 @@ export function negotiate(accept: string | undefined, offer: Offer): MediaType {
     if (type !== undefined) return type;
   }
   const accepted = Object.values(contentTypes).filter(
-    (type) => offer.protobuf === true || type !== contentTypes.protobuf,
+    (type) => offer.protobuf !== false || type !== contentTypes.protobuf,
   );
   throw new StatusError("NotAcceptable", `only the following media types are accepted: ${accepted.join(", ")}`);
 }

@@ -16,7 +16,10 @@ import type { FieldValidation } from "./query-options.ts";
 
 export interface PatchOptions {
   readonly contentType: string | undefined;
+  /** What is patched: the object, or what its subresource shows. */
   readonly resource: Resource;
+  /** Whether strategic merge is among the types; objects of custom kinds have no merge rules, nor have their subresources. */
+  readonly strategic: boolean;
   readonly query: Query;
   readonly fieldValidation: FieldValidation;
   readonly warn: (text: string) => void;
@@ -24,14 +27,13 @@ export interface PatchOptions {
 
 type Apply = (resource: Resource, stored: ApiObject, patch: unknown) => unknown;
 
-/** Custom kinds have no merge rules of their own. */
-const strategic = "application/strategic-merge-patch+json";
+const strategicMerge = "application/strategic-merge-patch+json";
 
 /** The patch types served, by media type. */
 const patchTypes: Readonly<Record<string, Apply>> = {
   "application/json-patch+json": (_resource, stored, patch) => applyJsonPatch(stored, patch),
   "application/merge-patch+json": (_resource, stored, patch) => applyMergePatch(stored, objectPatch(patch)),
-  [strategic]: (resource, stored, patch) => applyStrategicMergePatch(resource.schema, stored, objectPatch(patch)),
+  [strategicMerge]: (resource, stored, patch) => applyStrategicMergePatch(resource.schema, stored, objectPatch(patch)),
 };
 
 /**
@@ -41,7 +43,7 @@ const patchTypes: Readonly<Record<string, Apply>> = {
 export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(stored: ApiObject) => ApiObject> {
   const { resource, query } = options;
   const type = mediaType(options.contentType);
-  const known = Object.keys(patchTypes).filter((one) => resource.custom === undefined || one !== strategic);
+  const known = Object.keys(patchTypes).filter((one) => options.strategic || one !== strategicMerge);
   const apply = known.includes(type) ? patchTypes[type] : undefined;
   if (apply === undefined) {
     const types = [...known, applyType].join(", ");
@@ -97,7 +99,7 @@ function attempt(type: string, apply: () => unknown): unknown {
     if (!(error instanceof PatchError)) throw error;
     if (error.code === "tooLarge") throw new StatusError("RequestEntityTooLarge", error.message);
     if (error.code === "malformed") {
-      throw badRequest(type === strategic ? error.message : `error decoding patch: ${error.message}`);
+      throw badRequest(type === strategicMerge ? error.message : `error decoding patch: ${error.message}`);
     }
     // Why is not told: kubectl prints causes without a field in a way that nobody can read.
     const message = "the server rejected our request due to an error in our request";

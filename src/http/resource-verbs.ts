@@ -21,7 +21,7 @@ import { countOf, defaultManager, writeOptions, type WriteOptions } from "./quer
 import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
 import { kindOf, type Resource, type ShownAs, type Subresource } from "../resources/resource.ts";
 import { unknownPath } from "./routes.ts";
-import { shapedChange, shapedEntry } from "./shown-as.ts";
+import { readEntry, shapedChange, shapedEntry } from "./shown-as.ts";
 import { watchFrames } from "./watch-frames.ts";
 import { watchStream } from "./watch-stream.ts";
 import { writeHead } from "./respond.ts";
@@ -189,7 +189,7 @@ async function get(call: Call): Promise<Reply> {
     name: call.info.name,
     atLeast,
   });
-  return entryReply(view, shapedEntry(shownAsOf(call), entry), 200);
+  return entryReply(view, readEntry(shownAsOf(call), entry), 200);
 }
 
 async function list(call: Call): Promise<Reply> {
@@ -319,7 +319,8 @@ async function patch(call: Call): Promise<Reply> {
   const write = writeOptions(call.request, query, "PatchOptions");
   const { fieldValidation } = write;
   const shownAs = shownAsOf(call);
-  const desired = patcherOf({ contentType, resource: call.kind, query, fieldValidation, warn: call.warn });
+  const strategic = resource.custom === undefined;
+  const desired = patcherOf({ contentType, resource: call.kind, strategic, query, fieldValidation, warn: call.warn });
   const bytes = await call.body();
   call.heard({ bytes, contentType });
   const patched = await desired(bytes);

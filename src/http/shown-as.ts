@@ -1,6 +1,6 @@
-import { invalidObject } from "../core/field-error.ts";
 import { isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
+import { internalError } from "../core/status.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import { unstoredEntry } from "../registry/unstored-entry.ts";
 import type { ShownAs } from "../resources/resource.ts";
@@ -10,29 +10,29 @@ export function shapedEntry(shownAs: ShownAs | undefined, entry: Entry): Entry {
   return shownAs === undefined ? entry : unstoredEntry(entry.key, shownAs.show(objectOf(entry)));
 }
 
-/** A change of what is shown as a change of the object behind it. The function throws StatusError Invalid for what cannot be written. */
+/** The same for a reader. @throws StatusError InternalError where the object has nothing to show. */
+export function readEntry(shownAs: ShownAs | undefined, entry: Entry): Entry {
+  const missing = shownAs?.missing(objectOf(entry));
+  if (missing !== undefined) throw internalError(missing);
+  return shapedEntry(shownAs, entry);
+}
+
+/** A change of what is shown as a change of the object behind it. */
 export function shapedChange(
   shownAs: ShownAs | undefined,
   change: (shown: ApiObject) => ApiObject,
 ): (stored: ApiObject) => ApiObject {
   if (shownAs === undefined) return change;
-  return (stored) => {
-    const shown = change(shownAs.show(stored));
-    const errors = shownAs.validate(shown);
-    if (errors.length > 0) throw invalidObject(shownAs.kind, stored.metadata.name ?? "", errors);
-    return shownAs.write(shown, stored);
-  };
+  return (stored) => shownAs.write(change(shownAs.show(stored)), stored);
 }
 
-/** What is applied to a subresource as what is applied to the object behind it. @throws StatusError Invalid for what cannot be written. */
+/** What is applied to a subresource as what is applied to the object behind it. */
 export function shapedConfig(shownAs: ShownAs | undefined, config: JsonObject, behind: ApiObject): JsonObject {
   const { metadata, spec } = config;
   if (shownAs === undefined) return config;
   const place = isJsonObject(metadata) ? metadata : {};
   const { kind, version, group } = shownAs.kind;
   const shown: ApiObject = { ...config, kind, apiVersion: apiVersionOf(group, version), metadata: place };
-  const errors = shownAs.validate(shown);
-  if (errors.length > 0) throw invalidObject(shownAs.kind, behind.metadata.name ?? "", errors);
   // Who applies nothing wants nothing, which is not zero.
   const asked = isJsonObject(spec) && Object.keys(spec).length > 0;
   return asked ? { ...shownAs.write(shown, behind), metadata: place } : { ...behind, metadata: place };

@@ -1,6 +1,6 @@
 import { setCondition } from "../core/conditions.ts";
 import type { ApiObject, Condition } from "../core/object.ts";
-import { crdErrors, crdUpdateErrors } from "./custom/crd-validation.ts";
+import { crdErrors, crdUpdateErrors, storedVersionErrors } from "./custom/crd-validation.ts";
 import { cleanupFinalizer, completeNames } from "./custom/crd-object.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
 import { storedVerbs, type Column, type Resource, type Subresource } from "./resource.ts";
@@ -22,6 +22,7 @@ const status: Subresource = {
     ...withField(stored, "status", incoming["status"]),
     metadata: incoming.metadata,
   }),
+  validateUpdate: (next) => storedVersionErrors(next),
 };
 
 /**

@@ -1,4 +1,4 @@
-import type { ArraySchema, Field, MapSchema, ObjectSchema, Schema } from "../core/schema.ts";
+import type { AnyForm, ArraySchema, Field, MapSchema, ObjectSchema, Schema } from "../core/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import type { Budget, Reader, ValueCodec, Writer } from "./protobuf-scalars.ts";
 import {
@@ -39,10 +39,8 @@ const known = new WeakMap<ObjectSchema, MessageCodec>();
 export function messageCodec(schema: ObjectSchema): MessageCodec {
   const before = known.get(schema);
   if (before !== undefined) return before;
-  const fields = Object.entries(schema.properties)
-    .flatMap(([key, field]) => (field.number === undefined ? [] : [fieldCodec(key, field.number, field)]))
-    .sort((a, b) => a.number - b.number);
-  const byNumber = new Map(fields.map((field) => [field.number, field]));
+  const fields: FieldCodec[] = [];
+  const byNumber = new Map<number, FieldCodec>();
   const codec: MessageCodec = {
     readInto: (reader, budget, target) =>
       readFields(reader, (number, wireType) => {
@@ -54,7 +52,13 @@ export function messageCodec(schema: ObjectSchema): MessageCodec {
       for (const field of fields) field.write(writer, object);
     },
   };
+  // Known before its fields are, since a message may contain itself.
   known.set(schema, codec);
+  for (const [key, field] of Object.entries(schema.properties)) {
+    if (field.number !== undefined) fields.push(fieldCodec(key, field.number, field));
+  }
+  fields.sort((a, b) => a.number - b.number);
+  for (const field of fields) byNumber.set(field.number, field);
   return codec;
 }
 
@@ -165,7 +169,7 @@ function valueCodec(schema: Schema): ValueCodec {
     case "object":
       return objectCodec(schema);
     case "any":
-      return anyCodec;
+      return schema.forms === undefined ? anyCodec : formsCodec(schema.forms);
     case "array":
       return wrappedCodec(schema);
     case "map":
@@ -203,6 +207,43 @@ function wrappedCodec(schema: ArraySchema): ValueCodec {
       return target["items"];
     },
     write: (writer, value) => nested(writer, () => items.write(writer, { items: value })),
+    isZero: () => false,
+  };
+}
+
+/** A message of which one field says what the value is. */
+function formsCodec(forms: readonly AnyForm[]): ValueCodec {
+  const byNumber = new Map(forms.map((form) => [form.number, { ...form, codec: valueCodec(form.schema) }]));
+  return {
+    wireType: 2,
+    read: (reader, budget) => {
+      const list: unknown[] = [];
+      let object: unknown;
+      let flag: unknown;
+      readNested(reader, budget, () =>
+        readFields(reader, (number, wireType) => {
+          const form = byNumber.get(number);
+          if (form === undefined) return false;
+          expectWireType(wireType, form.codec.wireType, form.json);
+          const value = form.codec.read(reader, budget);
+          if (form.json === "array") list.push(value);
+          else if (form.json === "object") object = value;
+          else flag = value;
+          return true;
+        }),
+      );
+      return object ?? (list.length > 0 ? list : flag);
+    },
+    write: (writer, value) =>
+      nested(writer, () => {
+        const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "boolean" : "object";
+        for (const { number, json, codec } of byNumber.values()) {
+          const tag = tagOf(number, codec.wireType);
+          if (json === "boolean") codec.write(writer.uint32(tag), value !== false);
+          else if (json === kind)
+            for (const one of asList(json === "array" ? value : [value])) codec.write(writer.uint32(tag), one);
+        }
+      }),
     isZero: () => false,
   };
 }

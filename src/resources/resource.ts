@@ -66,9 +66,10 @@ export interface PartOfObject {
 export interface ShownAs {
   readonly kind: Resource;
   readonly show: (object: ApiObject) => ApiObject;
+  /** Why the object cannot be read in this shape, or undefined. */
+  readonly missing: (object: ApiObject) => string | undefined;
   /** The object as `shown`, of that other kind, wants it. */
   readonly write: (shown: ApiObject, stored: ApiObject) => ApiObject;
-  readonly validate: (shown: ApiObject) => readonly FieldError[];
 }
 
 /** Something of another kind that is created under the object and answered instead of stored, such as the `token` of a ServiceAccount. */

@@ -172,7 +172,7 @@ describe("a definition whose rules are wrong", () => {
       body: gates({ list: { type: "array", items: { type: "string" } } }, rule),
     });
     expect(reply.status).toBe(422);
-    const path = `spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].${field}`;
+    const path = `spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].${field}`;
     expect(reply.json()["message"]).toContain(`${path}: `);
     expect(reply.json()["message"]).toContain(message);
   });

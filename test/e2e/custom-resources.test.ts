@@ -220,8 +220,13 @@ describe("subresources", () => {
     const negative = await patch(`${boats}/r/scale`, { spec: { replicas: -1 } });
     expect([negative.status, negative.json()["message"]]).toEqual([
       422,
-      expect.stringContaining("spec.replicas: Invalid value: -1"),
+      expect.stringContaining(".spec.size: Invalid value: -1: should be a non-negative integer"),
     ]);
+    await post(boats, object("Boat", "bare"));
+    expect((await api(`${boats}/bare/scale`)).json()["message"]).toBe(
+      'Internal error occurred: the spec replicas field ".spec.size" does not exist',
+    );
+    expect((await patch(`${boats}/bare/scale`, { spec: { replicas: 2 } })).status).toBe(200);
     expect((await api("/apis/example.com/v1")).json()["resources"]).toContainEqual({
       name: "boats/scale",
       singularName: "",
@@ -375,17 +380,17 @@ describe("a definition", () => {
     [
       "a schema without a type",
       { versions: [version({ schema: { openAPIV3Schema: { properties: { a: {} } } } })] },
-      "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
+      "spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
     ],
     [
       "preserved unknown fields",
       { spec: { preserveUnknownFields: true } },
-      "spec.preserveUnknownFields: Invalid value: true: must be false",
+      "spec.preserveUnknownFields: Invalid value: true: cannot set to true",
     ],
     [
       "a webhook that it has not",
       { spec: { conversion: { strategy: "Webhook" } } },
-      "spec.conversion.webhook.clientConfig: Required value: required when strategy is set to Webhook",
+      "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
     ],
     [
       "a kind that no label could be",
@@ -400,7 +405,7 @@ describe("a definition", () => {
     [
       "a column without a path",
       { versions: [version({ additionalPrinterColumns: [{ name: "A", type: "string", jsonPath: "" }] })] },
-      "spec.versions[0].additionalPrinterColumns[0].JSONPath: Required value",
+      "spec.additionalPrinterColumns[0].JSONPath: Required value",
     ],
     [
       "a selectable object",
@@ -414,7 +419,7 @@ describe("a definition", () => {
           version({ subresources: { scale: { specReplicasPath: ".size", statusReplicasPath: ".status.a" } } }),
         ],
       },
-      'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".size": should be a json path under .spec',
+      'spec.subresources.scale.specReplicasPath: Invalid value: ".size": should be a json path under .spec',
     ],
   ])("with %s is refused", async (_what, options, message) => {
     const reply = await post(definitions, definition({ plural: "wrongs", kind: "Wrong", ...options }));

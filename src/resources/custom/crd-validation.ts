@@ -17,7 +17,7 @@ import { validateClientConfig } from "../webhook-client.ts";
 import { approvalErrors } from "./crd-approval.ts";
 import type { CustomResourceDefinition } from "./crd-object.ts";
 import { isEstablished } from "./crd-status.ts";
-import { versionErrors } from "./crd-version-errors.ts";
+import { commonErrors, versionErrors } from "./crd-version-errors.ts";
 import { dns1035LabelProblems } from "./dns1035-label.ts";
 
 /**
@@ -27,7 +27,7 @@ import { dns1035LabelProblems } from "./dns1035-label.ts";
 export function crdErrors(crd: ApiObject, stored?: ApiObject): readonly FieldError[] {
   const same = stored !== undefined && jsonEqual(crd["spec"], stored["spec"]);
   return [
-    ...nameErrors(crd),
+    ...(stored === undefined ? nameErrors(crd) : []),
     ...(same ? [] : specErrors(fieldsAt(crd, "spec"))),
     ...approvalErrors(crd, stored),
     ...storedVersionErrors(crd),
@@ -53,13 +53,15 @@ function specErrors(spec: Fields): readonly FieldError[] {
   return [
     ...groupErrors(stringAt(spec, "group")),
     ...oneOf(spec, "scope", { path: "spec.scope", allowed: ["Cluster", "Namespaced"] }),
-    ...(isTrueAt(spec, "preserveUnknownFields") ? [invalid("spec.preserveUnknownFields", true, "must be false")] : []),
+    ...(isTrueAt(spec, "preserveUnknownFields") ? [invalid("spec.preserveUnknownFields", true, noPreserving)] : []),
     ...versionListErrors(fieldListAt(spec, "versions")),
     ...requiredNames(fieldsAt(spec, "names")),
     ...namesErrors(fieldsAt(spec, "names"), "spec.names"),
     ...conversionErrors(spec),
   ];
 }
+
+const noPreserving = "cannot set to true, set x-preserve-unknown-fields to true in spec.versions[*].schema instead";
 
 function groupErrors(group: string): readonly FieldError[] {
   const path = "spec.group";
@@ -84,7 +86,11 @@ function versionListErrors(versions: readonly Fields[]): readonly FieldError[] {
   const names = versions.map((version) => stringAt(version, "name"));
   const storage = versions.filter((version) => isTrueAt(version, "storage")).length;
   return [
-    ...collectErrors(versions, (version, index) => versionErrors(version, `${path}[${index}]`)),
+    ...commonErrors(versions),
+    ...collectErrors(versions, (version, index) => versionErrors(version, `${path}[${index}]`, versions)),
+    ...dns1035LabelProblems(names[0] ?? "x")
+      .slice(0, 1)
+      .map((why) => invalid("spec.version", names[0], why)),
     ...(new Set(names).size === names.length ? [] : [invalid(path, names, "must contain unique version names")]),
     ...(storage === 1 ? [] : [invalid(path, names, "must have exactly one version marked as storage version")]),
   ];
@@ -133,18 +139,24 @@ function conversionErrors(spec: Fields): readonly FieldError[] {
   const strategy = stringAt(conversion, "strategy");
   const webhook = valueAt(conversion, "webhook");
   const errors = oneOf(conversion, "strategy", { path: `${path}.strategy`, allowed: ["None", "Webhook"] });
-  if (strategy !== "Webhook") {
-    return isFields(webhook)
-      ? [...errors, forbiddenField(`${path}.webhook`, "should not be set when strategy is not set to Webhook")]
-      : errors;
-  }
   const config = valueAt(webhook, "clientConfig");
+  const versions = stringsAt(webhook, "conversionReviewVersions");
+  // The paths are those of the form in which Kubernetes validates.
+  const [configPath, versionsPath] = [`${path}.webhookClientConfig`, `${path}.conversionReviewVersions`];
+  if (strategy !== "Webhook") {
+    const why = "should not be set when strategy is not set to Webhook";
+    return [
+      ...errors,
+      ...(isFields(config) ? [forbiddenField(configPath, why)] : []),
+      ...(versions.length > 0 ? [forbiddenField(versionsPath, why)] : []),
+    ];
+  }
   return [
     ...errors,
     ...(isFields(config)
-      ? validateClientConfig(config, `${path}.webhook.clientConfig`)
-      : [required(`${path}.webhook.clientConfig`, "required when strategy is set to Webhook")]),
-    ...reviewVersionErrors(stringsAt(webhook, "conversionReviewVersions"), `${path}.webhook.conversionReviewVersions`),
+      ? validateClientConfig(config, configPath)
+      : [required(configPath, "required when strategy is set to Webhook")]),
+    ...reviewVersionErrors(versions, versionsPath),
   ];
 }
 
@@ -161,8 +173,8 @@ function reviewVersionErrors(versions: readonly string[], path: string): readonl
   ];
 }
 
-/** A version in which objects may lie can only go once they have all been written in another. */
-function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
+/** What is wrong with the versions in which objects may lie: one can only go once they have all been written in another. */
+export function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
   const path = "status.storedVersions";
   const stored = stringsAt(crd, "status", "storedVersions");
   if (stored.length === 0) return [invalid(path, stored, "must have at least one stored version")];

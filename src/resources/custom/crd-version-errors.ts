@@ -1,3 +1,4 @@
+import { jsonEqual } from "../../core/equal.ts";
 import { invalid, required, type FieldError } from "../../core/field-error.ts";
 import { collectErrors } from "../collect-errors.ts";
 import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
@@ -7,27 +8,64 @@ import { schemaErrors } from "./schema-errors.ts";
 import { selectableFieldErrors } from "./selectable-field-errors.ts";
 import { defaultRuleErrors } from "./validation-rules.ts";
 
-/** What is wrong with one version of a definition; `path` is where it stands. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
-export function versionErrors(version: Fields, path: string): readonly FieldError[] {
-  const schema = valueAt(version, "schema", "openAPIV3Schema");
+/** What Kubernetes validates in one place where all versions say the same. */
+const parts = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"] as const;
+type Part = (typeof parts)[number];
+
+/** Where it stands then. */
+const commonPaths: Readonly<Record<Part, string>> = {
+  schema: "spec.validation",
+  subresources: "spec.subresources",
+  additionalPrinterColumns: "spec.additionalPrinterColumns",
+  selectableFields: "spec.selectableFields",
+};
+
+/** What is wrong with the parts that all versions have in common. Source: apiextensions/v1 conversion.go. */
+export function commonErrors(versions: readonly Fields[]): readonly FieldError[] {
+  const [version] = versions;
+  if (version === undefined) return [];
+  return parts
+    .filter((part) => isCommon(versions, part))
+    .flatMap((part) => partErrors(version, part, commonPaths[part]));
+}
+
+/** What is wrong with one of all versions of a definition, but for what they have in common; `path` is where it stands. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
+export function versionErrors(version: Fields, path: string, all: readonly Fields[]): readonly FieldError[] {
   const schemaPath = `${path}.schema.openAPIV3Schema`;
-  const statusSubresource = isFields(valueAt(version, "subresources", "status"));
-  const inSchema = isFields(schema)
-    ? schemaErrors(schema, schemaPath, { statusSubresource, rules: ruleSchemaErrors, defaultRules: defaultRuleErrors })
-    : [required(schemaPath, "schemas are required")];
   return [
     ...dns1035LabelProblems(stringAt(version, "name"))
       .slice(0, 1)
       .map((why) => invalid(`${path}.name`, stringAt(version, "name"), why)),
     ...deprecationErrors(version, `${path}.deprecationWarning`),
-    ...inSchema,
-    ...scaleErrors(fieldsAt(version, "subresources", "scale"), version, `${path}.subresources.scale`),
-    ...collectErrors(fieldListAt(version, "additionalPrinterColumns"), (column, index) =>
-      columnErrors(column, `${path}.additionalPrinterColumns[${index}]`),
-    ),
-    // Paths into a schema that is not right cannot be judged.
-    ...(inSchema.length === 0 ? selectableFieldErrors(version, `${path}.selectableFields`) : []),
+    ...(isFields(valueAt(version, "schema", "openAPIV3Schema")) ? [] : [required(schemaPath, "schemas are required")]),
+    ...parts.filter((part) => !isCommon(all, part)).flatMap((part) => partErrors(version, part, `${path}.${part}`)),
   ];
+}
+
+function isCommon([first, ...others]: readonly Fields[], part: Part): boolean {
+  return others.every((one) => jsonEqual(one[part], first?.[part]));
+}
+
+function partErrors(version: Fields, part: Part, path: string): readonly FieldError[] {
+  switch (part) {
+    case "schema":
+      return openApiErrors(version, `${path}.openAPIV3Schema`);
+    case "subresources":
+      return scaleErrors(fieldsAt(version, "subresources", "scale"), version, `${path}.scale`);
+    case "additionalPrinterColumns":
+      return collectErrors(fieldListAt(version, "additionalPrinterColumns"), (column, index) =>
+        columnErrors(column, `${path}[${index}]`),
+      );
+    case "selectableFields":
+      return selectableFieldErrors(version, path);
+  }
+}
+
+function openApiErrors(version: Fields, path: string): readonly FieldError[] {
+  const schema = valueAt(version, "schema", "openAPIV3Schema");
+  if (!isFields(schema)) return [];
+  const statusSubresource = isFields(valueAt(version, "subresources", "status"));
+  return schemaErrors(schema, path, { statusSubresource, rules: ruleSchemaErrors, defaultRules: defaultRuleErrors });
 }
 
 const longestWarning = 256;

@@ -12,7 +12,7 @@ import { withDefaults } from "./defaults.ts";
 import { publishedSchema } from "./openapi-schema.ts";
 import { printerColumns } from "./printer-columns.ts";
 import { pruned } from "./prune.ts";
-import { scaleSubresource } from "./scale-subresource.ts";
+import { replicaErrors, scaleSubresource } from "./scale-subresource.ts";
 import { selectableFields } from "./selectable-fields.ts";
 import { readStructural, type StructuralSchema } from "./structural-schema.ts";
 import { statusErrors, valueErrors } from "./validate-value.ts";
@@ -86,8 +86,14 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
   const schema = lazily(() => coreSchemaOf(structural(), kindName));
   const rules = lazily(() => ruleSet(structural(), { isResource: true }));
+  const scalePaths = spec.subresources?.scale;
+  const replicas = (object: ApiObject): readonly FieldError[] =>
+    scalePaths === undefined ? [] : replicaErrors(scalePaths, object);
   const validate = (object: ApiObject, stored?: ApiObject): readonly FieldError[] =>
-    withRuleErrors(valueErrors(structural(), object, { stored, path: "" }), rules(), { object, stored });
+    withRuleErrors([...replicas(object), ...valueErrors(structural(), object, { stored, path: "" })], rules(), {
+      object,
+      stored,
+    });
   const validateStatus = (object: ApiObject, stored: ApiObject): readonly FieldError[] =>
     withRuleErrors(statusErrors(structural(), object, stored), rules(), { object, stored });
   return {

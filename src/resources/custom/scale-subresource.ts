@@ -6,6 +6,16 @@ import { scale } from "../scale.ts";
 import type { ScalePaths } from "./crd-object.ts";
 import { pathFields, valueUnder, withValueUnder } from "./simple-path.ts";
 
+/** What is wrong with the numbers of replicas in an object. Source: apiextensions-apiserver pkg/registry/customresource/validator.go. */
+export function replicaErrors(paths: ScalePaths, object: ApiObject): readonly FieldError[] {
+  return [paths.specReplicasPath, paths.statusReplicasPath].flatMap((path) => {
+    const replicas = valueUnder(object, pathFields(path));
+    if (typeof replicas !== "number") return [];
+    if (replicas < 0) return [invalid(path, replicas, "should be a non-negative integer")];
+    return replicas > mostReplicas ? [invalid(path, replicas, `should be less than or equal to ${mostReplicas}`)] : [];
+  });
+}
+
 /** The greatest number of a 32-bit field. */
 const mostReplicas = 2 ** 31 - 1;
 
@@ -29,7 +39,7 @@ export function scaleSubresource(
           kind: scale.kind,
           apiVersion: "autoscaling/v1",
           metadata: withoutUndefined({ name, namespace, uid, resourceVersion, creationTimestamp }),
-          spec: replicas === undefined ? {} : { replicas },
+          spec: { replicas: replicas ?? 0 },
           status: {
             replicas: replicasUnder(object, actual) ?? 0,
             ...(typeof text === "string" && text !== "" ? { selector: text } : {}),
@@ -56,10 +66,10 @@ export function scaleSubresource(
           numberAt(shown, "spec", "replicas") ?? 0,
         );
       },
-      validate: (shown) => {
-        const replicas = numberAt(shown, "spec", "replicas") ?? 0;
-        return replicas < 0 ? [invalid("spec.replicas", replicas, "must be greater than or equal to 0")] : [];
-      },
+      missing: (object) =>
+        replicasUnder(object, wanted) === undefined
+          ? `the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`
+          : undefined,
     },
     prepareForUpdate: (incoming, stored) =>
       withField(

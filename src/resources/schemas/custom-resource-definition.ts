@@ -1,6 +1,6 @@
-import type { ObjectSchema } from "../../core/schema.ts";
+import type { Field, ObjectSchema } from "../../core/schema.ts";
 import { jsonSchemaProps } from "./json-schema-props.ts";
-import { objectMeta } from "./object-meta.ts";
+import { kind } from "./kind.ts";
 import {
   about,
   atomic,
@@ -9,18 +9,15 @@ import {
   bytes,
   described,
   int32,
-  int64,
   list,
   pointer,
   required,
   str,
   strings,
   time,
-  typed,
 } from "./shorthand.ts";
 
-// CustomResourceDefinition. Source: k8s.io/apiextensions-apiserver apis/apiextensions/v1. The metadata has no number: these objects
-// come and go as JSON and YAML only, since some fields of a schema hold one of several types, which no protobuf message can say.
+// CustomResourceDefinition. Source: k8s.io/apiextensions-apiserver apis/apiextensions/v1.
 
 const prefix = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
@@ -132,6 +129,9 @@ const spec: ObjectSchema = described(`${prefix}.CustomResourceDefinitionSpec`, "
   preserveUnknownFields: about("Deprecated; must be false.", bool(10)),
 });
 
+/** Younger than what typed clients send and read in protobuf. */
+const generation: Field = { schema: { type: "integer", format: "int64" } };
+
 const condition: ObjectSchema = described(
   `${prefix}.CustomResourceDefinitionCondition`,
   "One statement about a definition.",
@@ -141,7 +141,7 @@ const condition: ObjectSchema = described(
     lastTransitionTime: about("When the status last changed.", time(3)),
     reason: about("A short word for why.", str(4)),
     message: about("Why, for people.", str(5)),
-    observedGeneration: about("The generation that the statement is about.", int64(6)),
+    observedGeneration: about("The generation that the statement is about.", generation),
   },
 );
 
@@ -152,15 +152,14 @@ const definitionStatus: ObjectSchema = described(
     conditions: about("Statements, one of each type.", list(1, condition, byKey("type"))),
     acceptedNames: about("The names under which the kind is served.", { number: 2, schema: names }),
     storedVersions: about("Versions in which objects were ever stored.", strings(3, atomic)),
-    observedGeneration: about("The newest generation that was looked at.", int64(4)),
+    observedGeneration: about("The newest generation that was looked at.", generation),
   },
 );
 
-export const customResourceDefinitionSchema: ObjectSchema = typed(
+export const customResourceDefinitionSchema: ObjectSchema = kind(
   `${prefix}.CustomResourceDefinition`,
   "A kind that is added to the API at run time. Its name is <plural>.<group>.",
   {
-    metadata: about("Name, labels, owners and bookkeeping.", { schema: objectMeta }),
     spec: about("The kind that is wanted.", required({ number: 2, schema: spec })),
     status: about("What became of it.", { number: 3, schema: definitionStatus }),
   },

@@ -1,4 +1,4 @@
-import type { Field, ObjectSchema } from "../../core/schema.ts";
+import type { AnyForm, AnySchema, Field, ObjectSchema } from "../../core/schema.ts";
 import {
   about,
   anything,
@@ -39,7 +39,7 @@ const externalDocumentation: ObjectSchema = described(
 const number = (at: number): Field => pointer({ number: at, schema: { type: "number" } });
 const count = (at: number): Field => pointer(int64(at));
 
-/** JSONSchemaProps, which contains itself. What may be a schema, a list of schemas or a boolean is open here and read as a schema later. */
+/** JSONSchemaProps, which contains itself. What may be a schema, a list or a boolean is open in JSON and read as a schema later. */
 export const jsonSchemaProps: ObjectSchema = selfContaining();
 
 function selfContaining(): ObjectSchema {
@@ -54,6 +54,12 @@ function selfContaining(): ObjectSchema {
 }
 
 function keywords(schema: ObjectSchema): ObjectSchema["properties"] {
+  const own: AnyForm = { json: "object", number: 1, schema };
+  const schemaOrList: AnySchema = { type: "any", forms: [own, { json: "array", number: 2, schema }] };
+  const texts: AnyForm = { json: "array", number: 2, schema: { type: "string" } };
+  const schemaOrTexts: AnySchema = { type: "any", forms: [own, texts] };
+  const flag: AnyForm = { json: "boolean", number: 1, schema: { type: "boolean" } };
+  const schemaOrBool: AnySchema = { type: "any", forms: [flag, { ...own, number: 2 }] };
   return {
     id: str(1),
     $schema: str(2),
@@ -78,16 +84,19 @@ function keywords(schema: ObjectSchema): ObjectSchema["properties"] {
     maxProperties: count(21),
     minProperties: count(22),
     required: about("Fields that must be present.", strings(23, atomic)),
-    items: about("The schema of the elements of an array.", pointer(anything(24))),
+    items: about("The schema of the elements of an array.", pointer({ number: 24, schema: schemaOrList })),
     allOf: list(25, schema, atomic),
     oneOf: list(26, schema, atomic),
     anyOf: list(27, schema, atomic),
     not: pointer({ number: 28, schema }),
     properties: about("The fields of an object and their schemas.", mapOf(29, schema)),
-    additionalProperties: about("The schema of all other fields, or whether there may be any.", pointer(anything(30))),
+    additionalProperties: about(
+      "The schema of all other fields, or whether there may be any.",
+      pointer({ number: 30, schema: schemaOrBool }),
+    ),
     patternProperties: mapOf(31, schema),
-    dependencies: mapOf(32, { type: "any" }),
-    additionalItems: pointer(anything(33)),
+    dependencies: mapOf(32, schemaOrTexts),
+    additionalItems: pointer({ number: 33, schema: schemaOrBool }),
     definitions: mapOf(34, schema),
     externalDocs: pointer({ number: 35, schema: externalDocumentation }),
     example: pointer(anything(36)),
