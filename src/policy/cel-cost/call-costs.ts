@@ -1,5 +1,5 @@
 import { dynType, stringType, type CelType } from "../cel/types.ts";
-import { computedSize, declaredSize, insideOf, sized, widest, type Estimate } from "./estimate.ts";
+import { computedSize, declaredSize, insideOf, product, sized, widest, type Estimate } from "./estimate.ts";
 
 /** A call to be charged: its arguments, the receiver first, and the type of its result as the checker found it, without sizes. */
 export interface CostedCall {
@@ -36,7 +36,7 @@ const charges: ReadonlyMap<string, Charge> = new Map<string, Charge>([
   ["@in", (call) => ({ cost: second(call).type.kind === "map" ? 1 : second(call).size })],
   ["dyn", (call) => ({ cost: 1, size: first(call).size, type: first(call).type })],
   ["matches", (call) => ({ cost: patternCost(first(call).size, second(call).size) })],
-  ["contains", (call) => ({ cost: textCost(first(call).size) * textCost(second(call).size) })],
+  ["contains", (call) => ({ cost: product(textCost(first(call).size), textCost(second(call).size)) })],
   ...named(["startsWith", "endsWith"], (call) => ({ cost: textCost(second(call).size) })),
   ...named(["lowerAscii", "upperAscii", "substring", "trim"], (call) => readOnce(call, first(call).size)),
   ["charAt", () => ({ cost: 1, size: 1 })],
@@ -65,15 +65,17 @@ const charges: ReadonlyMap<string, Charge> = new Map<string, Charge>([
   ["validate", (call) => ({ cost: textCost(second(call).size) * longestFormat * 0.25 })],
   ["check", () => ({ cost: 350_000 })],
   ...named(["fieldSelector", "labelSelector"], selector),
-  ...named(["sets.contains", "sets.intersects"], (call) => ({ cost: 1 + first(call).size * second(call).size })),
-  ["sets.equivalent", (call) => ({ cost: 1 + 2 * first(call).size * second(call).size })],
+  ...named(["sets.contains", "sets.intersects"], (call) => ({
+    cost: 1 + product(first(call).size, second(call).size),
+  })),
+  ["sets.equivalent", (call) => ({ cost: 1 + 2 * product(first(call).size, second(call).size) })],
   ...named(["slice", "distinct", "sort", "@sortByAssociatedKeys"], (call) => ({
-    cost: 1 + 10 + first(call).size * Math.max(1, first(call).size),
+    cost: 1 + 10 + product(first(call).size, first(call).size),
     size: first(call).size,
     type: first(call).type,
   })),
-  ["flatten", (call) => ({ cost: 1 + 10 + first(call).size * Math.max(1, insideSize(call)) })],
-  ["lists.range", (call) => ({ cost: 11 + (call.numbers[0] ?? Infinity), size: call.numbers[0] ?? Infinity })],
+  ["flatten", (call) => ({ cost: 1 + 10 + product(first(call).size, Math.max(1, insideSize(call))) })],
+  ["lists.range", range],
   ...named(["optional.of", "optional.ofNonZeroValue"], (call) => ({
     cost: 1,
     type: { kind: "optional", of: first(call).type },
@@ -104,7 +106,7 @@ function textCost(size: number): number {
 }
 
 function patternCost(size: number, pattern: number): number {
-  return textCost(size + 1) * factor(pattern, 0.25);
+  return product(textCost(size + 1), factor(pattern, 0.25));
 }
 
 function readText(call: CostedCall): CallEstimate {
@@ -140,6 +142,11 @@ function addition(call: CostedCall): CallEstimate {
   return isText ? { cost: textCost(size), size } : { cost: 1 };
 }
 
+function range({ numbers }: CostedCall): CallEstimate {
+  const size = Math.max(0, numbers[0] ?? Infinity);
+  return { cost: 11 + size, size };
+}
+
 function toText(call: CostedCall): CallEstimate {
   const { type, size } = first(call);
   if (type.kind === "bytes" || type.kind === "string") return readOnce(call, size);
@@ -153,7 +160,7 @@ function replacement(call: CostedCall): CallEstimate {
   const from = second(call);
   // Only of a literal is it known that it has at least so many characters.
   const least = from.cost === 0 ? from.size : 0;
-  const grown = least === 0 ? (size + 1) * by.size + size : Math.ceil(size / least) * by.size;
+  const grown = least === 0 ? product(size + 1, by.size) + size : product(Math.ceil(size / least), by.size);
   return { cost: factor(size, 0.2), size: by.size <= least ? size : grown };
 }
 
@@ -170,8 +177,8 @@ function split(call: CostedCall): CallEstimate {
 
 function join(call: CostedCall): CallEstimate {
   const { size: count } = first(call);
-  const separators = Math.max(0, count - 1) * second(call).size;
-  const size = count * insideSize(call) + (Number.isNaN(separators) ? 0 : separators);
+  const separators = product(Math.max(0, count - 1), second(call).size);
+  const size = product(count, insideSize(call)) + separators;
   return { cost: textCost(size), size };
 }
 
@@ -182,7 +189,7 @@ function insideSize(call: CostedCall): number {
 function traversal(call: CostedCall): number {
   const element = insideOf(first(call).type);
   const isText = element.kind === "string" || element.kind === "bytes";
-  return first(call).size * (isText ? 1 + textCost(declaredSize(element)) : 1);
+  return product(first(call).size, isText ? 1 + textCost(declaredSize(element)) : 1);
 }
 
 function selector(call: CostedCall): CallEstimate {

@@ -2,7 +2,7 @@ import type { CelExpression, CelLiteral, CelNode } from "../cel/ast.ts";
 import type { CelChecked } from "../cel/check.ts";
 import { dynType, intType, type CelType } from "../cel/types.ts";
 import { callEstimate, resultSize } from "./call-costs.ts";
-import { computedSize, declaredSize, insideOf, sized, unsized, widest, type Estimate } from "./estimate.ts";
+import { computedSize, declaredSize, insideOf, product, sized, unsized, widest, type Estimate } from "./estimate.ts";
 
 /** What expressions refer to, innermost first: the variables that macros made. */
 interface Locals {
@@ -233,9 +233,4 @@ function optionalMap(walk: Walk, node: CelNode<"optionalMap">): Estimate {
   // Whether there is a value, the value, and what becomes of it.
   const cost = 1 + operand.cost + (1 + listCost + 1 + operand.cost + body.cost);
   return { cost, size: body.size, type: wrapped };
-}
-
-/** Nothing times without bound is nothing. */
-function product(one: number, other: number): number {
-  return one === 0 || other === 0 ? 0 : one * other;
 }

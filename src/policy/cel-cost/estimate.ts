@@ -94,3 +94,8 @@ export function insideOf(type: CelType): CelType {
   if (type.kind === "optional") return insideOf(type.of);
   return type.kind === "map" ? type.value : dynType;
 }
+
+/** One times the other, neither of which is below zero. Nothing times without bound is nothing, and never no number. */
+export function product(one: number, other: number): number {
+  return one === 0 || other === 0 ? 0 : one * other;
+}

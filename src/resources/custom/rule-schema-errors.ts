@@ -172,7 +172,8 @@ function note(
   walk: Walk,
   { path, cost, name }: { readonly path: string; readonly cost: number; readonly name: string },
 ): void {
-  if (cost > expressionLimit) walk.errors.push(forbiddenField(path, tooCostly(name, cost, expressionLimit)));
+  // What is no number is over every limit.
+  if (!(cost <= expressionLimit)) walk.errors.push(forbiddenField(path, tooCostly(name, cost, expressionLimit)));
   walk.costs.push({ path, cost });
 }
 
