@@ -473,7 +473,6 @@ describe("any kind", () => {
     }
     for (const query of [
       "gracePeriodSeconds=x",
-      "gracePeriodSeconds=-1",
       "propagationPolicy=x",
       "dryRun=x",
       "dryRun=All&dryRun=None",
