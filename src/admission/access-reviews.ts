@@ -167,8 +167,7 @@ async function changes(plugins: readonly AdmissionPlugin[], asked: AdmissionRequ
   if (subresource !== "status") return [];
   let next = object;
   for (const { mutate } of plugins) {
-    next =
-      (await mutate?.({ ...asked, object: next }, { number: 0, request: asked, again: () => undefined })) ?? next;
+    next = (await mutate?.({ ...asked, object: next }, { number: 0, request: asked, again: () => undefined })) ?? next;
   }
   return next === object ? [] : [{ op: "add", path: "/status", value: next["status"] }];
 }

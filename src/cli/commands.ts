@@ -8,6 +8,7 @@ import { manifestsCommand } from "./manifests-command.ts";
 import { requestCommand } from "./request-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
+import { webhookCommand } from "./webhook-command.ts";
 
 /** Every command, in the order in which help lists them. Their tables are here; what they run is loaded when they run. */
 export const commands: readonly CommandEntry[] = [
@@ -21,6 +22,7 @@ export const commands: readonly CommandEntry[] = [
   revokeCommand,
   manifestsCommand,
   controllerCommand,
+  webhookCommand,
   versionCommand,
   completionCommand(() => commands),
 ];

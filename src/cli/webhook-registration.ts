@@ -1,0 +1,52 @@
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ApiObject } from "../core/object.ts";
+import type { LogEntry } from "../hub/hub-options.ts";
+import { mutatingWebhookConfigurations } from "../resources/mutating-webhook-configuration.ts";
+import { validatingWebhookConfigurations } from "../resources/validating-webhook-configuration.ts";
+import type { Resource } from "../resources/resource.ts";
+import { failureOf } from "./failure.ts";
+import { webhookConfigurationName } from "./manifests/webhook-configurations.ts";
+
+export interface RegistrationOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** By which kube-apiserver is to know the webhook. */
+  readonly caPem: string;
+  readonly log: (entry: LogEntry) => void;
+  readonly signal: AbortSignal;
+}
+
+interface Configuration extends ApiObject {
+  readonly webhooks?: readonly { readonly clientConfig?: { readonly caBundle?: string } }[];
+}
+
+const againMs = 2_000;
+
+/** Puts the CA into both webhook configurations, once they are there. Tries until it is done, or `signal` aborts; never rejects. */
+export async function registerWebhook(options: RegistrationOptions): Promise<void> {
+  const { clock, log, signal } = options;
+  for (const resource of [mutatingWebhookConfigurations, validatingWebhookConfigurations]) {
+    while (!signal.aborted) {
+      try {
+        await register(options, resource);
+        break;
+      } catch (error) {
+        const { message } = failureOf(error);
+        log({ level: "warn", message: "the webhook is not registered yet", resource: resource.plural, error: message });
+        await clock.sleep(againMs, signal);
+      }
+    }
+  }
+  if (!signal.aborted) log({ level: "info", message: "the webhook is registered" });
+}
+
+async function register({ client, caPem }: RegistrationOptions, resource: Resource): Promise<void> {
+  const found = await client.get<Configuration>(resource, { name: webhookConfigurationName });
+  const caBundle = Buffer.from(caPem).toString("base64");
+  const hooks = found.webhooks ?? [];
+  if (hooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return;
+  const webhooks = hooks.map((hook) => ({ ...hook, clientConfig: { ...hook.clientConfig, caBundle } }));
+  const types = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind };
+  await client.update(resource, { ...found, ...types, webhooks } as Configuration);
+}
