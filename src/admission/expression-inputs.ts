@@ -4,6 +4,7 @@ import { requestVariable } from "./admission-review.ts";
 import { authorizationBook, type Authorize } from "./authorization-book.ts";
 import type { ExpressionInputs } from "./expression-run.ts";
 import { presentedObjects, type Presentation } from "./presented.ts";
+import { admissionNamespace } from "./request-match.ts";
 
 /** A request that expressions are to judge. */
 export interface Case extends Presentation {
@@ -32,7 +33,7 @@ export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs)
       group,
       resource: plural,
       subresource,
-      namespace: request.namespace,
+      namespace: admissionNamespace(request),
       name,
     }),
   };

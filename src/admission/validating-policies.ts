@@ -7,7 +7,7 @@ import type { CompiledBinding, CompiledPolicy } from "./policy.ts";
 import { bindingParams, type ParamLookup } from "./policy-params.ts";
 import { judgePolicy, type PolicyFailure, type PolicyVerdict } from "./policy-verdict.ts";
 import type { ConvertObject } from "./presented.ts";
-import { isExempt, isNamespaceKind, matchedResource, type MatchLookups } from "./request-match.ts";
+import { admissionNamespace, isExempt, isNamespaceKind, matchedResource, type MatchLookups } from "./request-match.ts";
 
 export interface PolicyPluginOptions {
   /** The policies in force, sorted by name, each with its bindings, sorted by name. */
@@ -78,7 +78,10 @@ async function judgeBinding(judgement: Judgement, binding: CompiledBinding): Pro
   const { options, request, bound, resource, denials } = judgement;
   const { policy } = bound;
   if (binding.match !== undefined && matchedResource(binding.match, request, options.lookups) === undefined) return;
-  const found = await bindingParams(policy, binding, { namespace: request.namespace, lookup: options.params });
+  const found = await bindingParams(policy, binding, {
+    namespace: admissionNamespace(request),
+    lookup: options.params,
+  });
   if ("problem" in found) return misconfigured(denials, { policy, binding }, found.problem);
   const namespace =
     request.namespace === "" || isNamespaceKind(request) ? undefined : options.lookups.namespaceOf(request.namespace);

@@ -243,6 +243,30 @@ describe("the parameters of a policy", () => {
     expect(told(await map("b", { one: "1", two: "2" }))).toBe("1");
   });
 
+  it("for a namespace lie in that namespace, which is not told as the one it is in", async () => {
+    const namespaces = { ...rule, resources: ["namespaces"], operations: ["UPDATE"] };
+    await map("limit", { most: "red" });
+    await enforce(
+      {
+        paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+        matchConstraints: { resourceRules: [namespaces] },
+        validations: [
+          { expression: "object.metadata.labels.team == params.data.most", message: "team" },
+          { expression: "namespaceObject == null", message: "in itself" },
+        ],
+      },
+      { paramRef: { name: "limit", parameterNotFoundAction: "Deny" } },
+    );
+    const label = (team: string): Promise<Reply> =>
+      api(`/api/v1/namespaces/${namespace}`, {
+        method: "PATCH",
+        type: "application/merge-patch+json",
+        body: { metadata: { labels: { team } } },
+      });
+    expect(told(await label("blue"))).toBe("team");
+    expect((await label("red")).status).toBe(200);
+  });
+
   it("that are missing let pass with Allow", async () => {
     await enforce(spec, { paramRef: { name: "limit", parameterNotFoundAction: "Allow" } });
     expect((await map("a", { one: "1" })).status).toBe(201);
