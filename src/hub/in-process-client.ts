@@ -34,7 +34,7 @@ const itemsPerTake = 512;
 
 /** The API without sockets: the same authorization, admission and verbs, and objects shared instead of copied. */
 export function inProcessClient(options: InProcessClientOptions): Client {
-  return { ...reads(options), ...writes(options) };
+  return { ...reads(options), ...writes(options), ...removals(options) };
 }
 
 type Reads = "get" | "list" | "watch";
@@ -70,16 +70,8 @@ function reads(options: InProcessClientOptions): Pick<Client, Reads> {
   };
 }
 
-function writes(options: InProcessClientOptions): Omit<Client, Reads> {
-  const { registry, clock, user } = options;
-  const contextOf = (dryRun = false): RequestContext => ({
-    user,
-    now: clock.now(),
-    dryRun,
-    warn: () => undefined,
-    annotate: () => undefined,
-    fieldManager: user.username,
-  });
+function writes(options: InProcessClientOptions): Omit<Client, Reads | Removals> {
+  const { registry } = options;
   const allowed = (ref: ResourceRef, target: Target): Promise<Resource> => authorized(options, ref, target);
   return {
     create: async <T extends ApiObject>(
@@ -88,7 +80,7 @@ function writes(options: InProcessClientOptions): Omit<Client, Reads> {
       { dryRun = false, subresource = "" } = {},
     ) => {
       const { namespace = "", name = "" } = object.metadata;
-      const request = { namespace, object, context: contextOf(dryRun) };
+      const request = { namespace, object, context: contextOf(options, dryRun) };
       // A create has no name to be authorized by, while what is created under an object goes by that object's name.
       const target = subresource === "" ? { namespace } : { namespace, name, subresource };
       const resource = await allowed(ref, { verb: "create", ...target });
@@ -114,7 +106,7 @@ function writes(options: InProcessClientOptions): Omit<Client, Reads> {
           object,
           mayCreate: async () => void (await allowed(ref, { verb: "create", namespace, name })),
         },
-        context: contextOf(dryRun),
+        context: contextOf(options, dryRun),
       });
       return objectOf(entry) as T;
     },
@@ -131,29 +123,48 @@ function writes(options: InProcessClientOptions): Omit<Client, Reads> {
         name: key.name,
         subresource,
         desired: (stored) => apply(stored, patch) as ApiObject,
-        context: contextOf(dryRun),
+        context: contextOf(options, dryRun),
       });
       return objectOf(entry) as T;
     },
+  };
+}
+
+type Removals = "delete" | "deleteCollection";
+
+function removals(options: InProcessClientOptions): Pick<Client, Removals> {
+  const { registry } = options;
+  return {
     delete: async (ref: ResourceRef, key: ObjectKey, deletion: DeleteOptions = {}) => {
-      const resource = await allowed(ref, { verb: "delete", ...key });
+      const resource = await authorized(options, ref, { verb: "delete", ...key });
       await registry.remove(resource, {
         namespace: key.namespace ?? "",
         name: key.name,
         options: deletion,
-        context: contextOf(),
+        context: contextOf(options),
       });
     },
     deleteCollection: async (ref: ResourceRef, list: ListOptions) => {
-      const resource = await allowed(ref, { verb: "deletecollection", namespace: list.namespace });
+      const resource = await authorized(options, ref, { verb: "deletecollection", namespace: list.namespace });
       const selection = selectionFor(resource, list);
       await registry.removeCollection(resource, {
         namespace: list.namespace ?? "",
         selection,
         options: {},
-        context: contextOf(),
+        context: contextOf(options),
       });
     },
+  };
+}
+
+function contextOf({ user, clock }: InProcessClientOptions, dryRun = false): RequestContext {
+  return {
+    user,
+    now: clock.now(),
+    dryRun,
+    warn: () => undefined,
+    annotate: () => undefined,
+    fieldManager: user.username,
   };
 }
 

@@ -503,6 +503,8 @@ describe("a definition that goes", () => {
       "held",
     ]);
     expect((await api("/apis/example.com/v1")).text).not.toContain("leaves");
+    // Nobody inside goes on asking for what is gone.
+    expect(hub.log.filter((entry) => entry["resource"] === "leaves")).toEqual([]);
   });
 
   it("is deleted by two at once", async () => {
