@@ -194,14 +194,14 @@ describe("pratique deny", () => {
 
 describe("a wrong decision", () => {
   const cases: Readonly<Record<string, string>> = {
-    "approve pod/a": '"pod/a" is no certificate request: write csr/NAME, or NAME alone',
+    "approve pod/a": '"pod/a" is no request: write csr/NAME or accessrequest/NAME',
     "approve csr/": '"csr/" names no request: write csr/NAME',
     "approve csr/a/approval": '"csr/a/approval" names no request: write csr/NAME',
     "deny csr/..": '"csr/.." names no request: write csr/NAME',
-    approve: "no request is named: give csr/NAME, or --all with --expect N",
+    approve: "no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N",
     "approve --all": "--all needs --expect N, the number of requests that you have looked at",
     "approve a --all --expect 1": "give names or --all, not both",
-    "approve a --expect 1": "--expect belongs to --all",
+    "approve a --expect 1": "--expect belongs to --all and --selector",
     "approve csr/a --expect -1": "--expect needs a value; one that begins with a dash is written --expect=…",
   };
   test.each(Object.entries(cases))("`%s` is refused with code 2", async (line, text) => {

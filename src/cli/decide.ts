@@ -1,165 +1,178 @@
 import type { Client } from "../client/client.ts";
-import { csrView, hasCondition, withCondition } from "../controllers/csr-view.ts";
 import { certificateSigningRequests } from "../controllers/kinds.ts";
-import type { ApiObject, Condition } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { ApiObject } from "../core/object.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
+import { accessAsked, awaitIssued, decideAccess, type AccessDeciding, type AccessVerdict } from "./access-decide.ts";
+import { accessReviewer } from "./access-review.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
+import { csrCondition, decideCsr } from "./csr-decide.ts";
 import { isUndecided, reviewCsr } from "./csr-review.ts";
 import type { ExitName } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./printable.ts";
+import { requestKind, requestName, type RequestKind, type RequestName } from "./request-name.ts";
 import { withServer } from "./server-access.ts";
 
-/** The two decisions, by the type of their condition. */
-export type Decision = "Approved" | "Denied";
+/** What people decide; only access is revoked. */
+export type Decision = AccessVerdict;
 
 /**
- * Writes the decision on each request that is named, in order. One that fails does not keep the others from being decided;
+ * Writes the decision on each request that is named or selected, in order. One that fails does not keep the others from being decided;
  * the exit code is that of the first failure.
  */
 export async function decide(decision: Decision, args: Args, io: Io): Promise<ExitName> {
-  const named = args.operands.map(requestName);
-  checkSelection(named, args);
-  return withServer<ExitName>(args, io, async ({ client }) => {
-    const names = args.on("all") ? await undecided(decision, client, args) : [...new Set(named)];
-    const condition = conditionOf(decision, args);
+  const selection = selectionOf(decision, args);
+  return withServer<ExitName>(args, io, async (server) => {
+    const targets = selection.kind === "named" ? selection.requests : await selected(selection, server.client, args);
     let exit: ExitName = "ok";
-    for (const name of names) {
-      try {
-        await decideOne({ name, condition, dryRun: args.on("dry-run") }, client, io);
-      } catch (error) {
-        const failure = failureOf(error);
-        io.stderr.write(`error: ${printable(failure.message)}\n`);
-        if (exit === "ok") exit = failure.exit;
+    async function each(of: readonly Target[], act: (target: Target) => Promise<void>): Promise<readonly Target[]> {
+      const done: Target[] = [];
+      for (const target of of) {
+        try {
+          await act(target);
+          done.push(target);
+        } catch (error) {
+          const failure = failureOf(error);
+          for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
+          if (exit === "ok") exit = failure.exit;
+        }
       }
+      return done;
+    }
+    const deciding = { args, io, server, isBulk: selection.kind === "all", review: accessReviewer(server.client) };
+    const decided = await each(targets, (target) => decideOne(decision, target, deciding));
+    const waitMs = decision === "Approved" ? args.number("wait") : undefined;
+    if (waitMs !== undefined && !args.on("dry-run")) {
+      const until = io.clock.now() + waitMs;
+      const granted = decided.filter(({ kind }) => kind === "accessrequest");
+      await each(granted, ({ name }) => awaitIssued({ name, until }, server.client, io));
     }
     return exit;
   });
 }
 
-const kindNames: readonly string[] = [
-  "csr",
-  "certificatesigningrequest",
-  "certificatesigningrequests",
-  "certificatesigningrequests.certificates.k8s.io",
-];
-
-function requestName(operand: string): string {
-  const slash = operand.indexOf("/");
-  const name = operand.slice(slash + 1);
-  if (slash !== -1 && !kindNames.includes(operand.slice(0, slash).toLowerCase())) {
-    throw new CliError("usage", `"${operand}" is no certificate request: write csr/NAME, or NAME alone`);
-  }
-  if (name === "" || name.includes("/") || name === "." || name === "..") {
-    throw new CliError("usage", `"${operand}" names no request: write csr/NAME`);
-  }
-  return name;
+/** A request to decide on; with the uid of the one that was looked at, where it was. */
+interface Target extends RequestName {
+  readonly uid?: string | undefined;
 }
 
-function checkSelection(named: readonly string[], args: Args): void {
-  const all = args.on("all");
+type Selection =
+  | { readonly kind: "named"; readonly requests: readonly Target[] }
+  | {
+      readonly kind: "all";
+      readonly of: RequestKind;
+      readonly decision: Decision;
+      readonly labels: string | undefined;
+      readonly expected: number;
+    };
+
+/** @throws CliError usage */
+function selectionOf(decision: Decision, args: Args): Selection {
+  const labels = args.text("selector");
   const expected = args.number("expect");
-  if (all && named.length > 0) throw new CliError("usage", "give names or --all, not both");
-  if (!all && named.length === 0)
-    throw new CliError("usage", "no request is named: give csr/NAME, or --all with --expect N");
-  if (all && expected === undefined) {
-    throw new CliError("usage", "--all needs --expect N, the number of requests that you have looked at");
+  const many = args.on("all") ? "--all" : labels === undefined ? undefined : "--selector";
+  const bare = decision === "Revoked" ? "accessrequest" : "csr";
+  if (many === undefined) {
+    const requests = distinct(args.operands.map((operand) => requestName(operand, bare)));
+    checkNamed(decision, requests, args);
+    return { kind: "named", requests };
   }
-  if (!all && expected !== undefined) throw new CliError("usage", "--expect belongs to --all");
+  const [first, ...others] = args.operands;
+  const of = first === undefined ? bare : requestKind(first);
+  if (of === undefined || others.length > 0) throw new CliError("usage", `give names or ${many}, not both`);
+  if (decision === "Approved" && args.text("words") !== undefined)
+    throw new CliError("usage", "--words are those of one request: name it");
+  if (expected === undefined) {
+    throw new CliError("usage", `${many} needs --expect N, the number of requests that you have looked at`);
+  }
+  if (decision === "Revoked" && of === "csr") throw notRevocable(first ?? "csr");
+  return { kind: "all", of, decision, labels, expected };
 }
 
-async function undecided(decision: Decision, client: Client, args: Args): Promise<readonly string[]> {
-  const { items } = await client.list(certificateSigningRequests);
-  const waiting = items.filter(isUndecided);
-  const expected = args.number("expect");
-  if (waiting.length !== expected) {
+function checkNamed(decision: Decision, requests: readonly RequestName[], args: Args): void {
+  if (requests.length === 0) {
+    const names = decision === "Revoked" ? "accessrequest/NAME" : "csr/NAME or accessrequest/NAME";
+    throw new CliError("usage", `no request is named: give ${names}, or --all with --expect N`);
+  }
+  if (args.number("expect") !== undefined) throw new CliError("usage", "--expect belongs to --all and --selector");
+  const csr = requests.find(({ kind }) => kind === "csr");
+  if (decision === "Revoked" && csr !== undefined) throw notRevocable(`csr/${csr.name}`);
+  if (decision !== "Approved" || args.text("words") === undefined) return;
+  if (requests.length !== 1 || csr !== undefined) {
+    throw new CliError("usage", "--words are those of one access request: name accessrequest/NAME, and no other");
+  }
+}
+
+function notRevocable(what: string): CliError {
+  return new CliError("usage", `"${what}" is no access request, and a certificate cannot be revoked`);
+}
+
+function distinct(requests: readonly RequestName[]): readonly RequestName[] {
+  return [...new Map(requests.map((one) => [`${one.kind}/${one.name}`, one])).values()];
+}
+
+/** All that the decision is still open on. @throws CliError conflict where they are not as many as expected, or need care */
+async function selected(
+  selection: Extract<Selection, { kind: "all" }>,
+  client: Client,
+  args: Args,
+): Promise<readonly Target[]> {
+  const { of, decision, labels, expected } = selection;
+  const options = labels === undefined ? {} : { labelSelector: labels };
+  const { items } = await client.list(of === "csr" ? certificateSigningRequests : accessRequests, options);
+  const open = items.filter((item) => (of === "csr" ? isUndecided(item) : isOpen(decision, item)));
+  if (open.length !== expected) {
+    const what =
+      decision === "Revoked" ? ["has access", "have access"] : ["waits for a decision", "wait for a decision"];
     throw new CliError(
       "conflict",
-      `--expect ${expected}, but ${waiting.length === 1 ? "1 request waits" : `${waiting.length} requests wait`} for a decision; nothing was done`,
-      ["Look at them again: pratique pending"],
+      `--expect ${expected}, but ${open.length === 1 ? `1 request ${what[0]}` : `${open.length} requests ${what[1]}`}; nothing was done`,
+      [
+        decision === "Revoked"
+          ? "Look at them again: kubectl get accessrequests"
+          : "Look at them again: pratique pending",
+      ],
     );
   }
-  const careful = waiting
-    .filter((item) => reviewCsr(item).warnings.length > 0)
-    .map((item) => `csr/${item.metadata.name}`);
-  if (decision === "Approved" && careful.length > 0) {
+  const careful = decision === "Approved" ? await needCare(of, open, client) : [];
+  if (careful.length > 0 && !args.on("dry-run")) {
     throw new CliError(
       "conflict",
       `${careful.join(", ")} has contents that need care, and must be approved by name or denied; nothing was done`,
       ["What they are: pratique pending"],
     );
   }
-  return waiting.map((item) => item.metadata.name ?? "");
+  return open.map(({ metadata }) => ({ kind: of, name: metadata.name ?? "", uid: metadata.uid }));
 }
 
-function conditionOf(decision: Decision, args: Args): Condition {
-  const [reason, message] =
-    decision === "Approved"
-      ? ["PratiqueApprove", "This CSR was approved by pratique approve."]
-      : [args.text("reason") ?? "", args.text("message") ?? ""];
-  return { type: decision, status: "True", reason, message };
+function isOpen(decision: Decision, item: ApiObject): boolean {
+  return decision === "Revoked" ? stateOf(item).startsWith("Approved") : stateOf(item) === "Pending";
 }
 
-interface One {
-  readonly name: string;
-  readonly condition: Condition;
-  readonly dryRun: boolean;
+async function needCare(of: RequestKind, open: readonly ApiObject[], client: Client): Promise<readonly string[]> {
+  const named = (items: readonly ApiObject[]): readonly string[] =>
+    items.map(({ metadata }) => `${of}/${metadata.name}`);
+  if (of === "csr") return named(open.filter((item) => reviewCsr(item).warnings.length > 0));
+  const requests = open as readonly AccessRequest[];
+  const review = accessReviewer(client);
+  const careful: AccessRequest[] = [];
+  for (const request of requests) if ((await review(request)).needsCare) careful.push(request);
+  return named(careful);
 }
 
-const triesAtMost = 10;
+interface Deciding extends AccessDeciding {
+  readonly args: Args;
+  readonly isBulk: boolean;
+}
 
-async function decideOne(one: One, client: Client, io: Io): Promise<void> {
-  const { name, condition, dryRun } = one;
-  let uid: string | undefined;
-  for (let attempt = 1; ; attempt += 1) {
-    const request = await client.get(certificateSigningRequests, { name });
-    // A request deleted and made anew meanwhile is another one, which nobody has looked at.
-    uid ??= request.metadata.uid;
-    if (request.metadata.uid !== uid) {
-      throw new CliError(
-        "conflict",
-        `certificate request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
-      );
-    }
-    const state = standing(request, condition.type === "Approved" ? "Approved" : "Denied");
-    if (state === "opposite") {
-      const other = condition.type === "Approved" ? "Denied" : "Approved";
-      throw new CliError(
-        "conflict",
-        `certificate request "${name}" is already ${other}, and that cannot be taken back`,
-      );
-    }
-    const word = condition.type.toLowerCase();
-    if (state === "same") {
-      io.stdout.write(`csr/${printable(name)} is ${word} already\n`);
-      return;
-    }
-    if (attempt === 1) warn(request, condition, io);
-    try {
-      await client.update(certificateSigningRequests, withCondition(request, condition), {
-        subresource: "approval",
-        dryRun,
-      });
-      io.stdout.write(`csr/${printable(name)} ${word}${dryRun ? " (dry run)" : ""}\n`);
-      return;
-    } catch (error) {
-      const isConflict = error instanceof StatusError && error.reason === "Conflict";
-      if (!isConflict || attempt === triesAtMost) throw error;
-    }
+async function decideOne(decision: Decision, { kind, name, uid }: Target, deciding: Deciding): Promise<void> {
+  const { args, io, server, isBulk } = deciding;
+  const dryRun = args.on("dry-run");
+  if (kind === "accessrequest") {
+    return decideAccess({ ...accessAsked(decision, args), name, uid, isBulk, dryRun }, deciding);
   }
-}
-
-function standing(request: ApiObject, decision: Decision): "open" | "same" | "opposite" {
-  const view = csrView(request);
-  if (hasCondition(view, decision)) return "same";
-  return hasCondition(view, decision === "Approved" ? "Denied" : "Approved") ? "opposite" : "open";
-}
-
-function warn(request: ApiObject, condition: Condition, io: Io): void {
-  if (condition.type !== "Approved") return;
-  for (const warning of reviewCsr(request).warnings) {
-    io.stderr.write(`${printable(`warning: csr/${request.metadata.name} ${warning}`)}\n`);
-  }
+  const condition = csrCondition(decision === "Approved" ? "Approved" : "Denied", args);
+  return decideCsr({ name, uid, condition, dryRun }, server.client, io);
 }

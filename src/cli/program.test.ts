@@ -18,9 +18,14 @@ Commands:
   token list      List the bootstrap tokens, secrets included
   token delete    Delete bootstrap tokens; machines that have joined stay
   token generate  Print a random token without creating it; talks to no server
-  pending         List the certificate requests that wait for a decision, with who asks for what
-  approve         Approve certificate requests
-  deny            Deny certificate requests
+  pending         List the requests that wait for a decision, with who asks for what
+  approve         Approve certificate requests and access requests
+  deny            Deny certificate requests and access requests
+  revoke          Take access back that was approved
+  manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
+  controller      Answer access requests on any Kubernetes cluster, from inside or outside
+  webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field
+                  is written by whoever may
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
 

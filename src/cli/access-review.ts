@@ -1,0 +1,223 @@
+import type { Client, ResourceRef } from "../client/client.ts";
+import { isMadeFor } from "../controllers/access-grant.ts";
+import { profileFor } from "../controllers/access-request-policy.ts";
+import { serviceAccounts } from "../controllers/kinds.ts";
+import type { ApiObject } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
+import { accessProfiles, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
+import { accessRequests, readKey, stateOf, type AccessRequest } from "../resources/access-request.ts";
+
+/** What an approver needs to know of a request. Texts of the machine are as it chose them: escape them before they reach a terminal. */
+export interface AccessReview {
+  readonly kind: "AccessRequest";
+  readonly name: string;
+  /** RFC 3339, or empty. */
+  readonly created: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The one that is asked for, by name; absent for the default one where it may not be read or none is. */
+  readonly profile?: string;
+  /** What approving would grant; absent where the profile may not be read or does not exist. */
+  readonly grants?: AccessGrants;
+  readonly fingerprint?: string;
+  readonly keyKind?: string;
+  readonly sourceAddress?: string;
+  readonly userAgent?: string;
+  readonly requester?: string;
+  readonly possession?: "Proven" | "Unproven";
+  readonly earlierRequests?: number;
+  /** The machine's own words, as `claims` are. */
+  readonly hostname?: string;
+  readonly claims?: Readonly<Record<string, string>>;
+  /** Who has approved so far. */
+  readonly approvals: readonly string[];
+  /** Whether something about it is a reason to look twice; a missing second approver is none. */
+  readonly needsCare: boolean;
+  /** Sentences about what needs care, and who is still needed. */
+  readonly warnings: readonly string[];
+}
+
+/** A profile in short. */
+export interface AccessGrants {
+  readonly namespace: string;
+  /** Each as `ClusterRole/view`, with its extent where that is the whole cluster. */
+  readonly roles: readonly string[];
+  readonly tokenSeconds: number;
+  readonly bootstrapToken: boolean;
+  readonly approvers: number;
+}
+
+/** What lies around a request. A part is undefined where the reader may not see it. */
+interface AccessSurroundings {
+  readonly profiles: readonly AccessProfile[] | undefined;
+  readonly requests: readonly AccessRequest[] | undefined;
+  readonly accounts: readonly ApiObject[];
+}
+
+/**
+ * A reader of requests that asks for what lies around them once: profiles, other requests (unless given) and the accounts of each
+ * namespace. What may not be read is passed over.
+ */
+export function accessReviewer(
+  client: Client,
+  requests?: readonly AccessRequest[],
+): (request: AccessRequest) => Promise<AccessReview> {
+  let shared: Promise<Omit<AccessSurroundings, "accounts">> | undefined;
+  const accounts = new Map<string, Promise<readonly ApiObject[] | undefined>>();
+  async function read(): Promise<Omit<AccessSurroundings, "accounts">> {
+    const profiles = await listed<AccessProfile>(client, accessProfiles);
+    return { profiles, requests: requests ?? (await listed<AccessRequest>(client, accessRequests)) };
+  }
+  async function accountsIn(namespace: string | undefined): Promise<readonly ApiObject[]> {
+    if (namespace === undefined) return [];
+    const found = accounts.get(namespace) ?? listed(client, serviceAccounts, namespace);
+    accounts.set(namespace, found);
+    return (await found) ?? [];
+  }
+  return async (request) => {
+    const around = await (shared ??= read());
+    const profile = profileFor(around.profiles ?? [], request.spec.profile);
+    return reviewAccess(request, { ...around, accounts: await accountsIn(profile?.spec.namespace) });
+  };
+}
+
+async function listed<T extends ApiObject>(
+  client: Client,
+  resource: ResourceRef,
+  namespace?: string,
+): Promise<readonly T[] | undefined> {
+  try {
+    return (await client.list<T>(resource, namespace === undefined ? {} : { namespace })).items;
+  } catch (error) {
+    if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return undefined;
+    throw error;
+  }
+}
+
+/** Reads a request of whatever contents. */
+export function reviewAccess(request: AccessRequest, around: AccessSurroundings): AccessReview {
+  const { metadata, spec, status = {} } = request;
+  const { evidence = {} } = status;
+  const profile = profileFor(around.profiles ?? [], spec.profile);
+  const profileName = spec.profile === undefined || spec.profile === "" ? profile?.metadata.name : spec.profile;
+  const key = readKey(request);
+  const care = rules.flatMap((rule) => rule({ request, profile, around }));
+  return {
+    kind: "AccessRequest",
+    name: metadata.name ?? "",
+    created: metadata.creationTimestamp ?? "",
+    ...given("labels", metadata.labels),
+    ...given("profile", profileName),
+    ...given("grants", profile === undefined ? undefined : grantsIn(profile)),
+    ...given("fingerprint", key?.fingerprint),
+    ...given("keyKind", key?.kind),
+    ...given("sourceAddress", evidence.sourceAddress),
+    ...given("userAgent", evidence.userAgent),
+    ...given("requester", evidence.requester),
+    ...given("possession", evidence.possession),
+    ...given("earlierRequests", evidence.earlierRequests),
+    ...given("hostname", spec.hostname),
+    ...given("claims", spec.claims),
+    approvals: approvalsOf(request),
+    needsCare: care.length > 0,
+    warnings: [...care, ...stillNeeded(request, profile)],
+  };
+}
+
+function given<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]?: V });
+}
+
+function grantsIn({ spec }: AccessProfile): AccessGrants {
+  return {
+    namespace: spec.namespace,
+    roles: (spec.roles ?? []).map(
+      ({ kind, name, clusterWide = false }) => `${kind}/${name}${clusterWide ? " (all namespaces)" : ""}`,
+    ),
+    tokenSeconds: spec.tokenSeconds ?? profileDefaults.tokenSeconds,
+    bootstrapToken: spec.bootstrapToken !== undefined,
+    approvers: spec.approvers ?? profileDefaults.approvers,
+  };
+}
+
+/** Who approved a request so far. */
+export function approvalsOf({ status }: AccessRequest): readonly string[] {
+  return (status?.decisions ?? []).filter(({ verdict }) => verdict === "Approved").map(({ user }) => user);
+}
+
+interface Looked {
+  readonly request: AccessRequest;
+  readonly profile: AccessProfile | undefined;
+  readonly around: AccessSurroundings;
+}
+
+type Rule = (looked: Looked) => readonly string[];
+
+const rules: readonly Rule[] = [
+  ({ request }) => (readKey(request) === undefined ? ["its key cannot be read: nothing can be sealed to it"] : []),
+
+  ({ request }) => {
+    const seen = request.status?.fingerprint;
+    return seen === undefined || seen === readKey(request)?.fingerprint
+      ? []
+      : ["the fingerprint in its status is not that of its key: somebody wrote to it who should not be able to"];
+  },
+
+  ({ request }) =>
+    request.status?.evidence?.possession === "Proven"
+      ? []
+      : ["has not proven that it holds the private key: whoever knows the public one may have asked"],
+
+  (looked) => {
+    const before = otherEnds(looked);
+    return before.length === 0
+      ? []
+      : [`was turned away before with the same key: ${before.slice(0, 5).join(", ")}${before.length > 5 ? ", …" : ""}`];
+  },
+
+  ({ request, profile, around }) => {
+    if (profile === undefined) return [];
+    const { name = "" } = request.metadata;
+    const { namespace } = profile.spec;
+    const taken = around.accounts.find(
+      ({ metadata }) =>
+        metadata.namespace === namespace && metadata.name === name && metadata.deletionTimestamp === undefined,
+    );
+    return taken === undefined || isMadeFor(request, taken)
+      ? []
+      : [`has the name of a ServiceAccount in ${quoted(namespace)} that was not made for it: nothing would be issued`];
+  },
+
+  ({ request, profile, around }) => {
+    if (profile !== undefined || around.profiles === undefined) return [];
+    const { profile: asked = "" } = request.spec;
+    return asked === ""
+      ? ["names no profile, and none is marked as default: approving it grants nothing"]
+      : [`asks for profile ${quoted(asked)}, which does not exist: approving it grants nothing`];
+  },
+];
+
+/** Other requests of the same key that ended badly. */
+function otherEnds({ request, around }: Looked): readonly string[] {
+  const fingerprint = readKey(request)?.fingerprint;
+  if (fingerprint === undefined) return [];
+  return (around.requests ?? []).flatMap((other) => {
+    if (other.metadata.uid === request.metadata.uid) return [];
+    const state = stateOf(other);
+    if (state !== "Denied" && state !== "Revoked") return [];
+    return readKey(other)?.fingerprint === fingerprint
+      ? [`accessrequest/${other.metadata.name} (${state.toLowerCase()})`]
+      : [];
+  });
+}
+
+function stillNeeded(request: AccessRequest, profile: AccessProfile | undefined): readonly string[] {
+  const approvers = profile?.spec.approvers ?? profileDefaults.approvers;
+  const approvals = approvalsOf(request);
+  if (profile === undefined || approvers < 2) return [];
+  const who = approvals.length === 0 ? "" : ` (approved by ${approvals.map(quoted).join(", ")})`;
+  return [`needs ${approvers} different approvers and has ${approvals.length}${who}`];
+}
+
+function quoted(text: string): string {
+  return `"${text}"`;
+}
