@@ -12,6 +12,16 @@ export interface Attributes {
   readonly namespace: string;
   readonly name: string;
   readonly path: string | undefined;
+  /** Which objects a list, watch or deletecollection is limited to; absent where it is not, or nothing of the selector could be read. */
+  readonly fieldSelector?: readonly SelectorRequirement[];
+  readonly labelSelector?: readonly SelectorRequirement[];
+}
+
+/** One requirement of a selector, in the words of the API. */
+export interface SelectorRequirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+  readonly values: readonly string[];
 }
 
 export type Verdict = "allow" | "deny" | "noOpinion";

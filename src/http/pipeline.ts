@@ -1,6 +1,7 @@
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuthorizerChain, ChainDecision } from "../authz/chain.ts";
 import { forbiddenRequest } from "../authz/forbidden-text.ts";
+import { fieldSelectorText, labelSelectorText } from "../authz/selector-attributes.ts";
 import type { RequestFacts } from "../authn/authenticator.ts";
 import type { Clock } from "../core/clock.ts";
 import { selectedName, parseFieldSelector } from "../core/field-selector.ts";
@@ -67,6 +68,8 @@ export interface PipelineOptions {
   readonly uuid: () => string;
 }
 
+/** With these verbs the selectors of the query count. */
+const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 const auditIdForm = /^[\w.-]{1,64}$/;
 /** Milliseconds in which a body must have arrived. Source: apiserver's request timeout of 34 seconds for writes. */
 const bodyTimeoutMs = 34_000;
@@ -181,7 +184,7 @@ async function admit(
   { request, response, progress, trail }: Passage,
   { user, query, place }: { readonly user: UserInfo; readonly query: Query; readonly place: Place },
 ): Promise<Reply | "streamed"> {
-  const attributes = attributesOf(progress.info, user);
+  const attributes = { ...attributesOf(progress.info, user), ...selectorsOf(progress.info, query) };
   progress.decision = await options.authorizer.decide(attributes);
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision);
   return options.handle({
@@ -225,6 +228,17 @@ export function attributesOf(info: RequestInfo, user: UserInfo): Attributes {
     namespace,
     name,
     path: info.isResource ? undefined : info.path,
+  };
+}
+
+/** The selectors of a request for several objects, as far as they can be read; what is wrong with them is told by whoever handles it. */
+function selectorsOf(info: RequestInfo, query: Query): Pick<Attributes, "fieldSelector" | "labelSelector"> {
+  if (!info.isResource || !selectingVerbs.has(info.verb)) return {};
+  const field = fieldSelectorText(query.get("fieldSelector") ?? "").requirements;
+  const label = labelSelectorText(query.get("labelSelector") ?? "").requirements;
+  return {
+    ...(field.length === 0 ? {} : { fieldSelector: field }),
+    ...(label.length === 0 ? {} : { labelSelector: label }),
   };
 }
 

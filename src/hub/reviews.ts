@@ -1,6 +1,7 @@
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuthorizerChain } from "../authz/chain.ts";
 import type { RulesLister } from "../authz/rules-review.ts";
+import { partialSelectorText, reviewedFieldSelector, reviewedLabelSelector } from "../authz/selector-attributes.ts";
 import type { Authentication, Authenticator } from "../authn/authenticator.ts";
 import { invalidBearerToken } from "../authn/bearer.ts";
 import { invalidObject } from "../core/field-error.ts";
@@ -8,6 +9,7 @@ import type { ApiObject } from "../core/object.ts";
 import { badRequest, qualified } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Review } from "../registry/registry.ts";
+import type { NonResourceAttributes, ResourceAttributes } from "../resources/access-review.ts";
 import { reviewResources } from "../resources/builtin.ts";
 import { rulesReviewProblem, type SelfSubjectRulesReview } from "../resources/self-subject-rules-review.ts";
 import { tokenReviewProblem } from "../resources/token-review.ts";
@@ -25,10 +27,8 @@ interface AccessSpec {
   readonly uid?: string;
   readonly groups?: readonly string[];
   readonly extra?: Readonly<Record<string, readonly string[]>>;
-  readonly resourceAttributes?: Readonly<
-    Partial<Record<"namespace" | "verb" | "group" | "version" | "resource" | "subresource" | "name", string>>
-  >;
-  readonly nonResourceAttributes?: Readonly<Partial<Record<"path" | "verb", string>>>;
+  readonly resourceAttributes?: ResourceAttributes;
+  readonly nonResourceAttributes?: NonResourceAttributes;
 }
 
 /** What the virtual kinds answer, by `plural.group`. Source: kubernetes pkg/registry/{authorization,authentication}. */
@@ -87,21 +87,36 @@ function specOf(object: ApiObject): AccessSpec {
 }
 
 async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: UserInfo): Promise<ApiObject> {
-  const decision = await chain.decide(attributesFor(specOf(object), user));
+  const spec = specOf(object);
+  const field = reviewedFieldSelector(spec.resourceAttributes?.fieldSelector);
+  const label = reviewedLabelSelector(spec.resourceAttributes?.labelSelector);
+  const decision = await chain.decide({
+    ...attributesFor(spec, user),
+    ...(field.requirements.length === 0 ? {} : { fieldSelector: field.requirements }),
+    ...(label.requirements.length === 0 ? {} : { labelSelector: label.requirements }),
+  });
+  const evaluationError = [
+    decision.error,
+    partialSelectorText("fieldSelector", field),
+    partialSelectorText("labelSelector", label),
+  ].filter((text) => text !== undefined);
   const status = {
     allowed: decision.verdict === "allow",
     ...(decision.verdict === "deny" ? { denied: true } : {}),
     ...(decision.reason === "" ? {} : { reason: decision.reason }),
-    ...(decision.error === undefined ? {} : { evaluationError: decision.error }),
+    ...(evaluationError.length === 0 ? {} : { evaluationError: evaluationError.join("; ") }),
   };
   return { ...object, status };
 }
 
-const nothing = { namespace: "", verb: "", group: "", version: "*", resource: "", subresource: "", name: "" };
+const nothing = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
 
 function attributesFor(spec: AccessSpec, user: UserInfo): Attributes {
   const { resourceAttributes: asked, nonResourceAttributes: path } = spec;
-  if (asked !== undefined) return { ...nothing, ...asked, user, path: undefined };
+  if (asked !== undefined) {
+    const { fieldSelector: _field, labelSelector: _label, ...plain } = asked;
+    return { ...nothing, ...plain, version: asked.version || "*", user, path: undefined };
+  }
   return { ...nothing, user, verb: path?.verb ?? "", path: path?.path ?? "" };
 }
 
