@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
 import type { ApiObject } from "../core/object.ts";
 import { pathSegmentProblems } from "../core/names.ts";
-import { StatusError, badRequest, type Status } from "../core/status.ts";
+import { StatusError, badRequest, notFound, type Status } from "../core/status.ts";
 import type { Verb } from "../resources/resource.ts";
 import type { RequestContext } from "../registry/context.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
@@ -64,9 +64,7 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     const resource = options.registry.find(info.group, info.version, info.resource);
     if (resource === undefined || (resource.scope === "Cluster" && isBelowNamespace(info))) throw unknownPath();
     const verb = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
-    const offered: readonly Verb[] | undefined =
-      info.subresource === "" ? resource.verbs : subresourceOf(resource, info)?.verbs;
-    if (offered === undefined || isNamedReview(resource, info)) throw unknownPath();
+    const offered = offeredVerbs(resource, info);
     checkName(info);
     if (verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
       throw notAllowed();
@@ -75,6 +73,14 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     const kind = info.subresource === "" ? resource : kindOf(resource, subresourceOf(resource, info));
     return verb(callOf(admitted, { resource, kind, options }));
   };
+}
+
+/** @throws StatusError NotFound where there is nothing at all. */
+function offeredVerbs(resource: Resource, info: Admitted["info"]): readonly Verb[] {
+  const offered = info.subresource === "" ? resource.verbs : subresourceOf(resource, info)?.verbs;
+  if (offered === undefined && resource.custom !== undefined) throw notFound(resource, info.name);
+  if (offered === undefined || isNamedReview(resource, info)) throw unknownPath();
+  return offered;
 }
 
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { definition, establish, until, version } from "../kits/definitions.ts";
+import { encodeProtobuf } from "../../src/resources/protobuf.ts";
+import { customResourceDefinitionSchema } from "../../src/resources/schemas/custom-resource-definition.ts";
+import { definition, establish, isEstablished, until, version } from "../kits/definitions.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
 let hub: TestHub;
@@ -227,6 +229,8 @@ describe("subresources", () => {
       'Internal error occurred: the spec replicas field ".spec.size" does not exist',
     );
     expect((await patch(`${boats}/bare/scale`, { spec: { replicas: 2 } })).status).toBe(200);
+    const none = await api(`${boats}/bare/log`);
+    expect([none.status, none.json()["message"]]).toEqual([404, 'boats.example.com "bare" not found']);
     expect((await api("/apis/example.com/v1")).json()["resources"]).toContainEqual({
       name: "boats/scale",
       singularName: "",
@@ -331,6 +335,22 @@ describe("a definition", () => {
         ],
       },
     });
+  });
+
+  it("comes and goes in protobuf too, as typed clients want it", async () => {
+    const protobuf = "application/vnd.kubernetes.protobuf";
+    const crd = definition({ plural: "typed", kind: "Typed" });
+    const body = Buffer.from(encodeProtobuf({ ...crd }, customResourceDefinitionSchema));
+    const made = await api(definitions, {
+      method: "POST",
+      type: protobuf,
+      accept: `${protobuf},application/json`,
+      body,
+    });
+    expect([made.status, made.headers["content-type"]]).toEqual([201, protobuf]);
+    await until(api, `${definitions}?fieldSelector=metadata.name=typed.example.com`, isEstablished);
+    const typed = await post(collection("typed"), object("Typed", "a", { spec: { size: 2 } }));
+    expect(typed.object()["spec"]).toEqual({ size: 2, colour: "red" });
   });
 
   it("whose names others have is not served until they are free", async () => {
