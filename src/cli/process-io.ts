@@ -23,12 +23,15 @@ export function processIo(): Io {
     clock: wallClock,
     random: (size) => randomBytes(size),
     interrupted: () => (interruption ??= onFirstSignal()),
-    readFile: (path) => readFile(resolve(process.cwd(), path)),
+    readFile: readFileOf,
     connect: async (config) => {
       const { remoteClient } = await import("../client/remote.ts");
+      const { fileCredentials } = await import("./file-credentials.ts");
       const { context: _context, namespace: _namespace, ...access } = config;
+      const credentials = fileCredentials(config, { clock: wallClock, readFile: readFileOf });
       return remoteClient({
         ...access,
+        ...(credentials === undefined ? {} : { credentials }),
         userAgent: `pratique/${release} (${process.platform}/${process.arch})`,
         timeoutMs: 30_000,
         clock: wallClock,
@@ -40,6 +43,10 @@ export function processIo(): Io {
       (await import("../agent/request-access.ts")).requestAccess(options, report),
     join: async (options, report) => (await import("../agent/join.ts")).join(options, report),
   };
+}
+
+async function readFileOf(path: string): Promise<Uint8Array> {
+  return readFile(resolve(process.cwd(), path));
 }
 
 function outputTo(stream: NodeJS.WriteStream): Output {

@@ -48,5 +48,5 @@ async function register({ client, caPem }: RegistrationOptions, resource: Resour
   if (hooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return;
   const webhooks = hooks.map((hook) => ({ ...hook, clientConfig: { ...hook.clientConfig, caBundle } }));
   const types = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind };
-  await client.update(resource, { ...found, ...types, webhooks } as Configuration);
+  await client.update(resource, { ...found, ...types, webhooks });
 }

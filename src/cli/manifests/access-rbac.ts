@@ -70,7 +70,7 @@ function hubSecretRules(): readonly PolicyRule[] {
 }
 
 function clusterRole(name: string, rules: readonly PolicyRule[]): ApiObject {
-  return { apiVersion: rbacApiVersion, kind: "ClusterRole", metadata: { name }, rules } as ApiObject;
+  return { apiVersion: rbacApiVersion, kind: "ClusterRole", metadata: { name }, rules };
 }
 
 function clusterWide(name: string, subject: Subject, rules: readonly PolicyRule[]): readonly ApiObject[] {
@@ -83,7 +83,7 @@ function clusterWide(name: string, subject: Subject, rules: readonly PolicyRule[
       metadata: { name },
       roleRef,
       subjects: [subject],
-    } as ApiObject,
+    },
   ];
 }
 
@@ -91,7 +91,7 @@ function within(namespace: string, name: string, subject: Subject, rules: readon
   const metadata = { name, namespace };
   const roleRef = { apiGroup: rbacGroup, kind: "Role", name };
   return [
-    { apiVersion: rbacApiVersion, kind: "Role", metadata, rules } as ApiObject,
-    { apiVersion: rbacApiVersion, kind: "RoleBinding", metadata, roleRef, subjects: [subject] } as ApiObject,
+    { apiVersion: rbacApiVersion, kind: "Role", metadata, rules },
+    { apiVersion: rbacApiVersion, kind: "RoleBinding", metadata, roleRef, subjects: [subject] },
   ];
 }

@@ -38,7 +38,7 @@ export function accessWorkloads(options: WorkloadOptions): readonly ApiObject[] 
       kind: "ConfigMap",
       metadata: { name: "pratique-kubeconfig", namespace },
       data: { kubeconfig },
-    } as ApiObject,
+    },
     controllerDeployment(options),
     ...(options.webhook
       ? [
@@ -155,7 +155,7 @@ function deployment({ namespace, image }: WorkloadOptions, workload: Workload): 
         },
       },
     },
-  } as ApiObject;
+  };
 }
 
 function labels(name: string): Readonly<Record<string, string>> {
