@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import * as fc from "fast-check";
 import type { ClientHttp2Session } from "node:http2";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -5,6 +6,7 @@ import { isJsonObject } from "../../src/core/json-value.ts";
 import { apiVersionOf } from "../../src/core/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { storedResources } from "../../src/resources/builtin.ts";
 import type { Resource } from "../../src/resources/resource.ts";
 import { openHttp2, sendHttp2 } from "../kits/wire.ts";
@@ -99,6 +101,39 @@ const admission: Readonly<Record<string, object>> = {
   },
 };
 
+const pubKey = sshPublicKeyOf(generateKeyPairSync("ed25519").publicKey, "attacked").text;
+const access: Readonly<Record<string, object>> = {
+  accessprofiles: {
+    spec: {
+      namespace: "default",
+      roles: [{ kind: "ClusterRole", name: "view", clusterWide: true }],
+      sourceNetworks: ["10.0.0.0/8"],
+      bootstrapToken: { ttlSeconds: 600, groups: ["system:bootstrappers:a"] },
+      rules: [{ expression: "object.spec.hostname == 'a'", effect: "Refuse", message: "m" }],
+    },
+  },
+  accessrequests: { spec: { pubKey, profile: "none", hostname: "h", claims: { a: "b" } } },
+  customresourcedefinitions: {
+    spec: {
+      group: "attack.example",
+      scope: "Namespaced",
+      names: { plural: "samples", kind: "Sample", shortNames: ["smp"] },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object" } } } },
+          subresources: { status: {} },
+          additionalPrinterColumns: [{ name: "A", type: "string", jsonPath: ".spec.a" }],
+        },
+      ],
+    },
+  },
+};
+/** Kinds that choose the names of their objects. */
+const names: Readonly<Record<string, string>> = { customresourcedefinitions: "samples.attack.example" };
+
 interface Target {
   readonly resource: Resource;
   /** With the subresources after it that can be written. */
@@ -114,10 +149,11 @@ beforeAll(async () => {
   for (const resource of storedResources) {
     const { group, version, scope, plural } = resource;
     const place = `/${group === "" ? "api" : "apis"}/${apiVersionOf(group, version)}${scope === "Namespaced" ? "/namespaces/default" : ""}/${plural}`;
-    const metadata = { name: "sample", labels: { a: "b" }, annotations: { c: "d" }, finalizers: ["example.com/hold"] };
+    const name = names[plural] ?? "sample";
+    const metadata = { name, labels: { a: "b" }, annotations: { c: "d" }, finalizers: ["example.com/hold"] };
     const { json, status } = await call(hub, hub.admin, {
       path: place,
-      body: { metadata, ...samples[plural], ...admission[plural] },
+      body: { metadata, ...samples[plural], ...admission[plural], ...access[plural] },
     });
     if (status !== 201) continue;
     const writable = Object.entries(resource.subresources).filter(([, { verbs }]) =>
@@ -126,7 +162,7 @@ beforeAll(async () => {
     targets.push({
       resource,
       object: json,
-      paths: [`${place}/sample`, ...writable.map(([name]) => `${place}/sample/${name}`)],
+      paths: [`${place}/${name}`, ...writable.map(([part]) => `${place}/${name}/${part}`)],
     });
   }
   guard = await watchman(hub);
