@@ -1,6 +1,6 @@
 import { jsonEqual } from "../core/equal.ts";
 import { anonymousUser } from "../core/user.ts";
-import type { AccessDecision, AccessRequestStatus } from "../resources/access-request.ts";
+import type { AccessDecision, AccessRequestStatus, DecidedProfile } from "../resources/access-request.ts";
 
 /** A person's answer to a request, as the fields of its status say it. */
 export type Verdict = AccessDecision["verdict"];
@@ -17,6 +17,8 @@ export interface StatusWrite {
   readonly mayIssue: boolean;
   /** How many different people must approve; undefined where the request is for no profile. */
   readonly approvers: number | undefined;
+  /** What approving grants at this moment; an approval of anything else does not count. */
+  readonly profile: DecidedProfile | undefined;
 }
 
 export type StampedStatus =
@@ -103,15 +105,19 @@ function objection(verdict: Verdict, write: StatusWrite): string | undefined {
   if (approvers === undefined) {
     return 'it is for no profile: it names none that exists, and none is marked as default by annotation access.pratique.dev/is-default-profile: "true"';
   }
-  if (approvals(stored).includes(user)) return `${user} approved it already; ${approvers} different people must`;
+  if (approvals(stored, write.profile).includes(user))
+    return `${user} approved it already; ${approvers} different people must`;
   return undefined;
 }
 
-function approvals({ decisions = [] }: AccessRequestStatus): readonly string[] {
-  return decisions.filter(({ verdict }) => verdict === "Approved").map(({ user }) => user);
+/** Who approved the profile as it is now. */
+function approvals({ decisions = [] }: AccessRequestStatus, profile: DecidedProfile | undefined): readonly string[] {
+  return decisions
+    .filter((one) => one.verdict === "Approved" && jsonEqual(one.profile, profile))
+    .map(({ user }) => user);
 }
 
-function decisionOf(verdict: Verdict, { incoming, stored, user, now }: StatusWrite): AccessDecision {
+function decisionOf(verdict: Verdict, { incoming, stored, user, now, profile }: StatusWrite): AccessDecision {
   const { reason = "", wordsCompared } = incoming;
   return {
     user,
@@ -122,6 +128,7 @@ function decisionOf(verdict: Verdict, { incoming, stored, user, now }: StatusWri
       ? { words: wordsCompared === true ? ("Compared" as const) : ("NotCompared" as const) }
       : {}),
     ...(stored.fingerprint === undefined ? {} : { fingerprint: stored.fingerprint }),
+    ...(profile === undefined ? {} : { profile }),
   };
 }
 
@@ -131,11 +138,11 @@ const longestReason = 1024;
 function decided(
   verdict: Verdict,
   decisions: readonly AccessDecision[],
-  { approvers = Number.POSITIVE_INFINITY }: StatusWrite,
+  { approvers = Number.POSITIVE_INFINITY, profile }: StatusWrite,
 ): AccessRequestStatus {
   if (verdict === "Denied") return { denied: true };
   if (verdict === "Revoked") return { revoked: true };
-  return approvals({ decisions }).length >= approvers ? { accepted: true } : {};
+  return approvals({ decisions }, profile).length >= approvers ? { accepted: true } : {};
 }
 
 /** Whether a write tried to set what its writer may not: such a write is told so, and not only overruled. */

@@ -6,7 +6,7 @@ import { anonymousUser, type UserInfo } from "../core/user.ts";
 import { cidrContainsIp, parseCidr } from "../policy/kubernetes/cidr.ts";
 import { parseIp } from "../policy/kubernetes/ip-address.ts";
 import type { SshPublicKey } from "../pki/ssh-public-key.ts";
-import { profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
+import { decidedProfile, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
 import {
   accessGroup,
   plainAddress,
@@ -101,9 +101,29 @@ function checkModest(request: AdmissionRequest, object: ApiObject): void {
     ...((object.metadata.ownerReferences ?? []).length > 0
       ? [forbiddenField("metadata.ownerReferences", "a request belongs to nobody")]
       : []),
+    // Approvers select by labels: who is selected must not be who says so.
+    ...(Object.keys(object.metadata.labels ?? {}).length > 0
+      ? [
+          forbiddenField(
+            "metadata.labels",
+            "labels are put on by those who decide; what a machine says of itself belongs into spec.claims",
+          ),
+        ]
+      : []),
+    ...Object.keys(object.metadata.annotations ?? {})
+      .filter(isOurs)
+      .map((key) => forbiddenField(`metadata.annotations[${key}]`, "it is written by the API and its people only")),
   ];
   if (errors.length > 0) throw invalidObject(request.resource, request.name, errors);
 }
+
+/** Whether an annotation belongs to this group or another of the project. */
+function isOurs(key: string): boolean {
+  const [domain = ""] = key.split("/", 1);
+  return key.includes("/") && (domain === ownDomain || domain.endsWith(`.${ownDomain}`));
+}
+
+const ownDomain = "pratique.dev";
 
 function tooMany(which: string): StatusError {
   return new StatusError("TooManyRequests", `there are too many access requests ${which}; try again later`, {
@@ -170,7 +190,15 @@ async function decided(
   const profile = options.lookups.profileOf(object.spec.profile);
   const mayIssue = await isAllowed(options, user, { verb: "issue", resource: "accessrequests", name });
   const approvers = profile === undefined ? undefined : (profile.spec.approvers ?? profileDefaults.approvers);
-  const write = { stored, incoming, user: user.username, now: rfc3339(options.now()), mayIssue, approvers };
+  const write = {
+    stored,
+    incoming,
+    user: user.username,
+    now: rfc3339(options.now()),
+    mayIssue,
+    approvers,
+    profile: profile === undefined ? undefined : decidedProfile(profile),
+  };
   const [taken] = oversteps(write);
   if (taken !== undefined) {
     throw forbidden(resource, name, `user ${JSON.stringify(user.username)} may decide, and not write status.${taken}`);

@@ -1,7 +1,12 @@
 import { setCondition } from "../core/conditions.ts";
 import { rfc3339 } from "../core/clock.ts";
 import type { Condition } from "../core/object.ts";
-import { defaultProfileAnnotation, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
+import {
+  decidedProfile,
+  defaultProfileAnnotation,
+  profileDefaults,
+  type AccessProfile,
+} from "../resources/access-profile.ts";
 import { readKey, type AccessRequest, type AccessRequestStatus } from "../resources/access-request.ts";
 import { compileAccessRule } from "../resources/access-rule.ts";
 import { provesPossession } from "../trust/possession.ts";
@@ -73,7 +78,25 @@ function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
     const why = "it names no profile that exists, and none is marked as default; make one, or ask for another";
     return written(view, notIssued("NoProfile", why));
   }
+  const unlike = otherThanDecided(view.profile, status);
+  if (unlike === "older") return wait("the profile that was decided on has not been seen yet");
+  if (unlike === "other") {
+    const why = `profile ${view.profile.metadata.name} is not what it was when the request was approved; revoke the request, and let the machine ask anew`;
+    return written(view, notIssued("ProfileChanged", why));
+  }
   return { kind: "issue", profile: view.profile };
+}
+
+/** Whether the profile is not the one that the last approval was for. The controller may see a change later than the API does. */
+function otherThanDecided(
+  profile: AccessProfile,
+  { decisions = [] }: AccessRequestStatus,
+): "older" | "other" | undefined {
+  const approved = decisions.findLast(({ verdict }) => verdict === "Approved")?.profile;
+  if (approved === undefined) return undefined;
+  const { name, uid, generation } = decidedProfile(profile);
+  if (approved.name !== name || approved.uid !== uid || approved.generation < generation) return "other";
+  return approved.generation > generation ? "older" : undefined;
 }
 
 /** A request that nobody answered is shown as expired for as long again as it waited, and then goes. */

@@ -1,6 +1,7 @@
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Client } from "../client/client.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
+import { serviceAccountUser } from "../core/user.ts";
 import { accessProfiles, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
 import {
   accessRequests,
@@ -52,23 +53,17 @@ export function accessRequest(options: AccessRequestOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const requests = reader({ resource: accessRequests });
   const profiles = reader({ resource: accessProfiles });
+  const bindings = bindingKinds.map((resource) => reader({ resource }));
+  const isBound = (subject: ObjectKey, request: AccessRequest): boolean =>
+    bindings.some((kind) => kind.list().some((binding) => names(binding, subject) && !isMadeFor(request, binding)));
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const request = requests.get(key) as AccessRequest | undefined;
     if (request === undefined) return done;
-    const { fingerprint } = request.status ?? {};
-    const sameKey = requests
-      .list()
-      .filter(
-        (other) =>
-          other !== request &&
-          fingerprint !== undefined &&
-          (other as AccessRequest).status?.fingerprint === fingerprint,
-      );
     const step = accessStep({
       request,
       profile: profileFor(profiles.list() as readonly AccessProfile[], request.spec.profile),
-      sameKey: sameKey.length,
+      sameKey: isCounted(request) ? 0 : othersOfKey(requests.list() as readonly AccessRequest[], request),
       caPin: options.ca.pin,
       now: options.clock.now(),
     });
@@ -97,7 +92,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
         await client.delete(accessRequests, { name }, { preconditions: { uid } });
         return done;
       case "issue":
-        await write(client, request, await answered({ client, options }, request, step.profile));
+        await write(client, request, await answered({ client, options, isBound }, request, step.profile));
         return done;
     }
   }
@@ -115,6 +110,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
             .filter(({ status }) => status?.ready !== true)
             .map(({ metadata }) => ({ name: metadata.name ?? "" })),
       },
+      ...bindingKinds.map((resource) => ({ resource, keys: () => [] })),
     ],
     concurrency: 32,
     reconcile,
@@ -125,9 +121,39 @@ async function write(client: Client, request: AccessRequest, status: AccessReque
   await client.update(accessRequests, { ...request, status }, { subresource: "status" });
 }
 
+const bindingKinds = [roleBindings, clusterRoleBindings] as const;
+
+/** Whether a binding names the account, which need not be there. */
+function names(binding: ApiObject, { namespace = "", name }: ObjectKey): boolean {
+  const { subjects } = binding as { readonly subjects?: readonly Subject[] };
+  const user = serviceAccountUser(namespace, name).username;
+  return (subjects ?? []).some((one) =>
+    one.kind === "ServiceAccount" ? one.name === name && one.namespace === namespace : one.name === user,
+  );
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** Whether it was found out already how many requests of the same key there were; that is asked once. */
+function isCounted({ status }: AccessRequest): boolean {
+  return status?.evidence?.earlierRequests !== undefined;
+}
+
+function othersOfKey(all: readonly AccessRequest[], request: AccessRequest): number {
+  const fingerprint = request.status?.fingerprint;
+  if (fingerprint === undefined) return 0;
+  return all.filter((other) => other !== request && other.status?.fingerprint === fingerprint).length;
+}
+
 interface Issuing {
   readonly client: Client;
   readonly options: AccessRequestOptions;
+  /** Whether rights wait for an account of that name that were not given by this request. */
+  readonly isBound: (account: ObjectKey, request: AccessRequest) => boolean;
 }
 
 /** The status with the sealed answer, or with the reason why there is none. */
@@ -139,25 +165,31 @@ async function answered(
   const { client, options } = issuing;
   const status = request.status ?? {};
   const now = options.clock.now();
+  const refused = (reason: string, why: string): AccessRequestStatus => ({
+    ...status,
+    conditions: withConditions({ request, now }, [notIssued(reason, why)]),
+  });
   const key = readKey(request);
   // A decision is about one key; whoever could change the request after it must not get what was granted to another.
   if (key === undefined || status.fingerprint !== key.fingerprint) {
-    return {
-      ...status,
-      conditions: withConditions({ request, now }, [
-        notIssued("OtherKey", "its key is not the one that was decided on"),
-      ]),
-    };
+    return refused("OtherKey", "its key is not the one that was decided on");
   }
   const { namespace } = profile.spec;
+  // The name is the machine's choice: what was given to an account of that name was meant for somebody else.
+  if (issuing.isBound(accountKey(request, namespace), request)) {
+    const why = `roles are bound to a ServiceAccount ${request.metadata.name} in namespace ${namespace} already, which this request would come into; ask under another name`;
+    return refused("NameBound", why);
+  }
   const account = await ensureAccount(client, request, namespace);
   if (account === undefined) {
     const why = `namespace ${namespace} has a ServiceAccount ${request.metadata.name} that was not made for this request; it is left alone: ask under another name`;
-    return { ...status, conditions: withConditions({ request, now }, [notIssued("AccountTaken", why)]) };
+    return refused("AccountTaken", why);
   }
-  for (const granted of grantsOf(request, profile)) await ensure(client, request, granted);
-  const { token, expiresAt } = await freshToken(client, request, profile);
-  const bootstrap = await bootstrapTokenFor(issuing, request, profile);
+  const [{ token, expiresAt }, bootstrap] = await Promise.all([
+    freshToken(client, request, profile),
+    bootstrapTokenFor(issuing, request, profile),
+    granted(client, request, profile),
+  ]);
   const answer = {
     token,
     ca: options.ca.pem,
@@ -181,6 +213,14 @@ async function answered(
     },
     conditions: withConditions({ request, now }, said),
   };
+}
+
+/** Roles before the bindings that name them; whatever depends on nothing else goes at once. */
+async function granted(client: Client, request: AccessRequest, profile: AccessProfile): Promise<void> {
+  const isRole = ({ resource }: GrantedObject): boolean => resource === roles;
+  const all = grantsOf(request, profile);
+  await Promise.all(all.filter(isRole).map((one) => ensure(client, request, one)));
+  await Promise.all(all.filter((one) => !isRole(one)).map((one) => ensure(client, request, one)));
 }
 
 function approvers({ decisions = [] }: AccessRequestStatus): readonly string[] {

@@ -1,15 +1,18 @@
 import { accessProfileAdmission } from "../admission/access-profiles.ts";
 import { accessRequestAdmission, type AccessRequestLookups } from "../admission/access-requests.ts";
+import { accessTokenAdmission } from "../admission/access-tokens.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
 import type { AdmissionPlugin } from "../admission/admission.ts";
 import { profileFor } from "../controllers/access-request-policy.ts";
 import type { Clock } from "../core/clock.ts";
+import type { ApiObject } from "../core/object.ts";
 import { objectOf } from "../registry/entry.ts";
 import { accessProfiles, type AccessProfile } from "../resources/access-profile.ts";
-import { accessRequests, stateOf } from "../resources/access-request.ts";
-import { storagePrefix, type Resource } from "../resources/resource.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
+import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { addressLimit } from "./address-limit.ts";
+import { compiledObjects } from "./compiled-objects.ts";
 
 /** How wide the door for machines without a credential is. */
 export interface AccessRequestLimits {
@@ -33,19 +36,37 @@ export function accessAdmission(options: {
   readonly limits: AccessRequestLimits;
 }): readonly AdmissionPlugin[] {
   const { cache, clock, may, caPin, limits } = options;
-  const lookups: AccessRequestLookups = {
-    profileOf: (name) => profileFor(all(cache, accessProfiles) as readonly AccessProfile[], name),
-    pending: () => all(cache, accessRequests).filter((request) => stateOf(request) === "Pending").length,
-    caPin,
+  const profiles = compiledObjects(cache, {
+    prefix: storagePrefix(accessProfiles),
+    compile: (entry) => objectOf(entry) as AccessProfile,
+  });
+  const profileOf = (name: string | undefined): AccessProfile | undefined => profileFor(profiles(), name);
+  const lookups: AccessRequestLookups = { profileOf, pending: pendingIn(cache), caPin };
+  const at = (prefix: string, name: string): ApiObject | undefined => {
+    const entry = cache.get(prefix + name);
+    return entry === undefined ? undefined : objectOf(entry);
   };
   const now = (): number => clock.now();
   const take = addressLimit({ perAddress: limits.perAddress, inAll: limits.inAll, now });
   return [
     accessRequestAdmission({ lookups, may, take, mostPending: limits.pending, now }),
     accessProfileAdmission(may),
+    accessTokenAdmission({
+      profileOf,
+      accountOf: (namespace, name) => at(accounts, `${namespace}/${name}`),
+      requestOf: (name) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
+    }),
   ];
 }
 
-function all(cache: WatchCache, resource: Resource): readonly ReturnType<typeof objectOf>[] {
-  return [...cache.list(storagePrefix(resource))].map(objectOf);
+const accounts = storagePrefix({ group: "", plural: "serviceaccounts" });
+
+/** How many requests wait for an answer; counted as they come and go, since each new one asks. */
+function pendingIn(cache: WatchCache): () => number {
+  const pending = new Set<string>();
+  cache.observe(storagePrefix(accessRequests), ({ type, entry }) => {
+    if (type !== "DELETED" && stateOf(objectOf(entry)) === "Pending") pending.add(entry.key);
+    else pending.delete(entry.key);
+  });
+  return () => pending.size;
 }

@@ -3,7 +3,7 @@ import { dnsLabelProblems, pathSegmentProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
 import { parseCidr } from "../policy/kubernetes/cidr.ts";
-import { accessGroup } from "./access-request.ts";
+import { accessGroup, type DecidedProfile } from "./access-request.ts";
 import { compileAccessRule } from "./access-rule.ts";
 import { ageColumn } from "./age-column.ts";
 import { arrayAt, fieldListAt, isTrueAt, numberAt, stringAt, stringsAt, type Fields } from "./json-fields.ts";
@@ -36,6 +36,12 @@ export interface AccessProfileSpec {
     readonly effect: "Approve" | "Refuse";
     readonly message?: string;
   }[];
+}
+
+/** This very state of a profile; an approval is good for no other. */
+export function decidedProfile({ metadata }: AccessProfile): DecidedProfile {
+  const { name = "", uid = "", generation = 0 } = metadata;
+  return { name, uid, generation };
 }
 
 /** On the profile that a request without one is for. */

@@ -34,6 +34,15 @@ export interface AccessDecision {
   readonly reason?: string;
   readonly words?: "Compared" | "NotCompared";
   readonly fingerprint?: string;
+  readonly profile?: DecidedProfile;
+}
+
+/** What a profile was when somebody decided on a request for it. */
+export interface DecidedProfile {
+  readonly name: string;
+  readonly uid: string;
+  /** Grows with each change of what the profile grants. */
+  readonly generation: number;
 }
 
 /** What the API itself saw of a request. */

@@ -25,7 +25,8 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("approve get list watch", "access.pratique.dev", "accessprofiles"),
     rule("create delete get", "core", "serviceaccounts"),
     rule("create", "core", "serviceaccounts/token"),
-    rule("create delete get list", "rbac.authorization.k8s.io", "clusterrolebindings rolebindings roles"),
+    rule("create delete get list", "rbac.authorization.k8s.io", "roles"),
+    rule("create delete get list watch", "rbac.authorization.k8s.io", "clusterrolebindings rolebindings"),
     rule("bind", "rbac.authorization.k8s.io", "clusterroles roles"),
   ],
   "certificate-controller": () => [

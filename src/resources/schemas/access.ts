@@ -8,6 +8,7 @@ import {
   byKey,
   described,
   int32,
+  int64,
   list,
   object,
   required,
@@ -39,6 +40,16 @@ const accessRequestSpec: ObjectSchema = described(
   },
 );
 
+const decidedProfile: ObjectSchema = described(
+  `${prefix}.DecidedProfile`,
+  "The profile as it was when somebody decided.",
+  {
+    name: about("Its name.", required(str(1))),
+    uid: about("Its uid.", required(str(2))),
+    generation: about("Its generation.", required(int64(3))),
+  },
+);
+
 const accessDecision: ObjectSchema = described(`${prefix}.AccessDecision`, "One decision, as the API stamped it.", {
   user: about("Who decided, as authenticated.", required(str(1))),
   time: about("When.", required(time(2))),
@@ -46,6 +57,7 @@ const accessDecision: ObjectSchema = described(`${prefix}.AccessDecision`, "One 
   reason: about("Why, in the words of who decided.", str(4)),
   words: about("Whether the pairing words were compared: Compared or NotCompared.", str(5)),
   fingerprint: about("The key that was decided on.", str(6)),
+  profile: about("The profile that was decided on; nothing is granted once it is another.", object(7, decidedProfile)),
 });
 
 const accessEvidence: ObjectSchema = described(`${prefix}.AccessEvidence`, "What the API itself saw of a request.", {
