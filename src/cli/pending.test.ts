@@ -3,6 +3,7 @@ import { certificateSigningRequests as csrs, secrets } from "../controllers/kind
 import { StatusError } from "../core/status.ts";
 import { tokenSecret } from "../trust/token-secret.ts";
 import { type AskedCsr, csrObject } from "../../test/kits/csr-object.ts";
+import { accessRequests } from "../resources/access-request.ts";
 import { type FakeApi, fakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, kubeconfigText, runLine } from "../../test/kits/fake-io.ts";
@@ -110,7 +111,7 @@ describe("pratique pending", () => {
   });
 
   test("says that nothing waits", async () => {
-    expect(await run("pending", await world([]))).toBe("No certificate request waits for a decision.\n");
+    expect(await run("pending", await world([]))).toBe("No request waits for a decision.\n");
     expect(await run("pending -o json", await world([]))).toBe("[]\n");
   });
 
@@ -123,12 +124,16 @@ describe("pratique pending", () => {
     expect(await run("pending", here)).toContain("   system:bootstrap:abcdef   ");
   });
 
-  test("ends with code 4 where requests may not be read", async () => {
-    const here = await world([{}]);
-    here.api.failNext("list", csrs, new StatusError("Forbidden", "certificatesigningrequests is forbidden"));
-    expect(await runLine("pending", here.io)).toBe(4);
-    expect(here.io.err()).toBe("error: certificatesigningrequests is forbidden\n");
-  });
+  test.each(["Forbidden", "NotFound"] as const)(
+    "ends with code 4 where requests may not be read, and access is %s",
+    async (accessReason) => {
+      const here = await world([{}]);
+      here.api.failNext("list", csrs, new StatusError("Forbidden", "certificatesigningrequests is forbidden"));
+      here.api.failNext("list", accessRequests, new StatusError(accessReason, "accessrequests is out of sight"));
+      expect(await runLine("pending", here.io)).toBe(4);
+      expect(here.io.err()).toBe("error: certificatesigningrequests is forbidden\n");
+    },
+  );
 });
 
 describe("the cells of a request", () => {

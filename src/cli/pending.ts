@@ -4,28 +4,55 @@ import { humanDuration } from "../core/duration.ts";
 import { StatusError } from "../core/status.ts";
 import { isTokenId } from "../trust/token.ts";
 import { readTokenSecret, tokenSecretName, tokenSecretNamespace } from "../trust/token-secret.ts";
+import { accessHeadings, accessRow, pendingAccess } from "./pending-access.ts";
+import type { AccessReview } from "./access-review.ts";
 import { coloursFor } from "./colours.ts";
 import type { Args } from "./command.ts";
 import { type CsrReview, isUndecided, reviewCsr } from "./csr-review.ts";
 import type { ExitName } from "./exit-code.ts";
+import { cut } from "./cut.ts";
 import type { Io } from "./io.ts";
 import { writeResult } from "./output.ts";
 import { printable } from "./printable.ts";
 import { withServer } from "./server-access.ts";
 import { textTable } from "./text-table.ts";
 
-/** Prints the undecided requests, the oldest first. */
+/** Prints the requests that wait for a decision, the oldest of each kind first. A kind that may not be listed is passed over, and said so. */
 export async function pending(args: Args, io: Io): Promise<ExitName> {
   return withServer<ExitName>(args, io, async ({ client }) => {
-    const { items } = await client.list(certificateSigningRequests);
-    const reviews = items
-      .filter(isUndecided)
-      .map(reviewCsr)
-      .sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0));
-    const described = await withTokenDescriptions(client, reviews);
-    await writeResult(args, io, { data: described, table: () => pendingText(described, io) });
+    const refused: StatusError[] = [];
+    let kinds = 0;
+    async function unlessRefused<T>(read: () => Promise<readonly T[]>): Promise<readonly T[]> {
+      try {
+        const found = await read();
+        kinds += 1;
+        return found;
+      } catch (error) {
+        // Not found: a cluster that does not have the kind.
+        if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+        if (error.code === 403) refused.push(error);
+        return [];
+      }
+    }
+    const certificates = await unlessRefused(() => pendingCertificates(client));
+    const access = await unlessRefused(() => pendingAccess(client));
+    if (kinds === 0 && refused[0] !== undefined) throw refused[0];
+    for (const { message } of refused) io.stderr.write(`${printable(`note: not shown, since ${message}`)}\n`);
+    await writeResult(args, io, {
+      data: [...certificates.map((review) => ({ kind: "CertificateSigningRequest", ...review })), ...access],
+      table: () => pendingText({ certificates, access }, io),
+    });
     return "ok";
   });
+}
+
+async function pendingCertificates(client: Client): Promise<readonly CsrReview[]> {
+  const { items } = await client.list(certificateSigningRequests);
+  return withTokenDescriptions(client, items.filter(isUndecided).map(reviewCsr).sort(byAge));
+}
+
+function byAge(one: { readonly created: string }, other: { readonly created: string }): number {
+  return one.created < other.created ? -1 : one.created > other.created ? 1 : 0;
 }
 
 async function withTokenDescriptions(client: Client, reviews: readonly CsrReview[]): Promise<readonly CsrReview[]> {
@@ -56,17 +83,42 @@ async function tokenDescription(client: Client, id: string): Promise<string | un
 
 const headings = ["", "NAME", "AGE", "REQUESTOR", "SIGNER", "SUBJECT", "SANS", "KEY", "FINGERPRINT", "DURATION"];
 
-function pendingText(reviews: readonly CsrReview[], io: Io): string {
-  if (reviews.length === 0) return "No certificate request waits for a decision.\n";
+interface Pending {
+  readonly certificates: readonly CsrReview[];
+  readonly access: readonly AccessReview[];
+}
+
+function pendingText({ certificates, access }: Pending, io: Io): string {
+  if (certificates.length + access.length === 0) return "No request waits for a decision.\n";
   const { red } = coloursFor(io.stdout, io);
-  const [head = "", ...lines] = textTable({
-    headings,
-    rows: reviews.map((review) => pendingRow(review, io.clock.now())),
-  })
-    .split("\n")
-    .slice(0, -1);
-  const body = lines.map((line, at) => (reviews[at]?.warnings.length === 0 ? line : red(line)));
-  return [head, ...body, ...warningLines(reviews, red), ""].join("\n");
+  const now = io.clock.now();
+  const table = (heads: readonly string[], rows: readonly (readonly string[])[]): string => {
+    const [head = "", ...lines] = textTable({ headings: heads, rows }).split("\n").slice(0, -1);
+    return [head, ...lines.map((line, at) => (rows[at]?.[0] === "" ? line : red(line))), ""].join("\n");
+  };
+  const tables = [
+    ...(certificates.length === 0
+      ? []
+      : [
+          table(
+            headings,
+            certificates.map((review) => pendingRow(review, now)),
+          ),
+        ]),
+    ...(access.length === 0
+      ? []
+      : [
+          table(
+            accessHeadings,
+            access.map((review) => accessRow(review, now)),
+          ),
+        ]),
+  ];
+  const marked = [
+    ...certificates.map(({ name, warnings }) => ({ name: `csr/${name}`, warnings })),
+    ...access.map(({ name, warnings }) => ({ name: `accessrequest/${name}`, warnings })),
+  ].filter(({ warnings }) => warnings.length > 0);
+  return [...tables, ...(marked.length === 0 ? [] : [warningText(marked, red)])].join("\n");
 }
 
 /** The cells of a request, not yet escaped. `now` in milliseconds. */
@@ -102,21 +154,16 @@ function nameValue(text: string): string {
   return /^[^\s,="\\]+$/.test(text) ? text : JSON.stringify(text);
 }
 
-const longestCell = 72;
-
-function cut(text: string): string {
-  return text.length > longestCell ? `${text.slice(0, longestCell)}…` : text;
-}
-
-function warningLines(reviews: readonly CsrReview[], red: (text: string) => string): readonly string[] {
-  const marked = reviews.filter(({ warnings }) => warnings.length > 0);
-  if (marked.length === 0) return [];
+function warningText(
+  marked: readonly { readonly name: string; readonly warnings: readonly string[] }[],
+  red: (text: string) => string,
+): string {
   return [
-    "",
     "! These need care before anybody approves them:",
     ...marked.flatMap(({ name, warnings }) => [
-      `  ${red(`csr/${printable(name)}`)}`,
+      `  ${red(printable(name))}`,
       ...warnings.map((warning) => `    ${printable(warning)}`),
     ]),
-  ];
+    "",
+  ].join("\n");
 }
