@@ -2,6 +2,7 @@ import { type FieldError, invalid, required } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, stringAt, stringsAt, valueAt } from "./json-fields.ts";
+import { validateLabelRequirement, validateSelectorOperator } from "./label-selector-validation.ts";
 
 /** Something that may be done to a resource; `*` means all, in `group` the empty string means the core group. Source: api/authorization/v1. */
 export interface ResourceAttributes {
@@ -100,13 +101,21 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
   const path = `spec.resourceAttributes.${field}`;
   const raw = stringAt(resource, field, "rawSelector");
   const count = arrayAt(resource, field, "requirements").length;
-  if (raw !== "" && count > 0) {
-    return [invalid(`${path}.rawSelector`, raw, "may not specified at the same time as requirements")];
-  }
   if (raw === "" && count === 0) {
     return [required(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)];
   }
-  return collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) =>
-    stringAt(requirement, "key") === "" ? [required(`${path}.requirements[${index}].key`, "must be specified")] : [],
-  );
+  return [
+    ...(raw !== "" && count > 0
+      ? [invalid(`${path}.rawSelector`, raw, "may not specified at the same time as requirements")]
+      : []),
+    // Operators that are not known here are left to newer authorizers.
+    ...collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) => {
+      const at = `${path}.requirements[${index}]`;
+      if (field === "labelSelector") return validateLabelRequirement(requirement, at, "allowed");
+      return [
+        ...(stringAt(requirement, "key") === "" ? [required(`${at}.key`, "must be specified")] : []),
+        ...validateSelectorOperator(requirement, at, "allowed"),
+      ];
+    }),
+  ];
 }

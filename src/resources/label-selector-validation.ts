@@ -12,15 +12,20 @@ export function validateLabelSelector(selector: unknown, path: string): readonly
       ...labelValueProblems(String(value)).map((why) => invalid(labels, value, why)),
     ]),
     ...collectErrors(fieldListAt(selector, "matchExpressions"), (requirement, index) =>
-      validateRequirement(requirement, `${path}.matchExpressions[${index}]`),
+      validateLabelRequirement(requirement, `${path}.matchExpressions[${index}]`),
     ),
   ];
 }
 
-function validateRequirement(requirement: unknown, path: string): readonly FieldError[] {
+/** What is wrong with one requirement over labels; an operator that nobody knows is wrong where it is `refused`. */
+export function validateLabelRequirement(
+  requirement: unknown,
+  path: string,
+  unknownOperator: "refused" | "allowed" = "refused",
+): readonly FieldError[] {
   const key = stringAt(requirement, "key");
   return [
-    ...validateOperator(requirement, path),
+    ...validateSelectorOperator(requirement, path, unknownOperator),
     ...qualifiedNameProblems(key).map((why) => invalid(`${path}.key`, key, why)),
     ...collectErrors(stringsAt(requirement, "values"), (value, index) =>
       labelValueProblems(value).map((why) => invalid(`${path}.values[${index}]`, value, why)),
@@ -28,7 +33,12 @@ function validateRequirement(requirement: unknown, path: string): readonly Field
   ];
 }
 
-function validateOperator(requirement: unknown, path: string): readonly FieldError[] {
+/** What is wrong with operator and values of one requirement. Source: apimachinery meta/v1/validation. */
+export function validateSelectorOperator(
+  requirement: unknown,
+  path: string,
+  unknownOperator: "refused" | "allowed",
+): readonly FieldError[] {
   const operator = stringAt(requirement, "operator");
   const hasValues = arrayAt(requirement, "values").length > 0;
   const values = `${path}.values`;
@@ -42,6 +52,8 @@ function validateOperator(requirement: unknown, path: string): readonly FieldErr
         ? [forbiddenField(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
         : [];
     default:
-      return [invalid(`${path}.operator`, operator, "not a valid selector operator")];
+      return unknownOperator === "allowed"
+        ? []
+        : [invalid(`${path}.operator`, operator, "not a valid selector operator")];
   }
 }
