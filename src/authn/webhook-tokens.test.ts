@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { StatusError } from "../core/status.ts";
 import { webhookTokens } from "./webhook-tokens.ts";
 
 const apiVersion = "authentication.k8s.io/v1";
@@ -41,6 +42,26 @@ describe("a token webhook", () => {
     ["names an empty user", review({ authenticated: true, user: { username: "" } })],
   ])("that %s rejects the token", async (_what, answer) => {
     expect(await asked(answer)).toMatchObject({ kind: "rejected" });
+  });
+
+  it("is asked about so many tokens at once and no more", async () => {
+    let asked = 0;
+    let answer = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (answer = resolve));
+    const post = async (): Promise<unknown> => {
+      asked += 1;
+      await gate;
+      return review({});
+    };
+    const tokens = webhookTokens({ version: "v1", post, audiences: ["api"], cacheMs: 1000, now: () => 0 });
+    const flood = Array.from({ length: 300 }, (_, index) =>
+      tokens(`t${index}`).catch((error: unknown) => (error instanceof StatusError ? error.reason : "thrown")),
+    );
+    answer();
+    const verdicts = await Promise.all(flood);
+    expect(asked).toBe(256);
+    expect(verdicts.filter((verdict) => verdict === "TooManyRequests")).toHaveLength(44);
+    expect(await tokens("later")).toEqual({ kind: "absent" });
   });
 
   it("takes nothing but true for yes", async () => {

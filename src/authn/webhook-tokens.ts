@@ -1,3 +1,4 @@
+import { StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import { fieldsAt, isTrueAt, stringAt, stringsAt, valueAt, type Fields } from "../resources/json-fields.ts";
 import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
@@ -16,12 +17,30 @@ export interface WebhookTokensOptions {
   readonly now: () => number;
 }
 
+/** Whoever sends made-up tokens faster than the service answers must not fill the memory of the hub. */
+const mostAtOnce = 256;
+
 /**
- * Asks a service of the operator's who a token belongs to. A service that cannot be reached or answers nonsense rejects the token.
+ * Asks a service of the operator's who a token belongs to. A service that cannot be reached or answers nonsense rejects the token;
+ * beyond 256 questions under way the request is put off. @throws StatusError TooManyRequests then
  * @see apiserver plugin/pkg/authenticator/token/webhook
  */
 export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator {
-  return cachedTokens((token) => askedAbout(token, options), { now: options.now, ttlMs: options.cacheMs });
+  let underWay = 0;
+  const bounded = async (token: string): Promise<TokenAuthentication> => {
+    if (underWay >= mostAtOnce) {
+      throw new StatusError("TooManyRequests", "too many tokens wait for the token webhook; try again", {
+        details: { retryAfterSeconds: 1 },
+      });
+    }
+    underWay += 1;
+    try {
+      return await askedAbout(token, options);
+    } finally {
+      underWay -= 1;
+    }
+  };
+  return cachedTokens(bounded, { now: options.now, ttlMs: options.cacheMs });
 }
 
 async function askedAbout(token: string, options: WebhookTokensOptions): Promise<TokenAuthentication> {

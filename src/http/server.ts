@@ -65,6 +65,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
     rejectUnauthorized: false,
     settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20 },
     maxSessionInvalidFrames: 100,
+    // A controller follows hundreds of kinds over one connection; node would cut it at 10 MB of frames and headers.
+    maxSessionMemory: 64,
   });
   const sockets = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();

@@ -5,10 +5,11 @@ import { rfc3339 } from "../core/clock.ts";
 import { StatusError, alreadyExists, badRequest, forbidden } from "../core/status.ts";
 import { validateObjectMeta } from "../resources/object-validation.ts";
 import type { Resource } from "../resources/resource.ts";
-import { encodeObject, entryOf, type Entry } from "../storage/stored-object.ts";
+import { entryOf, type Entry } from "../storage/stored-object.ts";
 import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
+import { storable } from "./storable.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a clash of a generated name is tried again. Source: gate RetryGenerateName. */
@@ -87,7 +88,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
 
   const key = storageKey(resource, namespace === "" ? { name } : { namespace, name });
   if (context.dryRun) return backend.cache.get(key) === undefined ? unstoredEntry(key, object) : undefined;
-  const value = encodeObject(await backend.versions.stored(resource, object));
+  const value = storable(await backend.versions.stored(resource, object));
   const result = await backend.store.create(key, value);
   if (result.kind === "exists") return undefined;
   await backend.cache.waitFor(result.revision);

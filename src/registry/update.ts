@@ -5,12 +5,13 @@ import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "
 import { validateObjectMeta, validateObjectMetaUpdate } from "../resources/object-validation.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
-import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
+import { entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
 import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./field-owners.ts";
 import { isReleased, removeEntry } from "./removal.ts";
+import { storable } from "./storable.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a write without a resourceVersion of its own is tried again after losing a race. */
@@ -95,7 +96,7 @@ async function updateOnce(backend: Backend, { resource, request, current: raw }:
   if (isReleased(resource, next)) {
     return removeEntry(backend, current, next);
   }
-  const value = encodeObject(await backend.versions.stored(resource, next));
+  const value = storable(await backend.versions.stored(resource, next));
   const result = await backend.store.update(current.key, value, { ifRevision: current.revision });
   if (result.kind === "missing") throw notFound(resource, request.name);
   if (result.kind === "conflict") return undefined;
