@@ -26,6 +26,8 @@ export interface AccessRequestLookups {
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
   /** How many requests wait for an answer. */
   readonly pending: () => number;
+  /** How many of them came from where this address is; absent where addresses are not seen. */
+  readonly pendingFrom?: (address: string) => number;
   /** Pin of the CA that answers carry. */
   readonly caPin: string;
 }
@@ -84,10 +86,19 @@ async function checkAsked(
   const key = readKey(object);
   // Validation has said what is wrong with the key.
   if (key === undefined) return;
-  if (options.lookups.pending() >= options.mostPending) throw tooMany("that nobody has answered yet");
+  checkPending(options, address);
   const possession = provenOr(options, request, { object, key });
   checkProfile(options.lookups.profileOf(object.spec.profile), { request, address, possession });
 }
+
+/** @throws StatusError TooManyRequests; whoever fills a share of the places keeps the rest free for others. */
+function checkPending({ lookups, mostPending }: AccessRequestsOptions, address: string): void {
+  if (lookups.pending() >= mostPending) throw tooMany("that nobody has answered yet");
+  const share = Math.ceil(mostPending / shares);
+  if ((lookups.pendingFrom?.(address) ?? 0) >= share) throw tooMany("from this address that nobody has answered yet");
+}
+
+const shares = 4;
 
 /** What somebody without any right may put into the store is small, and keeps nobody from removing it. */
 function checkModest(request: AdmissionRequest, object: ApiObject): void {

@@ -325,6 +325,29 @@ export const hubCommand: Command = {
       description: "how many watches one user may hold open",
     },
     {
+      name: "access-requests-per-address",
+      kind: "integer",
+      value: "N",
+      default: "30",
+      description:
+        "how many access requests a minute one address may make without a credential; an IPv6 network of 64 bits counts as one",
+    },
+    {
+      name: "access-requests-per-minute",
+      kind: "integer",
+      value: "N",
+      default: "600",
+      description: "how many of them all addresses together may make",
+    },
+    {
+      name: "access-requests-pending",
+      kind: "integer",
+      value: "N",
+      default: "1000",
+      description:
+        "how many access requests may wait for an answer at once; one address fills a quarter of the places at most",
+    },
+    {
       name: "log-format",
       kind: "text",
       value: "FORMAT",

@@ -89,6 +89,7 @@ describe("pratique hub", () => {
       maxRequestsInflight: 400,
       maxMutatingRequestsInflight: 200,
       maxWatchesPerUser: 10_000,
+      accessRequests: { perAddress: 30, inAll: 600, pending: 1000 },
       release: "0.0.0-test",
     });
   });
@@ -103,7 +104,8 @@ describe("pratique hub", () => {
       --audit-webhook-initial-backoff 6s --max-mutating-requests-inflight 8 --max-watches-per-user 9
       --service-account-issuer https://a --service-account-issuer https://b --service-account-signing-key-file s
       --service-account-key-file x --service-account-key-file y,z --api-audiences api,hub
-      --service-account-max-token-expiration 24h --service-account-extend-token-expiration=false`;
+      --service-account-max-token-expiration 24h --service-account-extend-token-expiration=false
+      --access-requests-per-address 10 --access-requests-per-minute 11 --access-requests-pending 12`;
     expect(await stopped(world, line.replaceAll(/\s+/g, " "))).toBe(0);
     expect(world.options[0]).toMatchObject({
       dataDir: "d",
@@ -129,6 +131,7 @@ describe("pratique hub", () => {
       maxRequestsInflight: 7,
       maxMutatingRequestsInflight: 8,
       maxWatchesPerUser: 9,
+      accessRequests: { perAddress: 10, inAll: 11, pending: 12 },
       serviceAccountIssuers: ["https://a", "https://b"],
       serviceAccountSigningKeyFile: "s",
       serviceAccountKeyFiles: ["x", "y", "z"],

@@ -97,6 +97,11 @@ function hubOptions(args: Args, io: Io): HubOptions {
     disableAdmissionPlugins: args.list("disable-admission-plugins"),
     ...auditFlags(args),
     ...inflightFlags(args),
+    accessRequests: {
+      perAddress: args.number("access-requests-per-address") ?? 0,
+      inAll: args.number("access-requests-per-minute") ?? 0,
+      pending: args.number("access-requests-pending") ?? 0,
+    },
     release,
     log: (entry) => {
       if (logLevels.indexOf(entry.level) >= least) io.stderr.write(logLine(format, io.clock.now(), entry));

@@ -47,7 +47,7 @@ export function accessStep(view: AccessView): AccessStep {
   const status = request.status ?? {};
   if (request.metadata.deletionTimestamp !== undefined) return wait("it is being deleted");
   if (status.revoked === true) return closed(view, condition("Revoked", "Revoked", lastReason(status)));
-  if (status.denied === true) return closed(view, condition("Denied", "Denied", lastReason(status)));
+  if (status.denied === true) return denied(view, status);
   if (status.accepted === true) return accepted(view, status);
   if (holds(status, "Expired")) return outlived(view);
   const seen = observed(view, status);
@@ -98,6 +98,17 @@ function otherThanDecided(
   if (approved.name !== name || approved.uid !== uid || approved.generation < generation) return "other";
   return approved.generation > generation ? "older" : undefined;
 }
+
+/** Whom rules refuse must not fill the store: a denied request is shown for an hour, and then goes. */
+function denied(view: AccessView, status: AccessRequestStatus): AccessStep {
+  const step = closed(view, condition("Denied", "Denied", lastReason(status)));
+  if (step.kind !== "wait") return step;
+  const since = status.decisions?.at(-1)?.time ?? view.request.metadata.creationTimestamp ?? "";
+  const left = Date.parse(since) + deniedMs - view.now;
+  return left > 0 ? wait("it was denied", left) : { kind: "remove" };
+}
+
+const deniedMs = 3_600_000;
 
 /** A request that nobody answered is shown as expired for as long again as it waited, and then goes. */
 function outlived({ request, profile, now }: AccessView): AccessStep {

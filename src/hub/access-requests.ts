@@ -11,7 +11,7 @@ import { accessProfiles, type AccessProfile } from "../resources/access-profile.
 import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import { addressLimit } from "./address-limit.ts";
+import { addressLimit, placeOf } from "./address-limit.ts";
 import { compiledObjects } from "./compiled-objects.ts";
 
 /** How wide the door for machines without a credential is. */
@@ -41,7 +41,7 @@ export function accessAdmission(options: {
     compile: (entry) => objectOf(entry) as AccessProfile,
   });
   const profileOf = (name: string | undefined): AccessProfile | undefined => profileFor(profiles(), name);
-  const lookups: AccessRequestLookups = { profileOf, pending: pendingIn(cache), caPin };
+  const lookups: AccessRequestLookups = { profileOf, ...pendingIn(cache), caPin };
   const at = (prefix: string, name: string): ApiObject | undefined => {
     const entry = cache.get(prefix + name);
     return entry === undefined ? undefined : objectOf(entry);
@@ -62,11 +62,23 @@ export function accessAdmission(options: {
 const accounts = storagePrefix({ group: "", plural: "serviceaccounts" });
 
 /** How many requests wait for an answer; counted as they come and go, since each new one asks. */
-function pendingIn(cache: WatchCache): () => number {
-  const pending = new Set<string>();
+function pendingIn(cache: WatchCache): Required<Pick<AccessRequestLookups, "pending" | "pendingFrom">> {
+  const places = new Map<string, string>();
+  const counts = new Map<string, number>();
+  const count = (place: string, more: 1 | -1): void => {
+    const now = (counts.get(place) ?? 0) + more;
+    if (now === 0) counts.delete(place);
+    else counts.set(place, now);
+  };
   cache.observe(storagePrefix(accessRequests), ({ type, entry }) => {
-    if (type !== "DELETED" && stateOf(objectOf(entry)) === "Pending") pending.add(entry.key);
-    else pending.delete(entry.key);
+    const before = places.get(entry.key);
+    if (before !== undefined) count(before, -1);
+    places.delete(entry.key);
+    const request = objectOf(entry) as AccessRequest;
+    if (type === "DELETED" || stateOf(request) !== "Pending") return;
+    const place = placeOf(request.status?.evidence?.sourceAddress ?? "");
+    places.set(entry.key, place);
+    count(place, 1);
   });
-  return () => pending.size;
+  return { pending: () => places.size, pendingFrom: (address) => counts.get(placeOf(address)) ?? 0 };
 }

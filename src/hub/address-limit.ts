@@ -49,8 +49,8 @@ function fill(bucket: Bucket, most: number, now: number): void {
   bucket.at = now;
 }
 
-/** Whoever has an IPv6 network has all addresses in it. */
-function placeOf(address: string): string {
+/** What counts as one place: an IPv4 address, or an IPv6 network of 64 bits, as whoever has one has all addresses in it. */
+export function placeOf(address: string): string {
   const parsed = parseIp(address);
   return "ip" in parsed && parsed.ip.family === 6 ? `6/${parsed.ip.value >> 64n}` : address;
 }
