@@ -195,8 +195,18 @@ async function check(plugins: readonly AdmissionPlugin[], asked: AdmissionReques
   } else if (resource === accessRequests) {
     checkStamped(asked, object as AccessRequest, (oldObject ?? object) as AccessRequest);
   }
-  for (const { validate } of plugins) await validate?.(asked);
+  // A request is judged as the machine made it; the stamp on it is ours.
+  const unstamped = { ...asked, object: withoutRequester(object) };
+  for (const { validate } of plugins) await validate?.(unstamped);
   return undefined;
+}
+
+function withoutRequester(object: ApiObject): ApiObject {
+  const { annotations, ...metadata } = object.metadata;
+  if (annotations === undefined) return object;
+  const { [requesterAnnotation]: _requester, ...others } = annotations;
+  const rest = Object.keys(others).length === 0 ? {} : { annotations: others };
+  return { ...object, metadata: { ...metadata, ...rest } };
 }
 
 function requesterErrors(object: ApiObject, stored: ApiObject | undefined, user: UserInfo): readonly FieldError[] {

@@ -1,13 +1,31 @@
+import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFailed, onTestFinished, test } from "vitest";
+import { provePossession } from "../../src/trust/possession.ts";
+import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
+import { sshFields, sshPositive } from "../../src/pki/ssh-wire.ts";
 import type { AccessRequest } from "../../src/resources/access-request.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
+
+type Asker = (...asked: Parameters<ApiClient>) => Promise<Reply>;
+
+const merge = "application/merge-patch+json";
+const pair = generateKeyPairSync("ed25519");
+const key = sshPublicKeyOf(pair.publicKey, "machine");
+const spec = { pubKey: key.text };
+
+const types = (kind: string): object => ({ apiVersion: "access.pratique.dev/v1alpha1", kind });
+
+const has =
+  (type: string) =>
+  ({ status }: AccessRequest): boolean =>
+    status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
 
 const group = "/apis/access.pratique.dev/v1alpha1";
 const requests = `${group}/accessrequests`;
@@ -82,7 +100,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     return { run, dir };
   }
 
-  const decide = (name: string, status: object, who: ApiClient = admin): Promise<Reply> =>
+  const decide = (name: string, status: object, who: Asker = admin): Promise<Reply> =>
     who(`${requests}/${name}/status`, { method: "PATCH", type: "application/merge-patch+json", body: { status } });
 
   const until = (name: string, holds: (request: AccessRequest) => boolean): Promise<AccessRequest> =>
@@ -90,6 +108,32 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
       const request = (await admin(`${requests}/${name}`)).object() as unknown as AccessRequest;
       return holds(request) ? request : undefined;
     });
+
+  const person = (name: string): Asker => {
+    const headers = { "impersonate-user": name, "impersonate-group": "system:authenticated" };
+    return (path, asked) => admin(path, { ...asked, headers });
+  };
+
+  const ask = (
+    name: string,
+    more: { readonly metadata?: object; readonly spec?: object; readonly status?: object } = {},
+    query = "",
+  ): Promise<Reply> =>
+    nobody(`${requests}${query}`, {
+      method: "POST",
+      body: { ...types("AccessRequest"), metadata: { name }, ...more, spec: { ...spec, ...more.spec } },
+    });
+
+  /** What was made for a request, of the kinds that the controller makes. */
+  async function granted(name: string): Promise<readonly { readonly kind: string }[]> {
+    return ownedBy((await until(name, () => true)).metadata.uid ?? "");
+  }
+
+  async function ownedBy(uid: string): Promise<readonly { readonly kind: string }[]> {
+    const kinds = "serviceaccounts,roles,rolebindings,clusterrolebindings,secrets";
+    const { items } = await kube.kubectl.json("get", kinds, "-A", "-l", `access.pratique.dev/request-uid=${uid}`);
+    return items as readonly { readonly kind: string }[];
+  }
 
   test("a machine asks, is approved, and lists pods where its profile lets it", { timeout: limitMs }, async () => {
     const { run, dir } = await asking("vm-1");
@@ -102,6 +146,221 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     expect(await machine.ok("get", "pods", "-n", "vms", "-o", "name")).toBe("");
     expect((await machine("get", "pods", "-n", "default")).err).toMatch(/forbidden/);
     expect(await readFile(join(dir, "ca.crt"), "utf8")).toContain("BEGIN CERTIFICATE");
+  });
+
+  test("is denied, and told why", { timeout: limitMs }, async () => {
+    const { run } = await asking("vm-denied");
+    expect((await decide("vm-denied", { denied: true, reason: "not ours" }, person("ada"))).status).toBe(200);
+    expect([await run.done, run.err()]).toEqual([4, expect.stringContaining("not ours")]);
+    const { status } = await until("vm-denied", has("Denied"));
+    expect(status?.decisions).toMatchObject([{ user: "ada", verdict: "Denied", reason: "not ours" }]);
+  });
+
+  test("is approved by pratique with the words that the machine shows", { timeout: limitMs }, async () => {
+    const { run } = await asking("vm-words");
+    await until("vm-words", ({ status }) => status?.fingerprint !== undefined);
+    const [, words = ""] = /words for the approver: (.+)/.exec(run.err()) ?? [];
+    const approve = (...more: readonly string[]): ProgramRun =>
+      programRun(["approve", "accessrequest/vm-words", `--kubeconfig=${kube.kubeconfig}`, ...more]);
+    const wrong = approve("--words", words.split(" ").toReversed().join(" "));
+    expect(await wrong.done).not.toBe(0);
+    const right = approve("--words", words);
+    expect([await right.done, right.err()]).toEqual([0, expect.anything()]);
+    expect(await run.done).toBe(0);
+    const { status } = await until("vm-words", ({ status: now }) => now?.ready === true);
+    expect(status?.decisions).toMatchObject([{ user: "kubernetes-admin", verdict: "Approved", words: "Compared" }]);
+  });
+
+  test("is cut off when it is revoked, and nothing that was sealed stays", { timeout: limitMs }, async () => {
+    const { run, dir } = await asking("vm-revoked");
+    await decide("vm-revoked", { accepted: true });
+    expect(await run.done).toBe(0);
+    const machine = kube.kubectl.with({ kubeconfig: join(dir, "kubeconfig") });
+    expect((await machine("get", "pods", "-n", "vms")).code).toBe(0);
+    expect((await decide("vm-revoked", { revoked: true }, person("ada"))).status).toBe(200);
+    const { status } = await until("vm-revoked", has("Revoked"));
+    expect(status).not.toHaveProperty("token");
+    expect((await granted("vm-revoked")).map(({ kind }) => kind)).toEqual([]);
+    await eventually("the token to end", async () =>
+      /Unauthorized|logged in/.test((await machine("get", "pods", "-n", "vms")).err) ? true : undefined,
+    );
+  });
+
+  test("leaves nothing behind when its request is deleted", { timeout: limitMs }, async () => {
+    const { run } = await asking("vm-gone", "--profile=joins");
+    await decide("vm-gone", { accepted: true });
+    expect(await run.done).toBe(0);
+    const request = await until("vm-gone", ({ status }) => status?.ready === true);
+    const uid = request.metadata.uid ?? "";
+    expect((await granted("vm-gone")).length).toBeGreaterThanOrEqual(4);
+    await kube.kubectl.ok("delete", "accessrequest", "vm-gone");
+    await eventually("the garbage collector", async () => ((await ownedBy(uid)).length === 0 ? true : undefined));
+    expect((await admin("/api/v1/namespaces/vms/serviceaccounts/vm-gone")).status).toBe(404);
+  });
+
+  test("joins with the bootstrap token that its profile hands over", { timeout: limitMs }, async () => {
+    const { run, dir } = await asking("vm-joins", "--profile=joins");
+    await decide("vm-joins", { accepted: true });
+    expect(await run.done).toBe(0);
+    const join_ = programRun([
+      "join",
+      kube.endpoint,
+      `--token-file=${join(dir, "bootstrap-token")}`,
+      `--discovery-token-ca-cert-hash=${kube.pin}`,
+      "--node-name=vm-joins",
+      `--cert-dir=${join(dir, "pki")}`,
+      `--kubeconfig=${join(dir, "kubelet.conf")}`,
+    ]);
+    expect([await join_.done, join_.err()]).toEqual([0, expect.anything()]);
+  });
+
+  test("a profile of networks takes no request here, since nobody says where it comes from", async () => {
+    const reply = await ask("vm-near", { spec: { profile: "near" } });
+    expect(reply.status).toBe(403);
+    expect(reply.text).toContain('requests for profile \\"near\\" are taken from its networks only');
+    expect(reply.text).toContain("an unknown address");
+  });
+
+  test("what a machine may see and do is its own request", async () => {
+    expect((await nobody(requests)).status).toBe(403);
+    expect((await nobody(`${requests}?watch=true`)).status).toBe(403);
+    await ask("vm-own");
+    expect((await nobody(`${requests}/vm-own`)).status).toBe(200);
+    expect((await nobody(`${requests}/vm-own`, { method: "DELETE" })).status).toBe(403);
+    expect((await decide("vm-own", { accepted: true }, nobody)).status).toBe(403);
+  });
+
+  test("a new request cannot bring a status, evidence or a requester along", async () => {
+    const forged = { accepted: true, fingerprint: "SHA256:x", evidence: { sourceAddress: "10.0.0.1" } };
+    const annotations = { "access.pratique.dev/requester": "kubernetes-admin" };
+    expect((await ask("vm-forges", { status: forged, metadata: { name: "vm-forges", annotations } })).status).toBe(201);
+    const { status, metadata } = await until("vm-forges", ({ status: now }) => now?.evidence?.possession !== undefined);
+    expect(status).not.toHaveProperty("accepted");
+    expect(status?.fingerprint).toBe(key.fingerprint);
+    expect(status?.evidence).toEqual({
+      requester: "system:anonymous",
+      possession: "Unproven",
+      earlierRequests: expect.any(Number),
+    });
+    expect(metadata.annotations).toEqual({ "access.pratique.dev/requester": "system:anonymous" });
+  });
+
+  test("a key cannot be swapped, before and after the decision", async () => {
+    await ask("vm-swap");
+    const other = sshPublicKeyOf(generateKeyPairSync("ed25519").publicKey, "other").text;
+    const swap = (): Promise<Reply> =>
+      admin(`${requests}/vm-swap`, { method: "PATCH", type: merge, body: { spec: { pubKey: other } } });
+    const [before] = [await swap(), await decide("vm-swap", { accepted: true })];
+    const after = await swap();
+    expect([before.status, after.status]).toEqual([422, 422]);
+    expect(after.text).toContain("a request cannot change");
+    const who = await admin(`${requests}/vm-swap`, {
+      method: "PATCH",
+      type: merge,
+      body: { metadata: { annotations: { "access.pratique.dev/requester": "ada" } } },
+    });
+    expect(who.status).toBe(422);
+  });
+
+  test("an approver can forge no name, write no sealed field and hand out no more than they may", async () => {
+    await ask("vm-forged");
+    await until("vm-forged", ({ status }) => status?.fingerprint !== undefined);
+    const forged = [{ user: "ben", time: "2020-01-01T00:00:00Z", verdict: "Approved" }];
+    for (const status of [
+      { accepted: true, decisions: forged },
+      { ready: true },
+      { token: "AAAA" },
+      { key: "AAAA" },
+      { fingerprint: "SHA256:x" },
+      { evidence: { sourceAddress: "10.0.0.1" } },
+    ]) {
+      const reply = await decide("vm-forged", status, person("ada"));
+      expect([reply.status, reply.text]).toEqual([403, expect.stringContaining("may decide, and not write status.")]);
+    }
+    const eve = await decide("vm-forged", { accepted: true }, person("eve"));
+    expect([eve.status, eve.text]).toEqual([
+      403,
+      expect.stringContaining("on accessprofiles.access.pratique.dev is needed"),
+    ]);
+    const own = await person("ada")(requests, {
+      method: "POST",
+      body: { ...types("AccessRequest"), metadata: { name: "by-ada" }, spec },
+    });
+    expect(own.status).toBe(201);
+    const self = await decide("by-ada", { accepted: true }, person("ada"));
+    expect([self.status, self.text]).toEqual([
+      422,
+      expect.stringContaining("nobody decides on a request of their own"),
+    ]);
+    const profile = await person("ada")(`${group}/accessprofiles`, {
+      method: "POST",
+      body: {
+        ...types("AccessProfile"),
+        metadata: { name: "all" },
+        spec: { namespace: "vms", roles: [{ kind: "ClusterRole", name: "cluster-admin" }] },
+      },
+    });
+    expect([profile.status, profile.text]).toEqual([403, expect.stringContaining("may not hand out ClusterRole")]);
+  });
+
+  test("two different people are needed where the profile says so", async () => {
+    await ask("vm-two", { spec: { profile: "two" } });
+    await until("vm-two", ({ status }) => status?.fingerprint !== undefined);
+    expect((await decide("vm-two", { accepted: true }, person("ada"))).object()).not.toHaveProperty("status.accepted");
+    expect((await decide("vm-two", { accepted: true }, person("ada"))).status).toBe(422);
+    expect((await decide("vm-two", { accepted: true }, person("ben"))).object()).toMatchObject({
+      status: { accepted: true },
+    });
+  });
+
+  test("a weak key, a proof of another name and a broken profile are refused", async () => {
+    const { n = "", e = "" } = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
+    const wire = sshFields(
+      Buffer.from("ssh-rsa"),
+      sshPositive(Buffer.from(e, "base64url")),
+      sshPositive(Buffer.from(n, "base64url")),
+    );
+    const line = `ssh-rsa ${wire.toString("base64")}`;
+    expect((await ask("vm-weak", { spec: { pubKey: line } })).status).toBe(422);
+    const facts = { name: "another", fingerprint: key.fingerprint, caPin: kube.pin };
+    const proof = provePossession(pair.privateKey, "ed25519", facts);
+    expect((await ask("vm-replay", { spec: { proof } })).text).toContain("its proof is not of this key, name and CA");
+    const rules = [{ expression: "object.spec.", effect: "Approve" }];
+    const reply = await admin(`${group}/accessprofiles`, {
+      method: "POST",
+      body: { ...types("AccessProfile"), metadata: { name: "broken" }, spec: { namespace: "vms", rules } },
+    });
+    expect([reply.status, reply.text]).toEqual([422, expect.stringContaining("compilation failed")]);
+  });
+
+  test("an account that is there already is left alone", async () => {
+    await kube.kubectl.ok("create", "serviceaccount", "vm-taken", "-n", "vms");
+    await ask("vm-taken");
+    await decide("vm-taken", { accepted: true });
+    const { status } = await until(
+      "vm-taken",
+      ({ status: now }) => now?.conditions?.some(({ reason }) => reason === "AccountTaken") === true,
+    );
+    expect(status).not.toHaveProperty("token");
+  });
+
+  test("without the webhook nothing is taken", async () => {
+    const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/pratique-access";
+    const stored = (await admin(path)).json() as { webhooks: { clientConfig: object }[] };
+    const cut = stored.webhooks.map((hook) => ({
+      ...hook,
+      clientConfig: { ...hook.clientConfig, url: "https://127.0.0.1:9/validate" },
+    }));
+    const put = (webhooks: object[]): Promise<Reply> =>
+      admin(path, { method: "PATCH", type: merge, body: { webhooks } });
+    await put(cut);
+    await eventually("the API to ask there", async () =>
+      (await ask("vm-none", {}, "?dryRun=All")).status === 500 ? true : undefined,
+    );
+    await put(stored.webhooks);
+    await eventually("the API to ask here", async () =>
+      (await ask("vm-none", {}, "?dryRun=All")).status === 201 ? true : undefined,
+    );
   });
 });
 
@@ -125,6 +384,49 @@ apiVersion: access.pratique.dev/v1alpha1
 kind: AccessProfile
 metadata: { name: near }
 spec: { namespace: vms, sourceNetworks: [127.0.0.0/8] }
+---
+apiVersion: access.pratique.dev/v1alpha1
+kind: AccessProfile
+metadata: { name: two }
+spec: { namespace: vms, approvers: 2 }
+---
+apiVersion: access.pratique.dev/v1alpha1
+kind: AccessProfile
+metadata: { name: joins }
+spec:
+  namespace: vms
+  roles: [{ kind: ClusterRole, name: pod-viewer }]
+  bootstrapToken: { groups: [system:bootstrappers:kubeadm:default-node-token] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: profile-writer }
+rules:
+- { apiGroups: [access.pratique.dev], resources: [accessprofiles, accessrequests], verbs: [create] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: status-writer }
+rules:
+- { apiGroups: [access.pratique.dev], resources: [accessrequests/status], verbs: [patch, update] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: approvers }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "pratique:access-approver" }
+subjects: [{ kind: User, name: ada, apiGroup: rbac.authorization.k8s.io }, { kind: User, name: ben, apiGroup: rbac.authorization.k8s.io }]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: writers }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: profile-writer }
+subjects: [{ kind: User, name: ada, apiGroup: rbac.authorization.k8s.io }]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: status-writers }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: status-writer }
+subjects: [{ kind: User, name: eve, apiGroup: rbac.authorization.k8s.io }]
 `;
 
 async function freePort(): Promise<number> {
