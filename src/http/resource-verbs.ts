@@ -2,6 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
 import type { ApiObject } from "../core/object.ts";
 import { pathSegmentProblems } from "../core/names.ts";
+import type { UserInfo } from "../core/user.ts";
 import { StatusError, badRequest, notFound, type Status } from "../core/status.ts";
 import type { Verb } from "../resources/resource.ts";
 import type { RequestContext } from "../registry/context.ts";
@@ -33,6 +34,8 @@ export interface ResourceVerbsOptions {
   readonly chance: () => number;
   /** Aborts when the hub shuts down: open watches end in the normal way. */
   readonly shutdown: AbortSignal;
+  /** Aborts when a user is nobody any more: its open watches end; undefined where that cannot be. */
+  readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
 }
 
 /** One request for a resource that exists. */
@@ -243,7 +246,7 @@ async function watch(call: Call): Promise<"streamed"> {
     clock: options.clock,
     timeoutMs,
     bookmarks: flag(query, "allowWatchBookmarks"),
-    signal: options.shutdown,
+    signals: [options.shutdown, options.lifeOf(call.user) ?? []].flat(),
   });
   wake = stream.wake;
   stream.wake();

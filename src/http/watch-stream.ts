@@ -19,8 +19,8 @@ export interface WatchStreamOptions {
   /** Milliseconds after which the server ends the stream in the normal way. */
   readonly timeoutMs: number;
   readonly bookmarks: boolean;
-  /** Ends the stream early: the hub shuts down, or the client went away. */
-  readonly signal: AbortSignal;
+  /** Each ends the stream early: the hub shuts down, or who watches is nobody any more. */
+  readonly signals: readonly AbortSignal[];
 }
 
 /** How often a quiet watch is told where it stands, and how long before its end. */
@@ -51,7 +51,7 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     if (finished) return;
     finished = true;
     ending.abort(ended);
-    options.signal.removeEventListener("abort", onAbort);
+    for (const signal of options.signals) signal.removeEventListener("abort", onAbort);
     handle.close();
     if (last === undefined) response.end();
     else endWith(response, last);
@@ -102,7 +102,8 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   });
   response.on("close", () => end());
   response.on("error", () => end());
-  options.signal.addEventListener("abort", onAbort);
+  for (const signal of options.signals) signal.addEventListener("abort", onAbort);
+  if (options.signals.some((signal) => signal.aborted)) end();
   void run();
   return { wake: pump, done };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { accountLives } from "./account-lives.ts";
 import type { Clock } from "../core/clock.ts";
 import type { HealthCheck } from "../http/health.ts";
 import { peerCertificates } from "../http/peer.ts";
@@ -96,7 +97,13 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
-  const resources = resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown: parts.shutdown });
+  const resources = resourceVerbs({
+    registry: verbs,
+    clock,
+    chance: Math.random,
+    shutdown: parts.shutdown,
+    lifeOf: accountLives(cache),
+  });
   server = await listen({
     ...pair,
     clientCaPem: nameOnlyCertificate(authority, parts.at),
