@@ -24,3 +24,10 @@ export function serviceAccountUser(namespace: string, name: string): UserInfo {
     groups: [serviceAccountsGroup, `${serviceAccountsGroup}:${namespace}`, authenticatedGroup],
   };
 }
+
+/** The name of the node that a user is: empty where a node gave none, undefined for whoever is no node. Source: pkg/auth/nodeidentifier. */
+export function nodeNameOf({ username, groups }: UserInfo): string | undefined {
+  return username.startsWith(nodeUserPrefix) && groups.includes(nodesGroup)
+    ? username.slice(nodeUserPrefix.length)
+    : undefined;
+}
