@@ -21,7 +21,7 @@ export const manifestsCommand: Command = {
       name: "image",
       kind: "text",
       value: "IMAGE",
-      default: "ghcr.io/pratique/pratique:latest",
+      default: "pratique:latest",
       description: "the container image, whose entry point is pratique",
     },
     {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
@@ -6,6 +6,8 @@ import { goFlags, ofThisTest, spawnProcess, type PeerProcess } from "./peers-pro
 
 /** The command line as a program of its own, made of the sources as they are. */
 export interface PratiqueProgram {
+  /** An executable that takes the arguments of `pratique`. */
+  readonly executable: string;
   /** Starts it for the test that runs. */
   start(args: readonly string[], flags: Parameters<typeof goFlags>[0]): PeerProcess;
   remove(): Promise<void>;
@@ -27,11 +29,16 @@ export async function pratiqueProgram(): Promise<PratiqueProgram> {
     target: "node20.19",
     external: ["lmdb"],
     define: { __PRATIQUE_VERSION__: '"0.0.0-test"' },
-    banner: { js: 'import { createRequire as make } from "node:module"; const require = make(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as requireOfTheBundle } from "node:module"; const require = requireOfTheBundle(import.meta.url);',
+    },
     logLevel: "error",
   });
   const path = join(dir, "pratique.mjs");
+  const executable = join(dir, "pratique");
+  await writeFile(executable, `#!/bin/sh\nexec "${process.execPath}" "${path}" "$@"\n`, { mode: 0o755 });
   return {
+    executable,
     start: (args, flags) =>
       ofThisTest(spawnProcess(process.execPath, [path, ...args, ...goFlags(flags)], { home: dir })),
     remove: () => rm(dir, { recursive: true, force: true }),

@@ -9,6 +9,7 @@ import { sshFields, sshPositive } from "../../src/pki/ssh-wire.ts";
 import type { AccessRequest } from "../../src/resources/access-request.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
+import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
@@ -37,9 +38,10 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
   let nobody: ApiClient;
   let controller: ProgramRun;
   let webhook: ProgramRun;
+  let pratique: PratiqueProgram;
 
   beforeAll(async () => {
-    kube = await startKubernetes();
+    [kube, pratique] = await Promise.all([startKubernetes(), pratiqueProgram()]);
     admin = apiClient(kube);
     nobody = apiClient(kube, "anonymous");
     const port = await freePort();
@@ -71,7 +73,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     controller?.interrupt();
     webhook?.interrupt();
     await Promise.all([controller?.done, webhook?.done]);
-    await kube?.stop();
+    await Promise.all([kube?.stop(), pratique?.remove()]);
   });
 
   /** `pratique request` in a folder of its own, until it has asked. */
@@ -346,22 +348,52 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
 
   test("without the webhook nothing is taken", async () => {
     const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/pratique-access";
-    const stored = (await admin(path)).json() as { webhooks: { clientConfig: object }[] };
-    const cut = stored.webhooks.map((hook) => ({
-      ...hook,
-      clientConfig: { ...hook.clientConfig, url: "https://127.0.0.1:9/validate" },
-    }));
-    const put = (webhooks: object[]): Promise<Reply> =>
-      admin(path, { method: "PATCH", type: merge, body: { webhooks } });
-    await put(cut);
-    await eventually("the API to ask there", async () =>
-      (await ask("vm-none", {}, "?dryRun=All")).status === 500 ? true : undefined,
-    );
-    await put(stored.webhooks);
-    await eventually("the API to ask here", async () =>
-      (await ask("vm-none", {}, "?dryRun=All")).status === 201 ? true : undefined,
-    );
+    const { webhooks } = (await admin(path)).json() as { webhooks: { clientConfig: object }[] };
+    const put = (hooks: object[]): Promise<Reply> =>
+      admin(path, { method: "PATCH", type: merge, body: { webhooks: hooks } });
+    const url = "https://127.0.0.1:9/validate";
+    await put(webhooks.map((hook) => ({ ...hook, clientConfig: { ...hook.clientConfig, url } })));
+    const refused = await eventually("the API to ask there", async () => {
+      const reply = await ask("vm-none", {}, "?dryRun=All");
+      return reply.text.includes("failed calling webhook") ? reply : undefined;
+    });
+    expect(refused.status).toBe(500);
+    await put(webhooks);
+    const taken = await eventually("the API to ask here", async () => {
+      const reply = await ask("vm-none", {}, "?dryRun=All");
+      return reply.status === 201 ? reply : undefined;
+    });
+    expect(taken.object()).toHaveProperty("metadata.annotations");
   });
+
+  test("of two controllers one acts, and the other when the first dies", { timeout: 120_000 }, async () => {
+    controller.interrupt();
+    expect(await controller.done).toBe(0);
+    const election = ["--leader-elect", "--leader-elect-lease-namespace=pratique-system"];
+    const first = pratique.start(["controller", ...election], { kubeconfig: kube.kubeconfig });
+    await first.until(/the controllers work/);
+    const second = programRun(["controller", ...election, `--kubeconfig=${kube.kubeconfig}`]);
+    onTestFinished(async () => {
+      second.interrupt();
+      await second.done;
+    });
+    await second.until(/another leads/);
+    await approved("vm-first");
+    expect(second.err()).not.toMatch(/the controllers work/);
+    await first.stop();
+    await second.until(/the controllers work/);
+    await approved("vm-second");
+    second.interrupt();
+    expect(await second.done).toBe(0);
+    const lease = await kube.kubectl.json("get", "lease", "pratique-controller", "-n", "pratique-system");
+    expect(lease["spec"]).toMatchObject({ holderIdentity: "", leaseTransitions: 1 });
+  });
+
+  async function approved(name: string): Promise<void> {
+    await ask(name);
+    await decide(name, { accepted: true });
+    await until(name, ({ status }) => status?.ready === true);
+  }
 });
 
 const setting = `
