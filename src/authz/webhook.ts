@@ -24,7 +24,7 @@ export interface WebhookAuthorizerOptions {
   readonly unauthorizedMs: number;
   /** Which requests the service is asked about; absent: all. */
   readonly match?: MatchConditions;
-  /** Milliseconds, never going back. */
+  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** How many answers are kept; default 8192. */
   readonly capacity?: number;
@@ -95,20 +95,22 @@ interface AnswerCache {
 /** The answers used least recently go first. */
 function answerCache(options: WebhookAuthorizerOptions): AnswerCache {
   const { now, authorizedMs, unauthorizedMs, capacity = defaultCapacity } = options;
-  const kept = new Map<string, { readonly until: number; readonly answer: Answer }>();
+  const kept = new Map<string, { readonly from: number; readonly until: number; readonly answer: Answer }>();
   return {
     get: (key) => {
       const found = kept.get(key);
       if (found === undefined) return undefined;
       kept.delete(key);
-      if (now() >= found.until) return undefined;
+      // A clock that went back before the answer says nothing about how long ago it was.
+      if (now() < found.from || now() >= found.until) return undefined;
       kept.set(key, found);
       return found.answer;
     },
     add: (key, answer) => {
       const ttl = answer.allowed ? authorizedMs : unauthorizedMs;
       if (ttl <= 0) return;
-      kept.set(key, { until: now() + ttl, answer });
+      const from = now();
+      kept.set(key, { from, until: from + ttl, answer });
       for (const oldest of kept.keys()) {
         if (kept.size <= capacity) return;
         kept.delete(oldest);

@@ -43,9 +43,52 @@ export const hubCommand: Command = {
       name: "authorization-mode",
       kind: "list",
       value: "MODES",
-      default: "RBAC",
-      choices: ["RBAC", "AlwaysAllow", "AlwaysDeny"],
-      description: "who decides whether a request may be served, in order",
+      choices: ["Node", "RBAC", "ABAC", "Webhook", "AlwaysAllow", "AlwaysDeny"],
+      description: "who decides whether a request may be served, in order; default Node,RBAC",
+    },
+    {
+      name: "authorization-policy-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "the policies of mode ABAC, one JSON object on each line",
+    },
+    {
+      name: "authorization-webhook-config-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "the service that mode Webhook asks, in the format of kubeconfig",
+    },
+    {
+      name: "authorization-webhook-version",
+      kind: "text",
+      value: "VERSION",
+      default: "v1beta1",
+      choices: ["v1", "v1beta1"],
+      description: "which SubjectAccessReview that service speaks",
+    },
+    {
+      name: "authorization-webhook-cache-authorized-ttl",
+      kind: "duration",
+      value: "DURATION",
+      default: "5m",
+      description: "how long a permission of that service is believed; 0 asks each time",
+    },
+    {
+      name: "authorization-webhook-cache-unauthorized-ttl",
+      kind: "duration",
+      value: "DURATION",
+      default: "30s",
+      description: "how long everything else that it says is believed; 0 asks each time",
+    },
+    {
+      name: "authorization-config",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description:
+        "an AuthorizationConfiguration (apiserver.config.k8s.io/v1) in place of modes: several webhooks with conditions; read again when it changes",
     },
     {
       name: "anonymous-auth",
@@ -218,6 +261,22 @@ export const hubCommand: Command = {
       default: "false",
       description:
         "leave out the binding kubeadm:node-autoapprove-bootstrap, so that a person approves each machine; counts at the first start only",
+    },
+    {
+      name: "serving-approval",
+      kind: "list",
+      value: "PROVIDERS",
+      choices: ["inventory", "networks", "source-address", "dns"],
+      description:
+        "approve serving certificates of kubelets whose names these prove: the ConfigMap kube-system/pratique-node-inventory, networks of a file, the address the request came from, DNS beside one of the others; default none, which leaves them to people",
+    },
+    {
+      name: "serving-approval-config",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description:
+        "a ServingApproval (pratique.dev/v1alpha1): networks of nodes, an inventory in CSV, further names of the API",
     },
     {
       name: "audit-policy-file",

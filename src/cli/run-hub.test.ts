@@ -69,7 +69,7 @@ describe("pratique hub", () => {
       bindAddress: "127.0.0.1",
       securePort: 6443,
       tlsSans: [],
-      authorizationModes: ["RBAC"],
+      authorizationModes: ["Node", "RBAC"],
       anonymousAuth: true,
       clusterSigningDurationSeconds: 31_536_000,
       serviceAccountIssuers: ["https://kubernetes.default.svc"],
@@ -209,8 +209,8 @@ describe("pratique hub", () => {
 
   const refusals: Readonly<Record<string, string>> = {
     "hub --secure-port 65536": "error: --secure-port 65536: must be 0 to 65535\n",
-    "hub --authorization-mode RBAC,ABAC":
-      "error: --authorization-mode ABAC: must be one of RBAC, AlwaysAllow, AlwaysDeny\n",
+    "hub --authorization-mode RBAC,Abac":
+      "error: --authorization-mode Abac: must be one of Node, RBAC, ABAC, Webhook, AlwaysAllow, AlwaysDeny\n",
     "hub --cluster-signing-cert-file c":
       "error: --cluster-signing-cert-file and --cluster-signing-key-file come together\n",
     "hub --cluster-signing-duration 5m":

@@ -75,7 +75,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     bindAddress: args.text("bind-address") ?? "",
     securePort,
     tlsSans: args.list("tls-san"),
-    authorizationModes: args.list("authorization-mode"),
+    ...authorizationFlags(args),
     anonymousAuth: args.on("anonymous-auth"),
     tokenAuthFile: args.text("token-auth-file"),
     authenticationConfigFile: args.text("authentication-config"),
@@ -93,6 +93,10 @@ function hubOptions(args: Args, io: Io): HubOptions {
     ),
     serviceAccountExtendTokenExpiration: args.on("service-account-extend-token-expiration"),
     nodeAutoapprove: !args.on("no-node-autoapprove"),
+    servingApproval: {
+      providers: args.list("serving-approval"),
+      configFile: args.text("serving-approval-config"),
+    },
     enableAdmissionPlugins: args.list("enable-admission-plugins"),
     disableAdmissionPlugins: args.list("disable-admission-plugins"),
     ...auditFlags(args),
@@ -106,6 +110,29 @@ function hubOptions(args: Args, io: Io): HubOptions {
     log: (entry) => {
       if (logLevels.indexOf(entry.level) >= least) io.stderr.write(logLine(format, io.clock.now(), entry));
     },
+  };
+}
+
+/** As with kubeadm, nodes are served by their own authorizer and everybody else by RBAC. */
+const defaultModes: readonly string[] = ["Node", "RBAC"];
+
+function authorizationFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `authorization${string}`>> {
+  const authorizationConfigFile = args.text("authorization-config");
+  const configFile = args.text("authorization-webhook-config-file");
+  const modes = args.list("authorization-mode");
+  return {
+    authorizationModes: modes.length === 0 && authorizationConfigFile === undefined ? defaultModes : modes,
+    authorizationPolicyFile: args.text("authorization-policy-file"),
+    authorizationWebhook:
+      configFile === undefined
+        ? undefined
+        : {
+            configFile,
+            version: args.text("authorization-webhook-version") === "v1" ? "v1" : "v1beta1",
+            authorizedMs: args.number("authorization-webhook-cache-authorized-ttl") ?? 300_000,
+            unauthorizedMs: args.number("authorization-webhook-cache-unauthorized-ttl") ?? 30_000,
+          },
+    authorizationConfigFile,
   };
 }
 

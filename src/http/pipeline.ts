@@ -18,6 +18,7 @@ import { flowOf, priorityLevel } from "./priority-level.ts";
 import { newProgress, type HeardBody, type Progress } from "./progress.ts";
 import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
+import { UndecidedRequest } from "./undecided-request.ts";
 import { respond, type CommonHeaders } from "./respond.ts";
 import { warningHeaders } from "./warnings.ts";
 
@@ -127,6 +128,9 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
 
 function failed(options: PipelineOptions, progress: Progress, error: unknown): Reply {
   if (error instanceof Crowded) return tooMany;
+  if (error instanceof UndecidedRequest) {
+    return { status: 500, contentType: "text/plain; charset=utf-8", body: `${error.message}\n` };
+  }
   if (error instanceof StatusError) progress.failure = error;
   else {
     progress.faulted = true;
@@ -186,7 +190,8 @@ async function admit(
 ): Promise<Reply | "streamed"> {
   const attributes = { ...attributesOf(progress.info, user), ...selectorsOf(progress.info, query) };
   progress.decision = await options.authorizer.decide(attributes);
-  if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision);
+  const uri = request.url ?? "/";
+  if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
   return options.handle({
     request,
     response,
@@ -204,7 +209,7 @@ async function admit(
     alsoMay: async (verb) => {
       const also = { ...attributes, verb };
       const decision = await options.authorizer.decide(also);
-      if (decision.verdict !== "allow") throw refusal(also, decision);
+      if (decision.verdict !== "allow") throw refusal(also, decision, uri);
     },
     common: () => commonHeaders(progress),
     streaming: () => {
@@ -242,14 +247,11 @@ function selectorsOf(info: RequestInfo, query: Query): Pick<Attributes, "fieldSe
   };
 }
 
-function refusal(attributes: Attributes, decision: ChainDecision): StatusError {
-  if (decision.error !== undefined && decision.verdict !== "deny") {
-    return new StatusError(
-      "InternalError",
-      `Internal Server Error: ${JSON.stringify(attributes.path ?? attributes.resource)}: ${decision.error}`,
-    );
-  }
-  return forbiddenRequest(attributes, decision.reason);
+/** Whoever is not allowed is refused; where an authorizer failed, nobody can say that he may not. Source: apiserver endpoints/filters. */
+function refusal(attributes: Attributes, decision: ChainDecision, uri: string): StatusError | UndecidedRequest {
+  return decision.error === undefined
+    ? forbiddenRequest(attributes, decision.reason)
+    : new UndecidedRequest(uri, decision.error);
 }
 
 function infoOf(request: Incoming, path: string, query: Query): RequestInfo {

@@ -4,6 +4,8 @@ import { HubError } from "./hub-error.ts";
 const known: Readonly<Record<string, boolean>> = {
   NamespaceLifecycle: true,
   ServiceAccount: true,
+  // Without the Node authorizer it does nothing unless it is enabled by name.
+  NodeRestriction: true,
   OwnerReferencesPermissionEnforcement: false,
   CertificateApproval: true,
   CertificateSigning: true,

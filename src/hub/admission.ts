@@ -1,4 +1,4 @@
-import { admissionChain, type Admission } from "../admission/admission.ts";
+import { admissionChain, type Admission, type AdmissionPlugin } from "../admission/admission.ts";
 import type { Access } from "../admission/access-check.ts";
 import type { Authorize } from "../admission/authorization-book.ts";
 import {
@@ -8,6 +8,7 @@ import {
   type SignerCheck,
 } from "../admission/certificate-signers.ts";
 import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
+import { nodeRestriction } from "../admission/node-restriction.ts";
 import { ownerReferences } from "../admission/owner-references.ts";
 import { rbacEscalation } from "../admission/rbac-escalation.ts";
 import { serviceAccount } from "../admission/service-account.ts";
@@ -62,6 +63,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       accountOf: (namespace, name) => stored(cache, "serviceaccounts", `${namespace}/${name}`),
       pause: () => clock.sleep(100),
     }),
+    restrictedNodes(options, may),
     ownerReferences({ may, resourceOf }),
     certificateApproval(signerCheck),
     certificateSigning(signerCheck),
@@ -74,6 +76,24 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
   ];
   return admissionChain(plugins.filter(({ name }) => isOn(name)));
+}
+
+/** Nodes are limited wherever the Node authorizer lets them write; elsewhere where the plugin is enabled by name. */
+function restrictedNodes(
+  { access, cache, plugins }: HubAdmissionOptions,
+  may: Parameters<typeof nodeRestriction>[0]["may"],
+): AdmissionPlugin {
+  const { name, mutate } = nodeRestriction({
+    podOf: (namespace, pod) => stored(cache, "pods", `${namespace}/${pod}`),
+    nodeOf: (node) => stored(cache, "nodes", node),
+    may,
+    commonNameOf: (pem) => parseCsr(pem).subject.commonName,
+  });
+  const isEnabled = plugins.enable.includes(name);
+  return {
+    name,
+    mutate: async (request, round) => (isEnabled || access.uses("Node") ? mutate?.(request, round) : undefined),
+  };
 }
 
 /** A built-in object of the core group, as it is in the watch cache at this moment. */

@@ -1,51 +1,143 @@
-import type { ApiObject } from "../core/object.ts";
-import { alwaysAllow, alwaysDeny } from "../authz/always.ts";
 import type { NamedAuthorizer } from "../authz/authorizer.ts";
-import { firstDecision, type AuthorizerChain } from "../authz/chain.ts";
-import { masters } from "../authz/masters.ts";
-import { rbac } from "../authz/rbac.ts";
+import type { AuthorizerChain, ChainDecision } from "../authz/chain.ts";
+import type { ConfiguredAuthorizer } from "../authz/configuration.ts";
+import { nodeGraph, type NodeGraph } from "../authz/node-graph.ts";
 import { rbacIndex, type RbacEvent, type RbacIndex } from "../authz/rbac-index.ts";
-import { allRules, alwaysAllowRules, alwaysDenyRules, rbacRules, type RulesLister } from "../authz/rules-review.ts";
+import type { RulesLister } from "../authz/rules-review.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ApiObject } from "../core/object.ts";
 import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import { followAuthorizationFile, readAuthorizationFile } from "./authorization-file.ts";
+import { authorizationModes, buildChain, type BuiltChain, type MemberParts } from "./authorization-members.ts";
+import { authorizationMetrics, type AuthorizationMetrics } from "./authorization-metrics.ts";
 import { HubError } from "./hub-error.ts";
-
-/** One value of `--authorization-mode`. */
-interface Mode {
-  readonly member: (index: RbacIndex) => NamedAuthorizer;
-  readonly rules: (index: RbacIndex) => RulesLister;
-}
-
-const modes: Readonly<Record<string, Mode>> = {
-  RBAC: { member: (index) => ({ name: "RBAC", authorize: rbac(index) }), rules: rbacRules },
-  AlwaysAllow: { member: () => alwaysAllow, rules: () => alwaysAllowRules },
-  AlwaysDeny: { member: () => alwaysDeny, rules: () => alwaysDenyRules },
-};
+import type { HubOptions } from "./hub-options.ts";
 
 /** Everything that decides what may be done. */
 export interface Authorization {
   readonly chain: AuthorizerChain;
   readonly rules: RulesLister;
   readonly index: RbacIndex;
+  /** Whether an authorizer of that mode is in the chain now. */
+  uses(mode: string): boolean;
+  readonly metrics: AuthorizationMetrics;
+  close(): void;
 }
 
-/** The chain for the modes named, in that order, behind system:masters. @throws HubError for an unknown, repeated or missing mode. */
-export function authorization(names: readonly string[], cache: WatchCache, now: () => number): Authorization {
-  checkModes(names);
+/**
+ * The chain for the modes or the file that the options name, behind system:masters; a file is followed until `close`.
+ * @throws HubError for modes or a file that cannot be used
+ */
+export async function openAuthorization(
+  options: HubOptions,
+  { cache, clock }: { readonly cache: WatchCache; readonly clock: Clock },
+): Promise<Authorization> {
+  const file = options.authorizationConfigFile;
   const index = rbacIndex();
-  feed(index, cache);
-  const chosen = names.map((name) => modes[name] as Mode);
-  return {
-    chain: firstDecision([masters, ...chosen.map((mode) => mode.member(index))], { now }),
-    rules: allRules(chosen.map((mode) => mode.rules(index))),
+  feedRbac(index, cache);
+  const metrics = authorizationMetrics();
+  const parts: MemberParts = {
     index,
+    graph: graphOf(cache),
+    policyFile: options.authorizationPolicyFile,
+    flag: file === undefined ? "--authorization-webhook-config-file" : `--authorization-config ${file}`,
+    clock,
+    release: options.release,
+    metrics,
+  };
+  const found = file === undefined ? undefined : await fileOf(file, options);
+  let current = await buildChain(found?.authorizers ?? modesOf(options), parts);
+  const stop = new AbortController();
+  if (file !== undefined && found !== undefined) {
+    void followAuthorizationFile({
+      file,
+      text: found.text,
+      build: (authorizers) => buildChain(authorizers, parts),
+      replace: (next) => {
+        const before = current;
+        current = next;
+        return before;
+      },
+      clock,
+      metrics,
+      log: options.log,
+      signal: stop.signal,
+    });
+  }
+  return {
+    chain: countedChain(() => current, metrics),
+    rules: (user, namespace) => current.rules(user, namespace),
+    index,
+    uses: (mode) => [...current.types.values()].includes(mode),
+    metrics,
+    close: () => {
+      stop.abort();
+      current.close();
+    },
   };
 }
 
+/** A chain that may be another one at the next request. */
+function countedChain(current: () => BuiltChain, metrics: AuthorizationMetrics): AuthorizerChain {
+  const decide: AuthorizerChain["decide"] = async (attributes, wanted) => {
+    const { chain, types } = current();
+    const decision: ChainDecision = await chain.decide(attributes, wanted);
+    const type = decision.by === undefined ? undefined : types.get(decision.by);
+    if (decision.by !== undefined && type !== undefined && decision.verdict !== "noOpinion") {
+      metrics.decided({ type, name: decision.by }, decision.verdict);
+    }
+    return decision;
+  };
+  const authorize: NamedAuthorizer["authorize"] = (attributes) => decide(attributes);
+  return {
+    decide,
+    authorize,
+    get names() {
+      return current().chain.names;
+    },
+  };
+}
+
+async function fileOf(file: string, options: HubOptions): Promise<Awaited<ReturnType<typeof readAuthorizationFile>>> {
+  if (options.authorizationModes.length > 0 || options.authorizationWebhook !== undefined) {
+    const others = "--authorization-mode and the --authorization-webhook options";
+    throw new HubError("options", `--authorization-config and ${others} exclude each other`);
+  }
+  return readAuthorizationFile(file);
+}
+
+/** The authorizers that `--authorization-mode` names; there their name is their mode. */
+function modesOf(options: HubOptions): readonly ConfiguredAuthorizer[] {
+  const { authorizationModes: names, authorizationWebhook: webhook, authorizationPolicyFile } = options;
+  checkModes(names);
+  if (webhook !== undefined && !names.includes("Webhook")) {
+    throw new HubError("options", "--authorization-webhook-config-file needs --authorization-mode Webhook");
+  }
+  if (authorizationPolicyFile !== undefined && !names.includes("ABAC")) {
+    throw new HubError("options", "--authorization-policy-file needs --authorization-mode ABAC");
+  }
+  return names.map((name) =>
+    name !== "Webhook" || webhook === undefined
+      ? { type: name, name }
+      : {
+          type: name,
+          name,
+          webhook: {
+            ...webhook,
+            kubeconfigFile: webhook.configFile,
+            timeoutMs: 30_000,
+            onError: "noOpinion",
+            matchConditions: [],
+          },
+        },
+  );
+}
+
 function checkModes(names: readonly string[]): void {
-  const allowed = Object.keys(modes).join(", ");
-  const unknown = names.find((name) => !Object.hasOwn(modes, name));
+  const allowed = authorizationModes.join(", ");
+  const unknown = names.find((name) => !authorizationModes.includes(name));
   if (unknown !== undefined)
     throw new HubError(
       "options",
@@ -64,11 +156,27 @@ const rbacKinds: Readonly<Record<string, RbacEvent["kind"]>> = {
 };
 
 /** Keeps the index at the state of the cache: a right is there, or gone, before its write is acknowledged. */
-function feed(index: RbacIndex, cache: WatchCache): void {
+function feedRbac(index: RbacIndex, cache: WatchCache): void {
   for (const [plural, kind] of Object.entries(rbacKinds)) {
     cache.observe(storagePrefix({ group: "rbac.authorization.k8s.io", plural }), ({ type, entry }) => {
       const object: ApiObject = objectOf(entry);
       index.apply({ type: type === "DELETED" ? "delete" : "put", kind, object });
     });
   }
+}
+
+/** The graph of the pods in the cache; a pod that is bound counts before the binding is acknowledged. */
+function graphOf(cache: WatchCache): () => NodeGraph {
+  let graph: NodeGraph | undefined;
+  return () => {
+    if (graph !== undefined) return graph;
+    const made = nodeGraph();
+    graph = made;
+    cache.observe(storagePrefix({ group: "", plural: "pods" }), ({ type, entry }) => {
+      const pod = objectOf(entry);
+      if (type === "DELETED") made.remove(pod);
+      else made.put(pod);
+    });
+    return made;
+  };
 }

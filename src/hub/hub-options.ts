@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { AccessRequestLimits } from "./access-requests.ts";
 import type { OidcFlags } from "./oidc-flags.ts";
+import type { ServingApprovalFlags } from "./serving-approval.ts";
 
 /** One line of the hub's log; details hold no secrets. */
 export interface LogEntry {
@@ -17,7 +18,21 @@ export interface HubOptions {
   readonly securePort: number;
   /** More names and addresses for the serving certificate. */
   readonly tlsSans: readonly string[];
+  /** Empty where a file names the authorizers instead. */
   readonly authorizationModes: readonly string[];
+  /** The policies of mode ABAC, one JSON object on each line. */
+  readonly authorizationPolicyFile?: string | undefined;
+  /** The service that mode Webhook asks. */
+  readonly authorizationWebhook?:
+    | {
+        readonly configFile: string;
+        readonly version: "v1" | "v1beta1";
+        readonly authorizedMs: number;
+        readonly unauthorizedMs: number;
+      }
+    | undefined;
+  /** An AuthorizationConfiguration, in place of modes; it is read again when it changes. */
+  readonly authorizationConfigFile?: string | undefined;
   readonly anonymousAuth: boolean;
   readonly tokenAuthFile?: string | undefined;
   /** An AuthenticationConfiguration: issuers of JSON web tokens, and which paths need no credential. */
@@ -45,6 +60,8 @@ export interface HubOptions {
   readonly serviceAccountExtendTokenExpiration?: boolean;
   /** Approve the client certificates of nodes that join with a token of `token create`. Counts at the first start only. */
   readonly nodeAutoapprove: boolean;
+  /** On what evidence serving certificates of nodes are approved; default never. */
+  readonly servingApproval?: ServingApprovalFlags | undefined;
   /** An audit.k8s.io/v1 Policy; default everything at level Metadata. */
   readonly auditPolicyFile?: string | undefined;
   /** `-` is stdout. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { Client } from "../client/client.ts";
+import type { ServingApproval } from "../controllers/serving-approving.ts";
 import type { Clock } from "../core/clock.ts";
 import { mastersGroup, type UserInfo } from "../core/user.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
@@ -15,10 +16,11 @@ import { openLmdb } from "../storage/lmdb.ts";
 import { StorageError, type Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import { defaultAccessRequestLimits } from "./access-requests.ts";
+import { ownNames } from "./addresses.ts";
 import { adminKubeconfig } from "./admin-kubeconfig.ts";
 import { hubAdmission } from "./admission.ts";
 import { authentication, type Authentication } from "./authentication.ts";
-import { authorization, type Authorization } from "./authorization.ts";
+import { openAuthorization, type Authorization } from "./authorization.ts";
 import { openAuthority } from "./authority.ts";
 import { customResources, type CustomResources } from "./custom-resources.ts";
 import { compactionLoop } from "./compaction-loop.ts";
@@ -76,6 +78,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const shutdown = new AbortController();
   // Every open watch listens to it, and there may be thousands.
   setMaxListeners(0, shutdown.signal);
+  const servingApproval = await servingApprovalOf(options);
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
@@ -118,6 +121,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     issuer,
     url: api.url,
     metrics: api.metrics,
+    servingApproval,
     signal: shutdown.signal,
   });
   custom.onChange(running.refresh);
@@ -171,7 +175,8 @@ async function decisions(
   },
 ): Promise<Decisions> {
   const { store, cache, authority, issuer, clock } = base;
-  const access = authorization(options.authorizationModes, cache, () => performance.now());
+  const access = await openAuthorization(options, { cache, clock });
+  base.closers.push(async () => access.close());
   const outside = await openOutsideIdentity({
     hub: options,
     clock,
@@ -186,7 +191,7 @@ async function decisions(
     tokenAuthFile: options.tokenAuthFile,
     issuer,
     outside,
-    anonymousAuth: options.anonymousAuth && !options.authorizationModes.includes("AlwaysAllow"),
+    anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
     warn: (message) => options.log({ level: "warn", message }),
   });
   const webhooks = webhookCaller();
@@ -240,6 +245,14 @@ async function openOutsideIdentity(options: OutsideIdentityOptions): Promise<Out
   }
   const { outsideIdentity } = await import("./outside-identity.ts");
   return outsideIdentity(options);
+}
+
+/** Read before anything is opened, so that a wrong file leaves nothing behind. */
+async function servingApprovalOf(options: HubOptions): Promise<ServingApproval | undefined> {
+  const { servingApproval } = options;
+  if (servingApproval === undefined || servingApproval.providers.length === 0) return undefined;
+  const { readServingApproval } = await import("./serving-approval.ts");
+  return readServingApproval(servingApproval, ownNames(options));
 }
 
 async function openStore(dir: string, closers: Closer[]): Promise<Store> {

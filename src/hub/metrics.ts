@@ -17,6 +17,8 @@ export function hubMetrics(read: {
   readonly connections: () => number;
   readonly levels: () => readonly LevelCounts[];
   readonly audit: () => AuditCounts;
+  /** What the authorizers count, as Prometheus text. */
+  readonly authorization: () => Promise<string>;
   /** Whether a resource of this plural is served. */
   readonly isResource: (plural: string) => boolean;
 }): Metrics {
@@ -45,9 +47,13 @@ export function hubMetrics(read: {
     controllerFailed: (controller) => failures.inc({ controller }),
     text: async () => ({
       contentType: registry.contentType,
-      body: [await registry.metrics(), requests.text(), fairnessText(read.levels()), auditText(read.audit())].join(
-        "\n",
-      ),
+      body: [
+        await registry.metrics(),
+        requests.text(),
+        fairnessText(read.levels()),
+        auditText(read.audit()),
+        await read.authorization(),
+      ].join("\n"),
     }),
   };
 }

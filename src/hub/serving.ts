@@ -79,6 +79,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     connections: () => server?.connections() ?? 0,
     levels: places.counts,
     audit: recording.counts,
+    authorization: access.metrics.text,
     isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
   const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };

@@ -4,6 +4,7 @@ import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { clusterRoleBindings } from "./cluster-role-binding.ts";
 import { clusterRoles } from "./cluster-role.ts";
 import { configMaps } from "./config-map.ts";
+import { csiNodes } from "./csi-node.ts";
 import { customResourceDefinitions } from "./custom-resource-definition.ts";
 import { events } from "./event.ts";
 import { leases } from "./lease.ts";
@@ -49,6 +50,7 @@ export const storedResources: readonly Resource[] = [
   validatingWebhookConfigurations,
   validatingAdmissionPolicies,
   validatingAdmissionPolicyBindings,
+  csiNodes,
 ];
 
 /** The kinds that can only be created: a question that is answered in the reply and then forgotten. */

@@ -78,6 +78,7 @@ describe("the index", () => {
       "apis/certificates.k8s.io/v1",
       "apis/coordination.k8s.io/v1",
       "apis/rbac.authorization.k8s.io/v1",
+      "apis/storage.k8s.io/v1",
     ]);
     for (const [key, { serverRelativeURL }] of Object.entries(index.paths)) {
       expect(serverRelativeURL).toBe(`/openapi/v3/${key}?hash=${whole.documents.get(key)?.hash}`);

@@ -53,6 +53,9 @@ const samples: Readonly<Record<string, object>> = {
       usages: ["client auth"],
     },
   },
+  csinodes: {
+    spec: { drivers: [{ name: "d.example.com", nodeID: "n", topologyKeys: ["a/b"], allocatable: { count: 2 } }] },
+  },
   leases: { spec: { holderIdentity: "h", leaseDurationSeconds: 40, renewTime: "2026-11-21T00:00:00.000000Z" } },
   roles: { rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"], resourceNames: ["a"] }] },
   clusterroles: {

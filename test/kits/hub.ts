@@ -55,7 +55,7 @@ export async function startTestHub({ users = {}, dir: given, ...options }: TestH
     bindAddress: "127.0.0.1",
     securePort: 0,
     tlsSans: [],
-    authorizationModes: ["RBAC"],
+    authorizationModes: ["Node", "RBAC"],
     anonymousAuth: true,
     tokenAuthFile: tokenFile,
     clusterSigningDurationSeconds: 365 * 24 * 3600,

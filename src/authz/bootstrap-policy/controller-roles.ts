@@ -59,6 +59,13 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("get list watch", "core", "namespaces"),
     eventsRule(),
   ],
+  // Kubernetes has none: it cannot know whose names are whose.
+  "serving-approving-controller": () => [
+    rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    rule("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
+    rule("approve", "certificates.k8s.io", "signers", ["kubernetes.io/kubelet-serving"]),
+    rule("get list watch", "core", "nodes"),
+  ],
   "service-account-controller": () => [
     rule("create", "core", "serviceaccounts"),
     rule("get list watch", "core", "serviceaccounts", ["default"]),
@@ -99,6 +106,11 @@ export function namespacedRoles(): readonly Role[] {
       eventsRule(),
     ]),
     role("kube-system", "system:controller:access-request-controller", [rule("create delete", "core", "secrets")]),
+    role("kube-system", "system:controller:serving-approving-controller", [
+      rule("get list watch", "core", "configmaps", ["pratique-node-inventory"]),
+    ]),
+    // Events of what lies in no namespace are in this one.
+    role("default", "system:controller:serving-approving-controller", [rule("create get update", "core", "events")]),
     role("kube-system", "system:controller:token-cleaner", [
       rule("delete get list watch", "core", "secrets"),
       eventsRule(),
@@ -125,6 +137,8 @@ export function namespacedRoleBindings(): readonly RoleBinding[] {
     bound("kube-system", "access-request-controller"),
     bound("kube-system", "bootstrap-signer"),
     bound("kube-public", "bootstrap-signer"),
+    bound("kube-system", "serving-approving-controller"),
+    bound("default", "serving-approving-controller"),
     bound("kube-system", "token-cleaner"),
     bound("kube-public", "cluster-info-publisher", "root-ca-cert-publisher"),
   ];

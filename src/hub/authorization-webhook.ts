@@ -1,0 +1,89 @@
+import type { NamedAuthorizer } from "../authz/authorizer.ts";
+import type { WebhookConfiguration } from "../authz/configuration.ts";
+import { matchConditions } from "../authz/match-conditions.ts";
+import { webhookAuthorizer } from "../authz/webhook.ts";
+import { ConnectionError } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import type { AuthorizationMetrics } from "./authorization-metrics.ts";
+import { openKubeconfigTarget, TargetError } from "./kubeconfig-target.ts";
+
+/** How a review is sent again. Source: apiserver pkg/util/webhook DefaultRetryBackoffWithInitialDelay. */
+const tries = 5;
+const pause = { firstMs: 500, factor: 1.5, jitter: 0.2 };
+const passingStatus: readonly number[] = [429, 500, 504];
+const maximumBytes = 1 << 20;
+
+export interface AuthorizationWebhookOptions {
+  /** The option that names the file, for messages. */
+  readonly flag: string;
+  readonly name: string;
+  readonly webhook: WebhookConfiguration;
+  readonly clock: Clock;
+  readonly release: string;
+  readonly metrics: AuthorizationMetrics;
+}
+
+/** Reads the file that says where the service is. Nobody is asked before the first request. @throws HubError that names option, file and field. */
+export async function openAuthorizationWebhook(
+  options: AuthorizationWebhookOptions,
+): Promise<{ readonly authorizer: NamedAuthorizer; readonly close: () => void }> {
+  const { name, webhook, clock, metrics } = options;
+  const target = await openKubeconfigTarget({
+    flag: options.flag,
+    file: webhook.kubeconfigFile,
+    clock,
+    release: options.release,
+    timeoutMs: webhook.timeoutMs,
+    maximumBytes,
+  });
+  const authorize = webhookAuthorizer({
+    version: webhook.version,
+    onError: webhook.onError,
+    authorizedMs: webhook.authorizedMs,
+    unauthorizedMs: webhook.unauthorizedMs,
+    ...(webhook.matchConditions.length === 0 ? {} : { match: matchConditions(webhook.matchConditions) }),
+    now: () => clock.now(),
+    post: retried((review) => measured(target.post(review), name, metrics), clock),
+    failedOpen: () => metrics.failedOpen(name),
+    excluded: () => metrics.excluded(name),
+  });
+  return { authorizer: { name, authorize }, close: () => target.close() };
+}
+
+async function measured(answer: Promise<unknown>, name: string, metrics: AuthorizationMetrics): Promise<unknown> {
+  const begun = performance.now();
+  const taken = (): number => (performance.now() - begun) / 1000;
+  try {
+    const value = await answer;
+    metrics.asked(name, "success", taken());
+    return value;
+  } catch (error) {
+    metrics.asked(name, isTimeout(error) ? "timeout" : "error", taken());
+    throw error;
+  }
+}
+
+/** Sends again what was broken off or refused for now, never what took too long: nobody waits much longer than one time-out. */
+function retried(post: (body: object) => Promise<unknown>, clock: Clock): (body: object) => Promise<unknown> {
+  return async (body) => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await post(body);
+      } catch (error) {
+        if (attempt === tries || !isPassing(error)) throw error;
+        const { firstMs, factor, jitter } = pause;
+        await clock.sleep(firstMs * factor ** (attempt - 1) * (1 + jitter * Math.random()));
+      }
+    }
+  };
+}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.code === "ECONNRESET";
+  return error instanceof TargetError && error.code === "status" && passingStatus.includes(error.status);
+}
+
+function isTimeout(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.code === "TIMEOUT" || error.code === "ETIMEDOUT";
+  return error instanceof TargetError && error.status === 504;
+}
