@@ -6,6 +6,9 @@ export const secrets: ResourceRef = core("Secret", "secrets", "Namespaced");
 export const configMaps: ResourceRef = core("ConfigMap", "configmaps", "Namespaced");
 export const serviceAccounts: ResourceRef = core("ServiceAccount", "serviceaccounts", "Namespaced");
 
+export const events: ResourceRef = core("Event", "events", "Namespaced");
+export const nodes: ResourceRef = core("Node", "nodes", "Cluster");
+
 export const roles: ResourceRef = rbac("Role", "roles", "Namespaced");
 export const roleBindings: ResourceRef = rbac("RoleBinding", "rolebindings", "Namespaced");
 export const clusterRoleBindings: ResourceRef = rbac("ClusterRoleBinding", "clusterrolebindings", "Cluster");

@@ -8,9 +8,7 @@ export function servingNames({ bindAddress, tlsSans }: HubOptions): {
   readonly ipAddresses: readonly string[];
 } {
   const everywhere = bindAddress === "0.0.0.0" || bindAddress === "::";
-  const own = Object.values(networkInterfaces())
-    .flatMap((list) => list ?? [])
-    .filter((one) => !one.address.startsWith("fe80:"));
+  const own = interfaceAddresses();
   const given = [bindAddress, ...tlsSans].filter((one) => one !== "0.0.0.0" && one !== "::");
   const dns = [
     "localhost",
@@ -20,13 +18,21 @@ export function servingNames({ bindAddress, tlsSans }: HubOptions): {
     hostname().toLowerCase(),
     ...given.filter((one) => isIP(one) === 0),
   ];
-  const ip = [
-    "127.0.0.1",
-    "::1",
-    ...given.filter((one) => isIP(one) !== 0),
-    ...(everywhere ? own.map((one) => one.address) : []),
-  ];
+  const ip = ["127.0.0.1", "::1", ...given.filter((one) => isIP(one) !== 0), ...(everywhere ? own : [])];
   return { dnsNames: [...new Set(dns)], ipAddresses: [...new Set(ip)] };
+}
+
+/** All names and addresses that lead to this hub or its machine, whichever of them it listens on. */
+export function ownNames(options: HubOptions): readonly string[] {
+  const { dnsNames, ipAddresses } = servingNames(options);
+  return [...new Set([...dnsNames, ...ipAddresses, ...interfaceAddresses()])];
+}
+
+function interfaceAddresses(): readonly string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .map(({ address }) => address)
+    .filter((address) => !address.startsWith("fe80:"));
 }
 
 /** The address to hand out: the first name given by the operator, else where the hub listens. */

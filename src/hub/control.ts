@@ -3,6 +3,7 @@ import { runControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { Clock } from "../core/clock.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
+import type { ServingApproval } from "../controllers/serving-approving.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import type { Registry } from "../registry/registry.ts";
 import { errorText } from "./error-text.ts";
@@ -21,6 +22,7 @@ export interface ControlParts {
   readonly issuer: ServiceAccountIssuer;
   readonly url: string;
   readonly metrics: Metrics;
+  readonly servingApproval: ServingApproval | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -56,6 +58,7 @@ export function control(options: HubOptions, parts: ControlParts): ReturnType<ty
     server: parts.url,
     signingSeconds: options.clusterSigningDurationSeconds,
     resources: verbs.resources,
+    servingApproval: parts.servingApproval,
   });
   return runControllers({
     controllers,

@@ -16,6 +16,7 @@ import { namespaceController } from "../controllers/namespace.ts";
 import { rootCaPublisher } from "../controllers/root-ca-publisher.ts";
 import { serviceAccountDefault } from "../controllers/service-account-default.ts";
 import { serviceAccountToken } from "../controllers/service-account-token.ts";
+import { servingApproving, type ServingApproval } from "../controllers/serving-approving.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { tokenCleaner } from "../controllers/token-cleaner.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
@@ -26,6 +27,7 @@ import { certificateValidity } from "../pki/validity.ts";
 import { builtinResources } from "../resources/builtin.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { systemResolver } from "./system-resolver.ts";
 
 export interface HubControllersOptions {
   readonly informers: SharedInformers;
@@ -39,14 +41,27 @@ export interface HubControllersOptions {
   /** `--cluster-signing-duration`, in seconds. */
   readonly signingSeconds: number;
   readonly resources: () => readonly Resource[];
+  /** Absent where serving certificates are left to people. */
+  readonly servingApproval?: ServingApproval | undefined;
 }
 
 /** The controllers that run inside the hub. Each has the rights of its own ServiceAccount and no others. */
 export function hubControllers(options: HubControllersOptions): readonly Controller[] {
-  const { informers, clock, authority, issuer, server, resources } = options;
+  const { informers, clock, authority, issuer, server, resources, servingApproval } = options;
   return [
     accessRequest({ informers, clock, random: options.random, ca: { pem: authority.pem, pin: authority.pin } }),
     csrApproving({ informers, parse: readVerifiedCsr }),
+    ...(servingApproval === undefined
+      ? []
+      : [
+          servingApproving({
+            ...servingApproval,
+            informers,
+            clock,
+            parse: readVerifiedCsr,
+            resolver: systemResolver(),
+          }),
+        ]),
     csrSigning({ informers, parse: readVerifiedCsr, sign: async (order) => sign(order, options) }),
     csrCleaner({ informers, clock }),
     clusterInfoPublisher({ informers, info: { server, caPem: authority.pem } }),

@@ -18,6 +18,7 @@ import {
   withConditionTimes,
   withStoredApprovals,
 } from "./csr-conditions.ts";
+import { plainAddress } from "./access-request.ts";
 import { fieldListAt, fieldsAt, type Fields, numberAt, stringAt, stringsAt, withField } from "./json-fields.ts";
 import { type Column, type PrepareContext, type Resource, storedVerbs, type Subresource } from "./resource.ts";
 import { certificateSigningRequestSchema } from "./schemas/certificates.ts";
@@ -47,6 +48,9 @@ export interface CertificateSigningRequestStatus {
   /** One or more PEM blocks of type CERTIFICATE, the leaf first, in base64. Set once. */
   readonly certificate?: string;
 }
+
+/** Where the API saw the request come from; no client can write it. */
+const sourceAnnotation = "pratique.dev/source-address";
 
 const legacyUnknownSigner = "kubernetes.io/legacy-unknown";
 
@@ -88,7 +92,7 @@ const status: Subresource = {
   verbs: ["get", "patch", "update"],
   prepareForUpdate: (incoming, stored, context) => {
     const conditions = withConditionTimes(withStoredApprovals(incoming, stored), stored, context.now);
-    return withStatus(withField(incoming, "spec", stored["spec"]), { ...fieldsAt(incoming, "status"), conditions });
+    return withStatus(withoutClaims(incoming, stored), { ...fieldsAt(incoming, "status"), conditions });
   },
   validateUpdate: (next, stored) => [
     ...validateCsrConditions(next),
@@ -103,7 +107,7 @@ const approval: Subresource = {
   verbs: ["get", "patch", "update"],
   prepareForUpdate: (incoming, stored, context) => {
     const conditions = withConditionTimes(fieldListAt(incoming, "status", "conditions"), stored, context.now);
-    return withStatus(withField(incoming, "spec", stored["spec"]), { ...fieldsAt(stored, "status"), conditions });
+    return withStatus(withoutClaims(incoming, stored), { ...fieldsAt(stored, "status"), conditions });
   },
   validateUpdate: (next, stored) => [...validateCsrConditions(next), ...validateCsrConditionsKept(next, stored)],
 };
@@ -128,11 +132,13 @@ export const certificateSigningRequests: Resource = {
   unconditionalUpdate: true,
   deleteReturnsObject: false,
   generation: false,
-  serverFields: { "f:spec": { "f:username": {}, "f:uid": {}, "f:groups": {}, "f:extra": {} } },
+  serverFields: {
+    "f:metadata": { "f:annotations": { [`f:${sourceAnnotation}`]: {} } },
+    "f:spec": { "f:username": {}, "f:uid": {}, "f:groups": {}, "f:extra": {} },
+  },
   prepareForCreate,
   // No error: spec and status of a plain update are overwritten by what is stored, so that metadata can be edited.
-  prepareForUpdate: (incoming, stored) =>
-    withField(withField(incoming, "spec", stored["spec"]), "status", stored["status"]),
+  prepareForUpdate: (incoming, stored) => withField(withoutClaims(incoming, stored), "status", stored["status"]),
   validate: (object) => validateSpec(object),
   selectableFields: { "spec.signerName": (object) => stringAt(object, "spec", "signerName") },
 };
@@ -148,7 +154,31 @@ function prepareForCreate(object: ApiObject, context: PrepareContext): ApiObject
     ...(groups.length === 0 ? {} : { groups }),
     ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
   };
-  return { ...object, spec, status: {} };
+  const address = plainAddress(context.source?.address ?? "");
+  return withSource({ ...object, spec, status: {} }, address === "" ? undefined : address);
+}
+
+/** Where a request came from, as this API saw it when it was created; elsewhere the annotation is its author's word. */
+export function sourceAddressOf(object: ApiObject): string | undefined {
+  const address = object.metadata.annotations?.[sourceAnnotation];
+  return typeof address === "string" && address !== "" ? address : undefined;
+}
+
+/** The incoming object with what only the server writes as it is stored, status aside. */
+function withoutClaims(incoming: ApiObject, stored: ApiObject): ApiObject {
+  return withField(withSource(incoming, sourceAddressOf(stored)), "spec", stored["spec"]);
+}
+
+function withSource(object: ApiObject, address: string | undefined): ApiObject {
+  if (address === sourceAddressOf(object) && (address !== undefined || !isAnnotated(object))) return object;
+  const { annotations = {}, ...metadata } = object.metadata;
+  const { [sourceAnnotation]: _given, ...others } = annotations;
+  const next = address === undefined ? others : { ...others, [sourceAnnotation]: address };
+  return { ...object, metadata: Object.keys(next).length === 0 ? metadata : { ...metadata, annotations: next } };
+}
+
+function isAnnotated(object: ApiObject): boolean {
+  return Object.hasOwn(object.metadata.annotations ?? {}, sourceAnnotation);
 }
 
 function withStatus(object: ApiObject, fields: Fields): ApiObject {
