@@ -12,10 +12,20 @@ export type PeerProgram =
   | "kube-controller-manager"
   | "etcd"
   | "kload"
-  | "python3-kubernetes";
+  | DebianPackage;
 
-/** Debian's Python and what its package of the official client adds to it; a file, since a Python of another origin would not find it. */
-const pythonClient = "/usr/lib/python3/dist-packages/kubernetes/__init__.py";
+/** What Debian's packages add to its Python. */
+type DebianPackage = "python3-kubernetes" | "python3-cryptography";
+
+/** A file of each package, since a Python of another origin would not find it. */
+const debianFiles: Readonly<Record<DebianPackage, string>> = {
+  "python3-kubernetes": "/usr/lib/python3/dist-packages/kubernetes/__init__.py",
+  "python3-cryptography": "/usr/lib/python3/dist-packages/cryptography/__init__.py",
+};
+
+function isDebianPackage(name: PeerProgram): name is DebianPackage {
+  return Object.hasOwn(debianFiles, name);
+}
 
 /** Where such programs are looked for: `$PEERS_DIR/bin`, or `~/.cache/pratique-peers/bin`. */
 export function peerFolder(): string {
@@ -23,9 +33,9 @@ export function peerFolder(): string {
   return join(given === "" ? join(homedir(), ".cache", "pratique-peers") : given, "bin");
 }
 
-/** The path of a program, or undefined where it is absent; that of the Python client is its interpreter. */
+/** The path of a program, or undefined where it is absent; that of a package for Python is its interpreter. */
 export function peerProgram(name: PeerProgram): string | undefined {
-  if (name === "python3-kubernetes") return existsSync(pythonClient) ? "/usr/bin/python3" : undefined;
+  if (isDebianPackage(name)) return existsSync(debianFiles[name]) ? "/usr/bin/python3" : undefined;
   const path = join(peerFolder(), name);
   return existsSync(path) ? path : undefined;
 }
@@ -52,10 +62,9 @@ function present(needs: PeerProgram | readonly PeerProgram[], title: string): bo
 
 /** `PRATIQUE_SKIPS_FILE` collects the lines of all test files, so that CI can count what did not run. */
 function tellSkipped(title: string, program: PeerProgram): void {
-  const where =
-    program === "python3-kubernetes"
-      ? "is not installed; run apt-get install python3-kubernetes"
-      : `is not in ${peerFolder()}; run peers/provision`;
+  const where = isDebianPackage(program)
+    ? `is not installed; run apt-get install ${program}`
+    : `is not in ${peerFolder()}; run peers/provision`;
   const line = `skipped: ${title}: ${program} ${where}\n`;
   process.stderr.write(line);
   const file = process.env["PRATIQUE_SKIPS_FILE"] ?? "";
