@@ -10,6 +10,8 @@ export interface AskedRequest {
   readonly uid: string;
   readonly fingerprint: string;
   readonly caPin: string;
+  readonly profile?: string;
+  readonly claims?: Readonly<Record<string, string>>;
 }
 
 /** The files of a machine's access; everything in it is readable by its owner only. */
@@ -21,6 +23,8 @@ export interface AccessFolder {
   readonly token: string;
   readonly kubeconfig: string;
   readonly bootstrapToken: string;
+  /** What the agent that renews has done and will do; holds no secret. */
+  readonly state: string;
   /** @throws JoinError write-failed */
   prepare(): Promise<void>;
   /** @throws JoinError write-failed */
@@ -49,6 +53,7 @@ export function accessFolder(dir: string, keyFile: string | undefined, files: Pr
     token: join(dir, "token"),
     kubeconfig: join(dir, "kubeconfig"),
     bootstrapToken: join(dir, "bootstrap-token"),
+    state: join(dir, "agent.json"),
     prepare: () => attempt(dir, () => files.privateFolder(dir)),
     write: (path, content) => attempt(path, () => files.replaceFile(path, content)),
     text: (path) => files.textIfThere(path),
@@ -63,9 +68,14 @@ function askedIn(text: string | undefined): AskedRequest | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    const { server, name, uid, fingerprint, caPin } = value as Partial<Record<(typeof fields)[number], unknown>>;
+    const { server, name, uid, fingerprint, caPin, profile, claims } = value as Partial<Record<string, unknown>>;
     const found = { server, name, uid, fingerprint, caPin };
-    return isComplete(found) ? found : undefined;
+    if (!isComplete(found)) return undefined;
+    return {
+      ...found,
+      ...(typeof profile === "string" ? { profile } : {}),
+      ...(isTexts(claims) ? { claims } : {}),
+    };
   } catch {
     return undefined;
   }
@@ -73,4 +83,8 @@ function askedIn(text: string | undefined): AskedRequest | undefined {
 
 function isComplete(found: Readonly<Record<(typeof fields)[number], unknown>>): found is AskedRequest & typeof found {
   return fields.every((field) => typeof found[field] === "string" && found[field] !== "");
+}
+
+function isTexts(value: unknown): value is Readonly<Record<string, string>> {
+  return typeof value === "object" && value !== null && Object.values(value).every((one) => typeof one === "string");
 }

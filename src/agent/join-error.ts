@@ -28,6 +28,7 @@ export type JoinErrorCode =
   | "bad-certificate"
   | "write-failed"
   | "already-joined"
+  | "no-access"
   | "aborted";
 
 /** A join that ended without a credential. The message is complete: what went wrong and what to do; it holds no secret and no control character. */

@@ -262,6 +262,7 @@ describe("a join that is killed", () => {
         replaceLink: at(privateFiles.replaceLink),
         removeFile: at(privateFiles.removeFile),
         textIfThere: privateFiles.textIfThere,
+        removeUnfinished: privateFiles.removeUnfinished,
       },
       failed: () => count >= step,
     };

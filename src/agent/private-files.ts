@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** What an agent does to files, as a value, so that a test can let any step of it fail. */
@@ -9,6 +9,7 @@ export interface PrivateFiles {
   readonly textIfThere: typeof textIfThere;
   readonly replaceLink: typeof replaceLink;
   readonly removeFile: typeof removeFile;
+  readonly removeUnfinished: typeof removeUnfinished;
 }
 
 /** Makes a folder, and those above it that are missing, that only its owner may enter. @throws the reason of the system when one cannot be made. */
@@ -81,8 +82,25 @@ export async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
+/** Removes what writers that were killed have left in a folder: temporary files of `replaceFile` last written before `before`, milliseconds since the epoch. */
+export async function removeUnfinished(folder: string, before: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!/^\.[0-9a-f]{12}\.tmp$/.test(name)) continue;
+    const path = join(folder, name);
+    const { mtimeMs } = await stat(path);
+    if (mtimeMs < before) await rm(path, { force: true });
+  }
+}
+
 /** The file system of this machine. */
-export const privateFiles: PrivateFiles = { privateFolder, replaceFile, textIfThere, replaceLink, removeFile };
+export const privateFiles: PrivateFiles = {
+  privateFolder,
+  replaceFile,
+  textIfThere,
+  replaceLink,
+  removeFile,
+  removeUnfinished,
+};
 
 // Without it a power cut may take the new name back, though not the content.
 async function syncFolder(path: string): Promise<void> {

@@ -103,7 +103,18 @@ async function ask(asking: Asking): Promise<AskedRequest> {
   const name = options.name ?? (sameHub ? before.name : ownName(options));
   const { request, found } = await posted(asking, name);
   const { uid = "" } = request.metadata;
-  const asked = { server: hub.server, name, uid, fingerprint: key.public.fingerprint, caPin: hub.caPin };
+  const goesOn = sameHub && before.name === name;
+  const profile = options.profile ?? (goesOn ? before.profile : undefined);
+  const claims = options.claims ?? (goesOn ? before.claims : undefined);
+  const asked = {
+    server: hub.server,
+    name,
+    uid,
+    fingerprint: key.public.fingerprint,
+    caPin: hub.caPin,
+    ...(profile === undefined ? {} : { profile }),
+    ...(claims === undefined ? {} : { claims }),
+  };
   await folder.write(folder.request, `${JSON.stringify(asked, undefined, 2)}\n`);
   report({
     kind: "access-asked",

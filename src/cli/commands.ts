@@ -1,3 +1,4 @@
+import { agentCommand } from "./agent-command.ts";
 import type { CommandEntry } from "./command.ts";
 import { completionCommand } from "./completion-command.ts";
 import { controllerCommand } from "./controller-command.ts";
@@ -15,6 +16,7 @@ export const commands: readonly CommandEntry[] = [
   hubCommand,
   joinCommand,
   requestCommand,
+  agentCommand,
   tokenCommands,
   pendingCommand,
   approveCommand,

@@ -1,5 +1,6 @@
 import type { JoinReport } from "../agent/join-event.ts";
 import type { Joined, JoinOptions } from "../agent/join-options.ts";
+import type { KeepAccessOptions } from "../agent/keep-access.ts";
 import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
@@ -36,5 +37,6 @@ export interface Io {
   readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
+  readonly keepAccess: (options: KeepAccessOptions) => Promise<void>;
   readonly requestAccess: (options: RequestAccessOptions, report: JoinReport) => Promise<AccessGranted>;
 }

@@ -35,5 +35,6 @@ const exits: Readonly<Record<JoinErrorCode, Exclude<ExitName, "ok">>> = {
   "bad-certificate": "failed",
   "write-failed": "failed",
   "already-joined": "conflict",
+  "no-access": "notFound",
   aborted: "interrupted",
 };

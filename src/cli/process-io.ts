@@ -39,6 +39,7 @@ export function processIo(): Io {
       });
     },
     startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
+    keepAccess: async (options) => (await import("../agent/keep-access.ts")).keepAccess(options),
     requestAccess: async (options, report) =>
       (await import("../agent/request-access.ts")).requestAccess(options, report),
     join: async (options, report) => (await import("../agent/join.ts")).join(options, report),

@@ -255,6 +255,7 @@ describe("a join that fails", () => {
     "bad-certificate": 1,
     "write-failed": 1,
     "already-joined": 7,
+    "no-access": 6,
     aborted: 130,
   };
   test.each(Object.entries(codes))("for the reason %s ends with its code and the sentence", async (code, exit) => {

@@ -66,6 +66,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
       return { ...client, raw: async (_method, path) => reply(replies[path]), close: () => void (closed += 1) };
     },
     startHub: () => Promise.reject(new TypeError("this world has no hub")),
+    keepAccess: () => Promise.reject(new TypeError("this world has no agent")),
     requestAccess: () => Promise.reject(new TypeError("this world has no agent")),
     join: () => Promise.reject(new TypeError("this world has no agent")),
     ...given,
