@@ -11,8 +11,6 @@ export interface NodeInventory {
   readonly networks: readonly { readonly node: string; readonly cidr: Cidr }[];
   /** What is wrong with the record of a node, whose entries then prove nothing for it. */
   readonly problems: ReadonlyMap<string, readonly string[]>;
-  /** Nodes that have a record, sound or not. */
-  readonly nodes: ReadonlySet<string>;
 }
 
 /** The record of one node as it is written: names, addresses and networks between commas and line ends. */
@@ -22,7 +20,12 @@ export interface InventoryRecord {
 }
 
 /** No record at all. */
-export const emptyInventory: NodeInventory = nodeInventory([]);
+export const emptyInventory: NodeInventory = {
+  ownersOfName: new Map(),
+  ownersOfIp: new Map(),
+  networks: [],
+  problems: new Map(),
+};
 
 /**
  * Reads records strictly: lower case DNS names without wildcards, addresses in any plain form, networks whose host bits are clear.
@@ -50,7 +53,7 @@ export function nodeInventory(records: readonly InventoryRecord[]): NodeInventor
       else networks.push({ node, cidr: read.cidr });
     }
   }
-  return { ownersOfName, ownersOfIp, networks, problems, nodes };
+  return { ownersOfName, ownersOfIp, networks, problems };
 }
 
 /** The records of a ConfigMap: each key of `data` is the name of a node. */

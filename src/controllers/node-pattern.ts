@@ -8,7 +8,7 @@ export function nodePatternProblem(pattern: string): string | undefined {
   if (stars === 0) return dnsSubdomainProblems(pattern)[0];
   if (stars > 1) return "must hold * only once";
   if (!pattern.startsWith("*") && !pattern.endsWith("*")) return "must hold * only at its beginning or its end";
-  return [...pattern].every((one) => one === "*" || isNameCharacter(one))
+  return Array.from(pattern).every((one) => one === "*" || isNameCharacter(one))
     ? undefined
     : "must hold only lower case letters, digits, - and . besides *";
 }

@@ -79,9 +79,9 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
 
   function inventory(): NodeInventory {
     if (!usesMap) return options.inventory ?? emptyInventory;
-    const map = maps.get(inventoryMap) as ConfigMap | undefined;
+    const map = maps.get(inventoryMap);
     if (map === undefined) return emptyInventory;
-    const known = read.get(map) ?? inventoryOfConfigMap(map.data);
+    const known = read.get(map) ?? inventoryOfConfigMap((map as ConfigMap).data);
     read.set(map, known);
     return known;
   }
@@ -103,7 +103,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
       sourceAddress: sourceOf(object),
       dns: new Map(),
       reserved,
-      others: othersThan(claim.node, everyNode.list() as readonly Node[]),
+      others: othersThan(claim.node, everyNode.list()),
     };
     const asked = namesForDns(claim, known);
     const verdict = judgeServing(claim, { ...known, dns: await lookUp(options.resolver, asked) });
