@@ -1,7 +1,8 @@
-// Loads that kload does not know: lists of many objects, apply of custom resources, new kinds. Prints one JSON line, as kload does.
+// Loads that kload does not know: lists of many objects, apply of custom resources, new kinds, requests for access. Prints one JSON line, as kload does.
 // node bench/driver.mjs KUBECONFIG MODE COUNT
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
+import { constants, createDecipheriv, generateKeyPairSync, privateDecrypt } from "node:crypto";
 import { adminOf } from "./kubeconfig.mjs";
 
 const namespace = "bench-list";
@@ -9,6 +10,9 @@ const collection = `/api/v1/namespaces/${namespace}/configmaps`;
 const group = "bench.pratique.dev";
 const table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 const pageSize = 500;
+const accessRequests = "/apis/access.pratique.dev/v1alpha1/accessrequests";
+/** What the machines that ask for access have, once it was made. */
+let machine;
 /** How long a new kind may take to be served. */
 const servedMs = 60_000;
 
@@ -41,6 +45,17 @@ const modes = {
     },
     one: (index) => apply("applied", `a-${process.pid}-${index}`),
   },
+  "access-ask": { atOnce: 50, prepare: accessProfile, one: (index) => askAccess(index) },
+  // From the approval to the opened token; the requests are there before.
+  "access-issue": {
+    atOnce: 50,
+    prepare: async (total) => {
+      await accessProfile();
+      await inTurn(total, 50, askAccess);
+      await followAnswers();
+    },
+    one: (index) => credential(index),
+  },
   "new-kind": {
     atOnce: 1,
     one: async (index) => {
@@ -54,10 +69,12 @@ const modes = {
 };
 
 await run(modes[mode], Number(count));
-session.close();
+machine?.anonymous.close();
+// A watch would hold it open.
+session.destroy();
 
 async function run({ prepare, one, atOnce }, total) {
-  await prepare?.();
+  await prepare?.(total);
   const times = [];
   let next = 0;
   let errors = 0;
@@ -90,6 +107,86 @@ async function run({ prepare, one, atOnce }, total) {
     p99ms: at(0.99),
   };
   process.stdout.write(`${JSON.stringify({ ...figures, firstError })}\n`);
+}
+
+/** The profile of all machines, and one key for all of them: what is measured is the hub, and not how keys are made. */
+async function accessProfile() {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const { n, e } = publicKey.export({ format: "jwk" });
+  const field = (bytes) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  };
+  const number = (text) => field(Buffer.concat([Buffer.alloc(1), Buffer.from(text, "base64url")]));
+  const exponent = field(Buffer.from(e, "base64url"));
+  const wire = Buffer.concat([field(Buffer.from("ssh-rsa")), exponent, number(n)]);
+  // Machines come without a credential.
+  const anonymous = connect(admin.server, { ca: admin.ca });
+  machine = { privateKey, pubKey: `ssh-rsa ${wire.toString("base64")}`, anonymous, waiting: new Map() };
+  await ensure("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench-vms" } });
+  await ensure("/apis/access.pratique.dev/v1alpha1/accessprofiles", {
+    metadata: { name: "bench" },
+    spec: { namespace: "bench-vms", roles: [{ kind: "ClusterRole", name: "view" }] },
+  });
+}
+
+function vmName(index) {
+  return `vm-${process.pid}-${index}`;
+}
+
+async function askAccess(index) {
+  const object = { metadata: { name: vmName(index) }, spec: { pubKey: machine.pubKey, profile: "bench" } };
+  const { status, body } = await send("POST", accessRequests, object, { over: machine.anonymous });
+  if (status !== 201) throw new Error(`${status} ${body.slice(0, 300)}`);
+}
+
+/** Tells each machine that its answer is there; it then reads it by itself. */
+async function followAnswers() {
+  const { body } = await send("GET", `${accessRequests}?limit=1`);
+  const { resourceVersion } = JSON.parse(body).metadata;
+  const stream = session.request({ ":path": `${accessRequests}?watch=true&resourceVersion=${resourceVersion}` });
+  let rest = "";
+  stream.setEncoding("utf8").on("data", (part) => {
+    const lines = `${rest}${part}`.split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      const { object } = JSON.parse(line);
+      if (object.status?.ready === true) machine.waiting.get(object.metadata.name)?.();
+    }
+  });
+  stream.on("error", () => undefined);
+}
+
+async function credential(index) {
+  const name = vmName(index);
+  const ready = new Promise((resolve) => machine.waiting.set(name, resolve));
+  const patch = { status: { accepted: true } };
+  const type = { "content-type": "application/merge-patch+json" };
+  await expect(200, send("PATCH", `${accessRequests}/${name}/status`, patch, type));
+  await ready;
+  machine.waiting.delete(name);
+  const body = await expect(200, send("GET", `${accessRequests}/${name}`, undefined, { over: machine.anonymous }));
+  const { status } = JSON.parse(body);
+  const padding = constants.RSA_PKCS1_OAEP_PADDING;
+  const sealedKey = Buffer.from(status.key, "base64");
+  const key = privateDecrypt({ key: machine.privateKey, padding, oaepHash: "sha512" }, sealedKey);
+  const bytes = Buffer.from(status.token, "base64");
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, 12)).setAuthTag(bytes.subarray(-16));
+  const token = decipher.update(bytes.subarray(12, -16), undefined, "utf8") + decipher.final("utf8");
+  if (token.split(".").length !== 3) throw new Error("what was sealed is no token");
+}
+
+/** Does `one` for each number below `total`, so many at once. */
+async function inTurn(total, atOnce, one) {
+  let next = 0;
+  const worker = async () => {
+    while (next < total) {
+      next += 1;
+      await one(next - 1);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
 function configMap(index) {
@@ -214,10 +311,10 @@ function drained(path, accept) {
   });
 }
 
-function send(method, path, object, headers = {}) {
+function send(method, path, object, { over = session, ...headers } = {}) {
   return new Promise((resolve, reject) => {
     const type = object === undefined ? {} : { "content-type": "application/json" };
-    const stream = session.request({ ":method": method, ":path": path, ...type, ...headers });
+    const stream = over.request({ ":method": method, ":path": path, ...type, ...headers });
     const parts = [];
     let status = 0;
     stream.on("response", (reply) => (status = reply[":status"]));

@@ -7,6 +7,8 @@ import { bundle, root } from "./bundle.mjs";
 import { adminOf } from "./kubeconfig.mjs";
 
 const startMs = 30_000;
+/** One generator asks for all machines. */
+const wideDoor = ["per-address", "per-minute", "pending"].flatMap((which) => [`--access-requests-${which}`, "1000000"]);
 
 /** The script whose `hub` command is to be started: the built command line, or the sources bundled for this run. */
 export async function hubProgram(stage, { fromSource = false } = {}) {
@@ -32,7 +34,17 @@ function startOptions() {
  */
 export async function startHub(stage, { program, dataDir, nodeArgs = [], ipc = false }) {
   const begun = performance.now();
-  const args = [...startOptions(), ...nodeArgs, program, "hub", "--data-dir", dataDir, "--secure-port", "0"];
+  const args = [
+    ...startOptions(),
+    ...nodeArgs,
+    program,
+    "hub",
+    "--data-dir",
+    dataDir,
+    "--secure-port",
+    "0",
+    ...wideDoor,
+  ];
   const running = stage.start(process.execPath, args, {
     cwd: root,
     env: { ...process.env, NO_COLOR: "1" },
