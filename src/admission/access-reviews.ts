@@ -7,7 +7,8 @@ import { badRequest, forbidden, StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import { accessProfiles } from "../resources/access-profile.ts";
 import { accessRequests, readKey, type AccessRequest } from "../resources/access-request.ts";
-import type { Resource } from "../resources/resource.ts";
+import { kindOf, type Resource } from "../resources/resource.ts";
+import { serviceAccounts } from "../resources/service-account.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 /** On a request of a cluster, where the API cannot write it into the status: who asked, as authenticated. */
@@ -17,15 +18,15 @@ const requesterAnnotation = "access.pratique.dev/requester";
 export type ReviewStage = "mutating" | "validating";
 
 /**
- * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests and profiles, by the very
- * plugins that guard them on a hub, and by the validation that a hub does itself. Whatever cannot be judged is refused.
+ * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests, profiles and tokens of
+ * accounts, by the very plugins that guard them on a hub, and by the validation that a hub does itself. Whatever cannot be judged is refused.
  */
 export interface AccessReviews {
   /** The review to reply with. @throws StatusError BadRequest for what is no review */
   (stage: ReviewStage, review: unknown): Promise<JsonObject>;
 }
 
-const kinds: readonly Resource[] = [accessRequests, accessProfiles];
+const kinds: readonly Resource[] = [accessRequests, accessProfiles, serviceAccounts];
 const versions: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
 
 /** Answers by the given plugins. */
@@ -96,18 +97,20 @@ function admissionRequest(request: JsonObject, notes: Notes): AdmissionRequest {
   const resource = kinds.find((one) => one.group === group && one.plural === plural);
   const operation = ownValue(request, "operation");
   if (resource === undefined || (operation !== "CREATE" && operation !== "UPDATE" && operation !== "DELETE")) {
-    throw badRequest("the access webhook is asked about something else than access requests and profiles");
+    throw otherThings();
   }
-  const object = decoded(resource, ownValue(request, "object"));
-  const oldObject = decoded(resource, ownValue(request, "oldObject"));
+  const [name, subresource] = [text(ownValue(request, "name")), text(ownValue(request, "subResource"))];
+  if (resource === serviceAccounts && subresource !== "token") throw otherThings();
+  const shape = kindOf(resource, resource.subresources[subresource]);
+  const object = decoded(shape, ownValue(request, "object"));
+  const oldObject = decoded(shape, ownValue(request, "oldObject"));
   if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
   if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
-  const [name, subresource] = [text(ownValue(request, "name")), text(ownValue(request, "subResource"))];
   return {
     operation,
     resource,
     subresource,
-    namespace: "",
+    namespace: text(ownValue(request, "namespace")),
     name: name === "" ? (object?.metadata.name ?? "") : name,
     object: resource === accessRequests && object !== undefined ? withRequester(object, oldObject) : object,
     oldObject: resource === accessRequests && oldObject !== undefined ? withObserved(oldObject) : oldObject,
@@ -119,6 +122,10 @@ function admissionRequest(request: JsonObject, notes: Notes): AdmissionRequest {
       notes.annotations[key.slice(key.lastIndexOf("/") + 1)] = value;
     },
   };
+}
+
+function otherThings(): StatusError {
+  return badRequest("the access webhook is asked about something else than access requests, profiles and tokens");
 }
 
 function decoded(resource: Resource, value: unknown): ApiObject | undefined {
@@ -162,14 +169,15 @@ function withRequester(object: ApiObject, oldObject: ApiObject | undefined): Acc
 
 async function changes(plugins: readonly AdmissionPlugin[], asked: AdmissionRequest): Promise<Patch> {
   const { operation, resource, subresource, object, user } = asked;
-  if (resource !== accessRequests || object === undefined) return [];
-  if (operation === "CREATE") return requesterPatch(object, user.username);
-  if (subresource !== "status") return [];
+  if (object === undefined) return [];
+  if (resource === accessRequests && operation === "CREATE") return requesterPatch(object, user.username);
+  const part = resource === accessRequests && subresource === "status" ? "status" : "spec";
+  if (part === "spec" && resource !== serviceAccounts) return [];
   let next = object;
   for (const { mutate } of plugins) {
     next = (await mutate?.({ ...asked, object: next }, { number: 0, request: asked, again: () => undefined })) ?? next;
   }
-  return next === object ? [] : [{ op: "add", path: "/status", value: next["status"] }];
+  return next === object ? [] : [{ op: "add", path: `/${part}`, value: next[part] }];
 }
 
 function requesterPatch({ metadata }: ApiObject, username: string): Patch {

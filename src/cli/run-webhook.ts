@@ -10,13 +10,14 @@ import type { ApiObject } from "../core/object.ts";
 import { addressLimit } from "../hub/address-limit.ts";
 import type { LogEntry } from "../hub/hub-options.ts";
 import { accessProfiles, type AccessProfile } from "../resources/access-profile.ts";
-import { accessRequests, stateOf } from "../resources/access-request.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
 import type { Resource } from "../resources/resource.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
 import type { Io } from "./io.ts";
+import { namespaceWarning, renewalAdmission } from "./machine-namespaces.ts";
 import { logTo } from "./log-to.ts";
 import { webhookConfigurations, type WebhookPlace } from "./manifests/webhook-configurations.ts";
 import { caToHandOut } from "./run-controller.ts";
@@ -90,8 +91,12 @@ async function serve(serving: Serving): Promise<void> {
   for (;;) {
     await io.clock.sleep(renewalMs, stop);
     if (stop.aborted) break;
-    const { certPem, keyPem } = await pair.renewed();
-    listening.renew(certPem, keyPem);
+    try {
+      const { certPem, keyPem } = await pair.renewed();
+      listening.renew(certPem, keyPem);
+    } catch (error) {
+      log({ level: "error", message: "the serving certificate cannot be renewed", error: failureOf(error).message });
+    }
   }
   log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
   await listening.close(drainMs);
@@ -130,10 +135,13 @@ async function guarded({ args, io, server, log }: Serving, signal: AbortSignal):
   const now = (): number => clock.now();
   const inAll = args.number("requests-per-minute") ?? 0;
   const may = subjectAccess(client);
+  const profileOf = (name: string | undefined): AccessProfile | undefined =>
+    profileFor(profiles.list() as readonly AccessProfile[], name);
+  const requestOf = (name: string): AccessRequest | undefined => requests.get({ name }) as AccessRequest | undefined;
   const reviews = accessReviews([
     accessRequestAdmission({
       lookups: {
-        profileOf: (name) => profileFor(profiles.list() as readonly AccessProfile[], name),
+        profileOf,
         pending: () => requests.list().filter((request) => stateOf(request) === "Pending").length,
         caPin: pin,
       },
@@ -144,6 +152,8 @@ async function guarded({ args, io, server, log }: Serving, signal: AbortSignal):
       now,
     }),
     accessProfileAdmission(may),
+    renewalAdmission(client, { requestOf, profileOf }),
+    namespaceWarning(client),
   ]);
   const ready = Promise.all([requests.synced, profiles.synced]).then((synced) => synced.every(Boolean));
   return { reviews, ready, stopped: Promise.all([requests.run(signal), profiles.run(signal)]) };

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFailed, onTestFinished, test } from "vitest";
 import { provePossession } from "../../src/trust/possession.ts";
+import { openAnswer } from "../../src/trust/seal.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { sshFields, sshPositive } from "../../src/pki/ssh-wire.ts";
-import type { AccessRequest } from "../../src/resources/access-request.ts";
+import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
@@ -204,7 +205,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     const { run, dir } = await asking("vm-joins", "--profile=joins");
     await decide("vm-joins", { accepted: true });
     expect(await run.done).toBe(0);
-    const join_ = programRun([
+    const joining = programRun([
       "join",
       kube.endpoint,
       `--token-file=${join(dir, "bootstrap-token")}`,
@@ -213,7 +214,26 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
       `--cert-dir=${join(dir, "pki")}`,
       `--kubeconfig=${join(dir, "kubelet.conf")}`,
     ]);
-    expect([await join_.done, join_.err()]).toEqual([0, expect.anything()]);
+    expect([await joining.done, joining.err()]).toEqual([0, expect.anything()]);
+  });
+
+  test("renews its token within the terms of its profile, and no others", async () => {
+    const { token } = await approved("vm-renews");
+    const machine = apiClient(kube, { token });
+    onTestFinished(() => machine.close());
+    const path = "/api/v1/namespaces/vms/serviceaccounts/vm-renews/token";
+    const renew = (spec: object): Promise<Reply> =>
+      machine(path, { method: "POST", body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec } });
+    const year = await renew({ expirationSeconds: 31_536_000 });
+    expect(year.object()).toMatchObject({ spec: { expirationSeconds: 3600 } });
+    const foreign = await renew({ audiences: ["elsewhere"] });
+    expect([foreign.status, foreign.text]).toEqual([403, expect.stringContaining("gives no token for audience")]);
+    // Who is no machine asks for tokens as before.
+    const other = await admin("/api/v1/namespaces/vms/serviceaccounts/default/token", {
+      method: "POST",
+      body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 7200 } },
+    });
+    expect(other.object()).toMatchObject({ spec: { expirationSeconds: 7200 } });
   });
 
   test("a profile of networks takes no request here, since nobody says where it comes from", async () => {
@@ -389,17 +409,19 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     expect(lease["spec"]).toMatchObject({ holderIdentity: "", leaseTransitions: 1 });
   });
 
-  async function approved(name: string): Promise<void> {
+  async function approved(name: string): Promise<{ readonly token: string }> {
     await ask(name);
     await decide(name, { accepted: true });
-    await until(name, ({ status }) => status?.ready === true);
+    const request = await until(name, ({ status }) => status?.ready === true);
+    const { key: sealed = "", token = "", ca = "" } = request.status ?? {};
+    return openAnswer({ kind: "ed25519", key: pair.privateKey }, { key: sealed, token, ca }, sealBinding(request));
   }
 });
 
 const setting = `
 apiVersion: v1
 kind: Namespace
-metadata: { name: vms }
+metadata: { name: vms, labels: { access.pratique.dev/machines: "true" } }
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

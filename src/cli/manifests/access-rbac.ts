@@ -47,6 +47,7 @@ export function accessRbac(namespace: string): readonly ApiObject[] {
     ...clusterWide("pratique:access-webhook", account(webhook), [
       rule("get list watch", "access.pratique.dev", "accessprofiles accessrequests"),
       rule("create", "authorization.k8s.io", "subjectaccessreviews"),
+      rule("get", "core", "namespaces serviceaccounts"),
       rule(
         "get update",
         "admissionregistration.k8s.io",

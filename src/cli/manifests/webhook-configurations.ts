@@ -6,6 +6,9 @@ export type WebhookPlace =
   | { readonly service: { readonly namespace: string; readonly name: string } }
   | { readonly url: string };
 
+/** On the namespaces of profiles: there, what a machine may renew is kept within the terms of its profile. */
+export const machinesLabel = "access.pratique.dev/machines";
+
 /** The name of both configurations. */
 export const webhookConfigurationName = "pratique-access";
 
@@ -45,6 +48,21 @@ export function webhookConfigurations(place: WebhookPlace, caPem: string | undef
           ...common("stamp", webhookPaths.mutate),
           reinvocationPolicy: "Never",
           rules: [rule(["CREATE"], ["accessrequests"]), rule(["UPDATE"], ["accessrequests/status"])],
+        },
+        {
+          ...common("token", webhookPaths.mutate),
+          reinvocationPolicy: "Never",
+          // Elsewhere tokens are no concern of ours, and must not wait for us.
+          namespaceSelector: { matchLabels: { [machinesLabel]: "true" } },
+          rules: [
+            {
+              apiGroups: [""],
+              apiVersions: ["v1"],
+              operations: ["CREATE"],
+              resources: ["serviceaccounts/token"],
+              scope: "Namespaced",
+            },
+          ],
         },
       ],
     },
