@@ -66,7 +66,8 @@ async function profile(load, count) {
   const summary = summarize(JSON.parse(readFileSync(file, "utf8")), main / (main + waitMs));
   if (values.keep !== undefined) await copyFile(file, values.keep);
 
-  print(`# ${load.name}: kload ${load.args(count).join(" ")} (while profiled)`);
+  const how = load.driver === undefined ? `kload ${load.args(count).join(" ")}` : `driver.mjs ${load.driver} ${count}`;
+  print(`# ${load.name}: ${how} (while profiled)`);
   print(JSON.stringify(result));
   // The profiler takes the whole poll for idle time, although sockets, TLS and HTTP/2 frames are worked on in it.
   const polling = {
