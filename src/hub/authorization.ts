@@ -1,7 +1,9 @@
-import type { NamedAuthorizer } from "../authz/authorizer.ts";
-import type { AuthorizerChain, ChainDecision } from "../authz/chain.ts";
+import type { Authorizer } from "../authz/authorizer.ts";
+import { firstDecision, type AuthorizerChain, type ChainDecision } from "../authz/chain.ts";
 import type { ConfiguredAuthorizer } from "../authz/configuration.ts";
 import { nodeGraph, type NodeGraph } from "../authz/node-graph.ts";
+import { masters } from "../authz/masters.ts";
+import { rbac } from "../authz/rbac.ts";
 import { rbacIndex, type RbacEvent, type RbacIndex } from "../authz/rbac-index.ts";
 import type { RulesLister } from "../authz/rules-review.ts";
 import type { Clock } from "../core/clock.ts";
@@ -18,6 +20,11 @@ import type { HubOptions } from "./hub-options.ts";
 /** Everything that decides what may be done. */
 export interface Authorization {
   readonly chain: AuthorizerChain;
+  /**
+   * For the hub's own parts: their roles count whatever the modes are, so that nobody locks the hub out of itself, and no service is
+   * asked about them. Whoever comes from outside with the same name is not among them.
+   */
+  readonly inside: Authorizer;
   readonly rules: RulesLister;
   readonly index: RbacIndex;
   /** Whether an authorizer of that mode is in the chain now. */
@@ -66,8 +73,11 @@ export async function openAuthorization(
       signal: stop.signal,
     });
   }
+  const chain = countedChain(() => current, metrics);
+  const own = { name: "RBAC", authorize: rbac(index) };
   return {
-    chain: countedChain(() => current, metrics),
+    chain,
+    inside: firstDecision([masters, own, { name: "chain", authorize: chain.authorize }]).authorize,
     rules: (user, namespace) => current.rules(user, namespace),
     index,
     uses: (mode) => [...current.types.values()].includes(mode),
@@ -90,7 +100,7 @@ function countedChain(current: () => BuiltChain, metrics: AuthorizationMetrics):
     }
     return decision;
   };
-  const authorize: NamedAuthorizer["authorize"] = (attributes) => decide(attributes);
+  const authorize: Authorizer = (attributes) => decide(attributes);
   return {
     decide,
     authorize,

@@ -233,7 +233,7 @@ async function decisions(
     created: { "serviceaccounts/token": tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID }) },
   });
   const clientOf = (user: UserInfo): Client =>
-    inProcessClient({ registry: verbs, authorizer: access.chain.authorize, clock, user });
+    inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
   return { access, identity, verbs, clientOf, custom };
 }
 
