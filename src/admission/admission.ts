@@ -44,6 +44,8 @@ export interface MutationRound {
 /** One admission plugin. Whatever it looks up was given to it; it never writes. */
 export interface AdmissionPlugin {
   readonly name: string;
+  /** Whether writes of this kind may concern the plugin, by the kind alone; it is never asked about others. Absent: all kinds do. */
+  readonly concerns?: (kind: Pick<Resource, "group" | "plural">) => boolean;
   /** The object to go on with, or undefined for no change. @throws StatusError to refuse. */
   readonly mutate?: (request: AdmissionRequest, round: MutationRound) => Promise<ApiObject | undefined>;
   /** Runs after validation. @throws StatusError to refuse. */
@@ -57,14 +59,32 @@ export interface Admission {
   validate(request: AdmissionRequest): Promise<void>;
 }
 
+interface Steps {
+  readonly mutators: readonly NonNullable<AdmissionPlugin["mutate"]>[];
+  readonly validators: readonly NonNullable<AdmissionPlugin["validate"]>[];
+}
+
 /** Joins plugins in the order given. */
 export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
-  const mutators = plugins.flatMap((plugin) => plugin.mutate ?? []);
-  const validators = plugins.flatMap((plugin) => plugin.validate ?? []);
+  const known = new WeakMap<Resource, Steps>();
+  const stepsOf = (resource: Resource): Steps => {
+    const found = known.get(resource);
+    if (found !== undefined) return found;
+    const concerned = plugins.filter(({ concerns }) => concerns === undefined || concerns(resource));
+    const steps = {
+      mutators: concerned.flatMap((plugin) => plugin.mutate ?? []),
+      validators: concerned.flatMap((plugin) => plugin.validate ?? []),
+    };
+    known.set(resource, steps);
+    return steps;
+  };
   const passed = async (request: AdmissionRequest, round: MutationRound): Promise<ApiObject | undefined> => {
-    let object = request.object;
-    for (const mutate of mutators) object = (await mutate({ ...request, object }, round)) ?? object;
-    return object;
+    let current = request;
+    for (const mutate of stepsOf(request.resource).mutators) {
+      const object = await mutate(current, round);
+      if (object !== undefined && object !== current.object) current = { ...current, object };
+    }
+    return current.object;
   };
   return {
     mutate: async (request) => {
@@ -76,7 +96,7 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
       return isWanted ? passed({ ...request, object }, { number: 1, request, again }) : object;
     },
     validate: async (request) => {
-      for (const validate of validators) await validate(request);
+      for (const validate of stepsOf(request.resource).validators) await validate(request);
     },
   };
 }

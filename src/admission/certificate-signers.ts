@@ -1,13 +1,18 @@
 import type { ApiObject } from "../core/object.ts";
 import { forbidden } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
+import type { Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 /** Whether `user` may use `verb` (`approve`, `sign`) on the resource `signers` of that exact name in group certificates.k8s.io. */
 export type SignerCheck = (user: UserInfo, verb: "approve" | "sign", name: string) => Promise<boolean>;
 
+function isCsrKind({ group, plural }: Pick<Resource, "group" | "plural">): boolean {
+  return group === "certificates.k8s.io" && plural === "certificatesigningrequests";
+}
+
 function isCsr({ resource }: AdmissionRequest): boolean {
-  return resource.group === "certificates.k8s.io" && resource.plural === "certificatesigningrequests";
+  return isCsrKind(resource);
 }
 
 function part(object: ApiObject | undefined, field: "spec" | "status"): Readonly<Record<string, unknown>> {
@@ -35,6 +40,7 @@ async function permitted(check: SignerCheck, request: AdmissionRequest, verb: "a
 export function certificateApproval(check: SignerCheck): AdmissionPlugin {
   return {
     name: "CertificateApproval",
+    concerns: isCsrKind,
     validate: async (request) => {
       if (isCsr(request) && request.operation === "UPDATE" && request.subresource === "approval") {
         await permitted(check, request, "approve");
@@ -47,6 +53,7 @@ export function certificateApproval(check: SignerCheck): AdmissionPlugin {
 export function certificateSigning(check: SignerCheck): AdmissionPlugin {
   return {
     name: "CertificateSigning",
+    concerns: isCsrKind,
     validate: async (request) => {
       if (!isCsr(request) || request.operation !== "UPDATE" || request.subresource !== "status") return;
       const [next, stored] = [part(request.object, "status"), part(request.oldObject, "status")];
@@ -66,6 +73,7 @@ export function certificateSubjectRestriction(
 ): AdmissionPlugin {
   return {
     name: "CertificateSubjectRestriction",
+    concerns: isCsrKind,
     validate: async (request) => {
       if (!isCsr(request) || request.operation !== "CREATE") return;
       const spec = part(request.object, "spec");

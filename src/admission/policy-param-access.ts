@@ -14,6 +14,8 @@ export interface PolicyParamAccessOptions {
   readonly paramKindOf: (policy: string) => { readonly apiVersion: string; readonly kind: string } | undefined;
 }
 
+const policyGroup = "admissionregistration.k8s.io";
+
 /** Anything, where it is not known what is to be read. */
 const anything = { group: "*", version: "*", resource: "*" };
 
@@ -24,9 +26,10 @@ const anything = { group: "*", version: "*", resource: "*" };
 export function policyParamAccess(options: PolicyParamAccessOptions): AdmissionPlugin {
   return {
     name: "PolicyParamAccess",
+    concerns: ({ group }) => group === policyGroup,
     validate: async (request) => {
       const { resource, subresource, operation, user } = request;
-      if (resource.group !== "admissionregistration.k8s.io" || subresource !== "" || operation === "DELETE") return;
+      if (resource.group !== policyGroup || subresource !== "" || operation === "DELETE") return;
       if (user.groups.includes(mastersGroup)) return;
       if (resource.plural === "validatingadmissionpolicies") await checkPolicy(request, options);
       if (resource.plural === "validatingadmissionpolicybindings") await checkBinding(request, options);

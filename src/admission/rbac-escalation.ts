@@ -13,6 +13,7 @@ export interface RbacWrite {
 /** Says why somebody may not write this role or binding, or undefined where they may. */
 export type RbacRefusal = (write: RbacWrite) => Promise<StatusError | undefined>;
 
+const rbacGroup = "rbac.authorization.k8s.io";
 const checkedKinds: Readonly<Record<string, "role" | "binding">> = {
   roles: "role",
   clusterroles: "role",
@@ -24,8 +25,9 @@ const checkedKinds: Readonly<Record<string, "role" | "binding">> = {
 export function rbacEscalation(refusals: Readonly<Record<"role" | "binding", RbacRefusal>>): AdmissionPlugin {
   return {
     name: "RbacEscalation",
+    concerns: ({ group }) => group === rbacGroup,
     validate: async ({ operation, resource, object, oldObject, user }) => {
-      if (resource.group !== "rbac.authorization.k8s.io" || operation === "DELETE" || object === undefined) return;
+      if (resource.group !== rbacGroup || operation === "DELETE" || object === undefined) return;
       const kind = checkedKinds[resource.plural];
       if (kind === undefined) return;
       const refusal = await refusals[kind]({ user, object, stored: oldObject });

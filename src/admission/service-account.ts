@@ -1,6 +1,7 @@
 import type { ApiObject } from "../core/object.ts";
 import { forbidden } from "../core/status.ts";
 import { arrayAt, fieldListAt, fieldsAt, stringAt, withField } from "../resources/json-fields.ts";
+import type { Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 export interface ServiceAccountOptions {
@@ -22,6 +23,7 @@ const defaultAttempts = 10;
 export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin {
   return {
     name: "ServiceAccount",
+    concerns: isPod,
     mutate: async (request) => {
       const { object } = request;
       if (!isNewPod(request) || object === undefined) return undefined;
@@ -46,8 +48,12 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
   };
 }
 
+function isPod({ group, plural }: Pick<Resource, "group" | "plural">): boolean {
+  return group === "" && plural === "pods";
+}
+
 function isNewPod({ resource, subresource, operation }: AdmissionRequest): boolean {
-  return resource.group === "" && resource.plural === "pods" && subresource === "" && operation === "CREATE";
+  return isPod(resource) && subresource === "" && operation === "CREATE";
 }
 
 function isMirror({ metadata }: ApiObject): boolean {

@@ -1,6 +1,7 @@
 import type { ApiObject } from "../core/object.ts";
 import { parseToken } from "../trust/token.ts";
-import { authenticateToken } from "../trust/token-rules.ts";
+import { judgeToken } from "../trust/token-rules.ts";
+import { readTokenSecret, type TokenFacts } from "../trust/token-secret.ts";
 import type { TokenAuthenticator } from "./bearer.ts";
 
 /**
@@ -13,12 +14,22 @@ export function bootstrapTokens(
   lookup: (id: string) => ApiObject | undefined | Promise<ApiObject | undefined>,
   now: () => number,
 ): TokenAuthenticator {
+  // What a Secret says, by the very object, which is another after each write. The token and the time are judged anew each time.
+  const known = new WeakMap<ApiObject, TokenFacts>();
+  const factsOf = (secret: ApiObject): TokenFacts => {
+    const found = known.get(secret);
+    if (found !== undefined) return found;
+    const facts = readTokenSecret(secret);
+    known.set(secret, facts);
+    return facts;
+  };
   return async function bootstrapToken(text) {
     const token = parseToken(text);
     if (token === undefined) {
       return { kind: "absent" };
     }
-    const verdict = authenticateToken(text, await lookup(token.id), now());
+    const secret = await lookup(token.id);
+    const verdict = judgeToken(token, secret === undefined ? undefined : factsOf(secret), now());
     return verdict.kind === "authenticated" ? verdict : { kind: "absent" };
   };
 }

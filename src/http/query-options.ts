@@ -15,7 +15,10 @@ export interface WriteOptions {
 }
 
 const validations: readonly string[] = ["Ignore", "Warn", "Strict"];
+const said = ["dryRun", "fieldManager", "fieldValidation"] as const;
 const longestManager = 128;
+const unprintableOne = /[^\x20-\x7e\u00a0-\uffff]/;
+const unprintableAll = /[^\x20-\x7e\u00a0-\uffff]/g;
 
 /** Reads dryRun, fieldManager and fieldValidation. @throws StatusError Invalid naming the kind of options, as Kubernetes does. */
 export function writeOptions(
@@ -23,6 +26,7 @@ export function writeOptions(
   query: Query,
   kind: "CreateOptions" | "UpdateOptions" | "PatchOptions",
 ): WriteOptions {
+  if (!said.some((name) => query.has(name))) return unasked(request);
   const manager = query.get("fieldManager") ?? "";
   const validation = query.get("fieldValidation") ?? "";
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
@@ -47,9 +51,15 @@ export function writeOptions(
   };
 }
 
+/** Most writes say nothing in the query. */
+function unasked(request: Incoming): WriteOptions {
+  return { dryRun: false, fieldManager: defaultManager(request), fieldValidation: "Warn", asked: {} };
+}
+
 /** Each character that does not print, as Kubernetes names it. */
 function unprintable(text: string): readonly string[] {
-  return [...text.matchAll(/[^\x20-\x7e\u00a0-\uffff]/g)].map(({ 0: character, index }) => {
+  if (!unprintableOne.test(text)) return [];
+  return [...text.matchAll(unprintableAll)].map(({ 0: character, index }) => {
     const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
     return `invalid character U+${code} (at position ${index})`;
   });
@@ -58,7 +68,8 @@ function unprintable(text: string): readonly string[] {
 /** Who fields belong to when the client names nobody: its user agent up to the first slash, what prints of it and is not too long. */
 export function defaultManager(request: Incoming): string {
   const [product = ""] = (header(request, "user-agent") ?? "").slice(0, 1024).split("/", 1);
-  return product.replaceAll(/[^\x20-\x7e\u00a0-\uffff]/g, "").slice(0, longestManager);
+  const printable = unprintableOne.test(product) ? product.replaceAll(unprintableAll, "") : product;
+  return printable.slice(0, longestManager);
 }
 
 /** A number from the query, which may be negative; undefined when absent or empty. @throws StatusError BadRequest for anything but digits. */

@@ -218,7 +218,8 @@ async function* watchEvents(
     while (!signal.aborted) {
       const events = takeEvents(handle);
       if (events === undefined) return;
-      yield* events;
+      // To delegate to an iterable that is not asynchronous takes three promises for each event.
+      for (const event of events) yield event;
       if (events.length > 0) continue;
       await new Promise<void>((resolve) => {
         wake = resolve;

@@ -77,7 +77,8 @@ function validated(name: string, answer: Review): Review {
   const resource = reviewResources.find((one) => qualified(one) === name);
   return async (object, request) => {
     const errors = resource?.validate?.(object) ?? [];
-    if (resource !== undefined && errors.length > 0) throw invalidObject(resource, object.metadata.name ?? "", errors);
+    // Kubernetes names neither the kind nor the object here.
+    if (resource !== undefined && errors.length > 0) throw invalidObject({ ...resource, kind: "" }, "", errors);
     return answer(object, request);
   };
 }
@@ -90,11 +91,13 @@ async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: Use
   const spec = specOf(object);
   const field = reviewedFieldSelector(spec.resourceAttributes?.fieldSelector);
   const label = reviewedLabelSelector(spec.resourceAttributes?.labelSelector);
-  const decision = await chain.decide({
-    ...attributesFor(spec, user),
+  const attributes = attributesFor(spec, user);
+  const isSelective = field.requirements.length > 0 || label.requirements.length > 0;
+  const selectors = {
     ...(field.requirements.length === 0 ? {} : { fieldSelector: field.requirements }),
     ...(label.requirements.length === 0 ? {} : { labelSelector: label.requirements }),
-  });
+  };
+  const decision = await chain.decide(isSelective ? { ...attributes, ...selectors } : attributes);
   const evaluationError = [
     decision.error,
     partialSelectorText("fieldSelector", field),
@@ -114,8 +117,9 @@ const nothing = { namespace: "", verb: "", group: "", version: "", resource: "",
 function attributesFor(spec: AccessSpec, user: UserInfo): Attributes {
   const { resourceAttributes: asked, nonResourceAttributes: path } = spec;
   if (asked !== undefined) {
-    const { fieldSelector: _field, labelSelector: _label, ...plain } = asked;
-    return { ...nothing, ...plain, version: asked.version || "*", user, path: undefined };
+    // Field by field, for this is asked more often than anything else.
+    const { namespace = "", verb = "", group = "", version = "", resource = "", subresource = "", name = "" } = asked;
+    return { user, verb, group, version: version || "*", resource, subresource, namespace, name, path: undefined };
   }
   return { ...nothing, user, verb: path?.verb ?? "", path: path?.path ?? "" };
 }

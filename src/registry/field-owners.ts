@@ -27,9 +27,8 @@ export interface Write {
 
 /** A new object whose fields all belong to its creator. */
 export function withCreator(write: Write, object: ApiObject): ApiObject {
-  const { managedFields: _given, ...metadata } = object.metadata;
   const managers = trackUpdate(trackingOf(write, "Update"), new Map(), { before: {}, after: object });
-  return withList({ ...object, metadata }, listed(managers));
+  return withList(object, listed(managers));
 }
 
 /**
@@ -162,6 +161,10 @@ function withoutOwners(object: ApiObject): ApiObject {
 }
 
 function withList(object: ApiObject, entries: readonly unknown[] | undefined): ApiObject {
+  if (object.metadata.managedFields === undefined) {
+    if (entries === undefined) return object;
+    return { ...object, metadata: { ...object.metadata, managedFields: entries } };
+  }
   const { managedFields: _before, ...metadata } = object.metadata;
   return { ...object, metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries } };
 }

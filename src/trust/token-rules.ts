@@ -2,7 +2,7 @@ import type { ApiObject } from "../core/object.ts";
 import { bootstrapGroup, bootstrapUserPrefix, type UserInfo } from "../core/user.ts";
 import { parseRfc3339 } from "./rfc3339.ts";
 import { type BootstrapToken, isBootstrapGroup, parseToken, secretsEqual } from "./token.ts";
-import { readTokenSecret, tokenIdOfName, tokenSecretType } from "./token-secret.ts";
+import { readTokenSecret, type TokenFacts, tokenIdOfName, tokenSecretType } from "./token-secret.ts";
 
 /** Which check a token failed. For our own metrics and tests; a client is never told. */
 export type TokenRefusal =
@@ -31,10 +31,14 @@ export function authenticateToken(text: string, secret: ApiObject | undefined, n
   if (token === undefined) {
     return { kind: "refused", why: "not-a-token" };
   }
-  if (secret === undefined) {
+  return judgeToken(token, secret === undefined ? undefined : readTokenSecret(secret), now);
+}
+
+/** As `authenticateToken`, for a token and a Secret that were read already. */
+export function judgeToken(token: BootstrapToken, facts: TokenFacts | undefined, now: number): TokenVerdict {
+  if (facts === undefined) {
     return { kind: "refused", why: "unknown" };
   }
-  const facts = readTokenSecret(secret);
   const checks: readonly (readonly [TokenRefusal, () => boolean])[] = [
     ["deleting", () => !facts.deleting],
     ["wrong-type", () => facts.type === tokenSecretType && facts.hasData],

@@ -195,18 +195,27 @@ function nodeUnion(one: FieldSet, other: FieldSet): FieldSet {
 }
 
 function without(one: FieldSet, other: FieldSet, recursive: boolean): FieldSet {
-  let result: Record<string, FieldSet> | undefined;
+  let changed: Map<PathElement, FieldSet | undefined> | undefined;
   for (const element in other) {
     const theirs = other[element];
     const mine = childOf(one, element);
     if (theirs === undefined || mine === undefined) continue;
     const rest = nodeWithout(mine, theirs, recursive);
     if (rest === mine) continue;
-    result ??= { ...one };
-    if (rest === undefined) delete result[element];
-    else result[element] = rest;
+    changed ??= new Map();
+    changed.set(element, rest);
   }
-  return result ?? one;
+  return changed === undefined ? one : replaced(one, changed);
+}
+
+/** With other nodes for some elements, or none. Put together anew, since an object that keys were deleted from is slow for ever. */
+function replaced(set: FieldSet, changed: ReadonlyMap<PathElement, FieldSet | undefined>): FieldSet {
+  const result: Record<string, FieldSet> = {};
+  for (const element in set) {
+    const node = changed.has(element) ? changed.get(element) : set[element];
+    if (node !== undefined) result[element] = node;
+  }
+  return result;
 }
 
 function nodeWithout(mine: FieldSet, theirs: FieldSet, recursive: boolean): FieldSet | undefined {

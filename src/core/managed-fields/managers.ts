@@ -43,14 +43,9 @@ export function identityOf(
 /** An entry for a writer that has none yet. */
 export function entryFor(writer: Writer, fieldsV1: FieldSet): ManagedFieldsEntry {
   const { manager, operation, apiVersion, subresource } = writer;
-  return {
-    manager,
-    operation,
-    apiVersion,
-    fieldsType: "FieldsV1",
-    fieldsV1,
-    ...(subresource === "" ? {} : { subresource }),
-  };
+  return subresource === ""
+    ? { manager, operation, apiVersion, fieldsType: "FieldsV1", fieldsV1 }
+    : { manager, operation, apiVersion, fieldsType: "FieldsV1", fieldsV1, subresource };
 }
 
 /** An entry with other fields, the time in its place. */
@@ -62,15 +57,12 @@ export function withFields(
   if (time === undefined) return { ...entry, fieldsV1 };
   if (entry.time !== undefined) return { ...entry, time, fieldsV1 };
   const { manager, operation, apiVersion, fieldsType, subresource } = entry;
-  return {
-    ...(manager === undefined ? {} : { manager }),
-    operation,
-    apiVersion,
-    time,
-    fieldsType,
-    fieldsV1,
-    ...(subresource === undefined ? {} : { subresource }),
-  };
+  const timed = { operation, apiVersion, time, fieldsType, fieldsV1 };
+  // Of each shape by itself: to spread what may be empty into an object costs ten times as much as all else here.
+  if (manager === undefined) return subresource === undefined ? timed : { ...timed, subresource };
+  return subresource === undefined
+    ? { manager, operation, apiVersion, time, fieldsType, fieldsV1 }
+    : { manager, operation, apiVersion, time, fieldsType, fieldsV1, subresource };
 }
 
 /** The stored entries, which are known to be well formed. */
