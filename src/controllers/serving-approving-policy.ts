@@ -130,7 +130,7 @@ function proveAddress(claim: ServingClaim, ip: IpAddress, evidence: ServingEvide
   if (providers.has("networks") && rulesFor(claim, evidence).some(({ cidrs }) => isWithin(cidrs, ip))) {
     return { name, by: "networks" };
   }
-  return refuse(`is not proven by ${[...providers].filter((one) => one !== "dns").join(", ")}`);
+  return refuse(`is not proven by ${[...providers].join(", ")}`);
 }
 
 /** The inventory, the networks' domains, DNS together with a strong proof of its addresses: the first that proves the name. */
@@ -158,7 +158,7 @@ function proveName(
     const problem = dnsDoubt(name, answer, strongNames(evidence.proven));
     return problem === undefined ? { name, by: "dns" } : refuse(problem);
   }
-  return refuse(`is not proven by ${[...providers].filter((one) => one !== "source-address").join(", ")}`);
+  return refuse(`is not proven by ${[...providers].join(", ")}`);
 }
 
 /** Any machine of a network could say that an address of it is its own, so DNS may not build on that. */
