@@ -6,6 +6,7 @@ import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./cs
 import { hubCommand } from "./hub-command.ts";
 import { joinCommand } from "./join-command.ts";
 import { manifestsCommand } from "./manifests-command.ts";
+import { policyCommands } from "./policy-command.ts";
 import { requestCommand } from "./request-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
@@ -25,6 +26,7 @@ export const commands: readonly CommandEntry[] = [
   manifestsCommand,
   controllerCommand,
   webhookCommand,
+  policyCommands,
   versionCommand,
   completionCommand(() => commands),
 ];

@@ -1,0 +1,103 @@
+import type { RegoPlace } from "./rego-error.ts";
+import type { RegoValue } from "./values.ts";
+
+/** A term. Variables are named as in the source, `_` as `$n`; after resolution, those that were declared as `name@n`. */
+export type Term =
+  | { readonly kind: "scalar"; readonly value: RegoValue; readonly at: RegoPlace }
+  | VarTerm
+  | RefTerm
+  | CallTerm
+  | { readonly kind: "array" | "set"; readonly items: readonly Term[]; readonly at: RegoPlace }
+  | { readonly kind: "object"; readonly pairs: readonly (readonly [Term, Term])[]; readonly at: RegoPlace }
+  | Comprehension;
+
+export interface VarTerm {
+  readonly kind: "var";
+  readonly name: string;
+  readonly at: RegoPlace;
+}
+
+/** `head.path…`; a part after a dot is a string. */
+export interface RefTerm {
+  readonly kind: "ref";
+  readonly head: Term;
+  readonly path: readonly Term[];
+  readonly at: RegoPlace;
+}
+
+export interface CallTerm {
+  readonly kind: "call";
+  /** The parts of the name. */
+  readonly name: readonly string[];
+  readonly args: readonly Term[];
+  readonly at: RegoPlace;
+}
+
+/** `[item | body]`, `{item | body}`, `{key: item | body}`. */
+export interface Comprehension {
+  readonly kind: "comprehension";
+  readonly makes: "array" | "set" | "object";
+  readonly key: Term | undefined;
+  readonly item: Term;
+  readonly body: readonly Literal[];
+  readonly at: RegoPlace;
+}
+
+export interface With {
+  readonly target: Term;
+  readonly value: Term;
+}
+
+/** One expression of a body. */
+export type Literal = (
+  | { readonly kind: "expression"; readonly term: Term }
+  | { readonly kind: "assign" | "unify"; readonly left: Term; readonly right: Term }
+  | { readonly kind: "not"; readonly body: Literal }
+  | { readonly kind: "some"; readonly vars: readonly VarTerm[] }
+  | { readonly kind: "someIn"; readonly key: Term | undefined; readonly value: Term; readonly domain: Term }
+  | {
+      readonly kind: "every";
+      readonly key: Term | undefined;
+      readonly value: Term;
+      readonly domain: Term;
+      readonly body: readonly Literal[];
+    }
+) & { readonly with: readonly With[]; readonly at: RegoPlace };
+
+/** What a rule yields when its body holds. */
+export interface Branch {
+  readonly value: Term;
+  readonly body: readonly Literal[];
+}
+
+export interface Rule {
+  /** The head: the name of the rule, then strings and terms. */
+  readonly path: readonly Term[];
+  /** Of a function. */
+  readonly args: readonly Term[] | undefined;
+  /** Of a set: `contains member`. */
+  readonly member: Term | undefined;
+  /** The rule and what follows its `else`s, in order. */
+  readonly branches: readonly Branch[];
+  readonly isDefault: boolean;
+  readonly at: RegoPlace;
+}
+
+export interface Import {
+  readonly alias: string;
+  readonly path: readonly string[];
+  readonly at: RegoPlace;
+}
+
+export interface Module {
+  readonly file: string;
+  /** Behind `data`. */
+  readonly package: readonly string[];
+  readonly at: RegoPlace;
+  readonly imports: readonly Import[];
+  readonly rules: readonly Rule[];
+  readonly version: RegoVersion;
+}
+
+/** v0 knows the keywords `if`, `contains`, `in` and `every` only when they are imported, and rules without them. */
+export type RegoVersion = "v0" | "v1";

@@ -1,0 +1,44 @@
+import { collectionBuiltins } from "./collection-builtins.ts";
+import type { Builtin } from "./builtin.ts";
+import { encodingBuiltins } from "./encoding-builtins.ts";
+import { netBuiltins } from "./net-builtins.ts";
+import { numberBuiltins } from "./number-builtins.ts";
+import { objectBuiltins } from "./object-builtins.ts";
+import { patternBuiltins } from "./pattern-builtins.ts";
+import { textBuiltins } from "./text-builtins.ts";
+import { timeBuiltins } from "./time-builtins.ts";
+import { typeBuiltins } from "./type-builtins.ts";
+
+/** All built-in functions. Those of OPA that are not here are no functions: a policy that calls one does not compile. */
+export const builtins: readonly Builtin[] = [
+  ...collectionBuiltins,
+  ...encodingBuiltins,
+  ...netBuiltins,
+  ...numberBuiltins,
+  ...objectBuiltins,
+  ...patternBuiltins,
+  ...textBuiltins,
+  ...timeBuiltins,
+  ...typeBuiltins,
+];
+
+const byName: ReadonlyMap<string, Builtin> = new Map(builtins.map((each) => [each.name, each]));
+
+/** The function of this name. */
+export function builtinNamed(name: string): Builtin | undefined {
+  return byName.get(name);
+}
+
+/** Functions that v1 no longer has. */
+export const deprecatedBuiltins: ReadonlySet<string> = new Set([
+  "all",
+  "any",
+  "re_match",
+  "set_diff",
+  "cast_array",
+  "cast_set",
+  "cast_string",
+  "cast_boolean",
+  "cast_null",
+  "cast_object",
+]);

@@ -1,0 +1,100 @@
+import type { RegoVersion } from "./ast.ts";
+import type { Builtin } from "./builtin.ts";
+import { builtinNamed, deprecatedBuiltins } from "./builtins.ts";
+import type { Branching, Group } from "./documents.ts";
+import type { Callee, State } from "./frame.ts";
+import { charge } from "./limits.ts";
+import { operandProblem } from "./operands.ts";
+import { RegoError, type RegoPlace } from "./rego-error.ts";
+import { sizeOf, type RegoValue } from "./values.ts";
+
+/** A call as far as it matters which function it is. */
+export interface CallSite {
+  readonly name: readonly string[];
+  readonly args: readonly unknown[];
+  readonly at: RegoPlace;
+  /** Whether it only names the function, to put it in the place of another. */
+  readonly isMock?: boolean;
+}
+
+/** The function of a call. `each` stands for one that has many values. */
+export interface Found {
+  readonly arity: number;
+  readonly one: Callee;
+  readonly each: ((args: readonly RegoValue[], state: State) => Iterable<RegoValue>) | undefined;
+}
+
+/** Finds functions. @throws RegoError `rego_type_error` for one that is not there, or has other arguments */
+export interface CalleeOf {
+  (site: CallSite): Found;
+  knows(name: readonly string[]): boolean;
+}
+
+/** How deep calls of functions may go: as deep as there are functions, since none may call itself. */
+const unknown = (name: string, at: RegoPlace): RegoError =>
+  new RegoError("rego_type_error", `undefined function ${name}`, at);
+
+/** The functions of a policy, and those built in. */
+export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
+  const find = (site: CallSite): Found => {
+    const name = site.name.join(".");
+    const group = site.name[0] === "data" ? groupAt(rules, site.name.slice(1)) : undefined;
+    const builtin = group === undefined ? builtinNamed(name) : undefined;
+    const arity = group?.arity ?? builtin?.operands.length;
+    if (arity === undefined) throw unknown(name, site.at);
+    if (version === "v1" && builtin !== undefined && deprecatedBuiltins.has(name))
+      throw new RegoError("rego_type_error", `deprecated built-in function calls in expression: ${name}`, site.at);
+    const given = site.args.length;
+    if (site.isMock !== true && given !== arity && given !== arity + 1) {
+      const text = `function ${name} has arity ${arity}, got ${given} argument${given === 1 ? "" : "s"}`;
+      throw new RegoError("rego_type_error", text, site.at);
+    }
+    const real: Callee = group === undefined ? builtinCallee(builtin as Builtin, site.at) : group.call;
+    const each = builtin?.each;
+    return {
+      arity,
+      one: (args, state) => {
+        const mock = state.mocks?.get(name);
+        if (mock === undefined) return real(args, state);
+        // Whoever stands for a function may call it: then it is the real one.
+        const inside = { ...state, mocks: new Map([...(state.mocks ?? [])].filter(([key]) => key !== name)) };
+        return "value" in mock ? mock.value : mock.call(args, inside);
+      },
+      each: each === undefined ? undefined : (args, state) => each(args as never, { state, at: site.at }),
+    };
+  };
+  return Object.assign(find, {
+    knows: (name: readonly string[]) =>
+      name[0] === "data"
+        ? groupAt(rules, name.slice(1))?.arity !== undefined
+        : builtinNamed(name.join(".")) !== undefined,
+  });
+}
+
+function groupAt(rules: Branching, path: readonly string[]): Group | undefined {
+  let at: Branching | undefined = rules;
+  for (const part of path) at = at?.children.get(part);
+  return at?.group;
+}
+
+function builtinCallee(builtin: Builtin, at: RegoPlace): Callee {
+  return (args, state) => {
+    charge(state.meter, 1);
+    try {
+      for (const [position, arg] of args.entries()) {
+        charge(state.meter, sizeOf(arg) >> 3);
+        const problem = operandProblem(arg, builtin.operands[position]);
+        if (problem !== undefined)
+          throw new RegoError("eval_type_error", `${builtin.name}: operand ${position + 1} ${problem}`, at);
+      }
+      return builtin.apply(args as never, { state, at });
+    } catch (error) {
+      if (state.isStrict || !isOperandError(error)) throw error;
+      return undefined;
+    }
+  };
+}
+
+function isOperandError(error: unknown): boolean {
+  return error instanceof RegoError && (error.code === "eval_type_error" || error.code === "eval_builtin_error");
+}

@@ -1,0 +1,138 @@
+import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { entriesOfValue, memberOf } from "./documents.ts";
+import { charge } from "./limits.ts";
+import { exact } from "./numbers.ts";
+import {
+  arrayOf,
+  compareValues,
+  setOf,
+  sortedEntries,
+  sortedMembers,
+  typeOf,
+  type RegoArray,
+  type RegoNumber,
+  type RegoSet,
+  type RegoValue,
+} from "./values.ts";
+
+function membersOf(value: RegoArray | RegoSet): readonly RegoValue[] {
+  return value.kind === "array" ? value.items : sortedMembers(value);
+}
+
+function folded(name: string, start: number, step: (a: RegoNumber, b: RegoNumber) => RegoNumber | undefined): Builtin {
+  return builtin(name, ["array|set"], ([list], place) => {
+    let result: RegoNumber | undefined = start;
+    for (const member of membersOf(list)) {
+      if (typeof member !== "number" && typeof member !== "bigint")
+        throw failed(
+          `${name}: operand 1 must be ${list.kind} of numbers but got ${list.kind} containing ${typeOf(member)}`,
+          place,
+        );
+      if (result === undefined) return undefined;
+      result = step(result, member);
+    }
+    return result;
+  });
+}
+
+function extreme(name: string, sign: number): Builtin {
+  return builtin(name, ["array|set"], ([list]) => {
+    let found: RegoValue | undefined;
+    for (const member of membersOf(list))
+      if (found === undefined || sign * compareValues(member, found) > 0) found = member;
+    return found;
+  });
+}
+
+function sliced(name: "slice", [list, from, to]: readonly [RegoArray, RegoNumber, RegoNumber]): RegoValue {
+  const start = Math.max(0, Math.trunc(Number(from)));
+  return name === "slice" && start < Number(to)
+    ? arrayOf(list.items.slice(start, Math.trunc(Number(to))))
+    : arrayOf([]);
+}
+
+function setsOf(sets: RegoValue, place: CallPlace): readonly RegoSet[] {
+  const list = typeof sets === "object" && sets !== null && sets.kind === "set" ? sortedMembers(sets) : [];
+  return list.map((member) => {
+    if (typeof member !== "object" || member === null || member.kind !== "set")
+      throw failed(`operand 1 must be set of sets but got set containing ${typeOf(member)}`, place);
+    return member;
+  });
+}
+
+/** Every value within a value, with its path. */
+function* walk(value: RegoValue, path: readonly RegoValue[], place: CallPlace): Generator<RegoValue> {
+  charge(place.state.meter, 1 + path.length);
+  yield arrayOf([arrayOf(path), value]);
+  for (const [key, inner] of entriesOfValue(value)) yield* walk(inner, [...path, key], place);
+}
+
+function flattened(list: RegoArray): RegoValue {
+  return arrayOf(
+    list.items.flatMap((item) =>
+      typeof item === "object" && item !== null && item.kind === "array" ? item.items : [item],
+    ),
+  );
+}
+
+/** Aggregates, arrays, sets, and `walk`. */
+export const collectionBuiltins: readonly Builtin[] = [
+  builtin("count", ["array|object|set|string"], ([value]) => {
+    if (typeof value === "string") return Array.from(value).length;
+    return value.kind === "array" ? value.items.length : value.kind === "set" ? value.members.size : value.entries.size;
+  }),
+  folded("sum", 0, (a, b) =>
+    exact(
+      [a, b],
+      (x, y) => x + y,
+      (x, y) => x + y,
+    ),
+  ),
+  folded("product", 1, (a, b) =>
+    exact(
+      [a, b],
+      (x, y) => x * y,
+      (x, y) => x * y,
+    ),
+  ),
+  extreme("max", 1),
+  extreme("min", -1),
+  builtin("sort", ["array|set"], ([list]) =>
+    arrayOf(list.kind === "set" ? sortedMembers(list) : [...list.items].sort(compareValues)),
+  ),
+  builtin("all", ["array|set"], ([list]) => membersOf(list).every((member) => member === true)),
+  builtin("any", ["array|set"], ([list]) => membersOf(list).includes(true)),
+  builtin("array.concat", ["array", "array"], ([a, b]) => arrayOf([...a.items, ...b.items])),
+  builtin("array.slice", ["array", "number", "number"], (operands) => sliced("slice", operands)),
+  builtin("array.reverse", ["array"], ([list]) => arrayOf([...list.items].reverse())),
+  builtin("array.flatten", ["array"], ([list]) => flattened(list)),
+  builtin("intersection", ["set"], ([sets], place) => {
+    const [first, ...rest] = setsOf(sets, place);
+    if (first === undefined) return setOf([]);
+    return setOf(
+      [...first.members].filter(([key]) => rest.every((each) => each.members.has(key))).map(([, member]) => member),
+    );
+  }),
+  builtin("union", ["set"], ([sets], place) =>
+    setOf(setsOf(sets, place).flatMap((each) => [...each.members.values()])),
+  ),
+  {
+    ...builtin("walk", ["any"], () => undefined),
+    each: (operands: readonly [RegoValue], place: CallPlace) => walk(operands[0], [], place),
+  },
+];
+
+/** The value at a path of keys. */
+export function valueAtPath(value: RegoValue, path: readonly RegoValue[]): RegoValue | undefined {
+  let at: RegoValue | undefined = value;
+  for (const key of path) {
+    if (at === undefined) return undefined;
+    at = memberOf(at, key);
+  }
+  return at;
+}
+
+/** The entries of an object as pairs, in order; of any other value, nothing. */
+export function pairsOf(value: RegoValue): readonly (readonly [RegoValue, RegoValue])[] {
+  return typeof value === "object" && value !== null && value.kind === "object" ? sortedEntries(value) : [];
+}

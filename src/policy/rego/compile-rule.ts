@@ -1,0 +1,105 @@
+import type { Module, Rule, Term } from "./ast.ts";
+import { calleesOf } from "./callee.ts";
+import type { Branching } from "./documents.ts";
+import type { CompiledBranch, CompiledRule } from "./group.ts";
+import { goalsOf, simple, type Goal } from "./goals.ts";
+import { declare, newScope, resolveBody, resolveTerm, type Names, type Scope } from "./resolve.ts";
+import { compileBody, type Context } from "./run-goals.ts";
+import { varsOf } from "./safety.ts";
+import { termMatch, termValue, type Unit } from "./terms.ts";
+import type { Match } from "./frame.ts";
+
+/** A rule of a module, as part of a group whose name is the first parts of its head. */
+export interface RuleSource {
+  readonly module: Module;
+  readonly rule: Rule;
+  /** The parts of the head behind the name of the group. */
+  readonly keys: readonly Term[];
+}
+
+interface RuleCompiler {
+  readonly names: Names;
+  readonly context: Context;
+  readonly unit: Unit;
+  /** Every goal that was compiled, for what depends on what. */
+  readonly goals: Goal[];
+  readonly terms: Term[];
+}
+
+/** A rule and what its bodies refer to. */
+export interface CompiledSource {
+  readonly compiled: CompiledRule;
+  readonly goals: readonly Goal[];
+  readonly terms: readonly Term[];
+}
+
+/** Compiles one rule. @throws RegoError for what OPA does not compile either */
+export function compileRule(source: RuleSource, names: Omit<Names, "fresh">, rules: Branching): CompiledSource {
+  const { rule, module } = source;
+  let counter = 0;
+  const fresh = (): number => (counter += 1);
+  const slots = new Map<string, number>();
+  const slotOf = (name: string): number => {
+    const slot = slots.get(name) ?? slots.size;
+    slots.set(name, slot);
+    return slot;
+  };
+  const unit: Unit = { slotOf, rules };
+  const compiler: RuleCompiler = {
+    names: { ...names, fresh },
+    unit,
+    context: { unit, callee: calleesOf(rules, module.version), outer: new Set() },
+    goals: [],
+    terms: [],
+  };
+  const head = newScope();
+  const patterns = (rule.args ?? []).map((arg) => declare(arg, "arg", head, compiler.names));
+  const bound = new Set<string>();
+  const args = patterns.map((pattern): Match => {
+    const match = termMatch(pattern, unit, new Set(bound));
+    varsOf(pattern, bound);
+    return match;
+  });
+  const branches = rule.branches.map((branch) => {
+    const scope: Scope = { declared: new Map(head.declared), seen: new Set(), parent: undefined };
+    return compileBranch({ source, branch, scope, bound }, compiler);
+  });
+  const compiled = { slots: () => slots.size, args, branches, at: rule.at };
+  return { compiled, goals: compiler.goals, terms: compiler.terms };
+}
+
+interface BranchSource {
+  readonly source: RuleSource;
+  readonly branch: Rule["branches"][number];
+  readonly scope: Scope;
+  readonly bound: ReadonlySet<string>;
+}
+
+function compileBranch({ source, branch, scope, bound }: BranchSource, compiler: RuleCompiler): CompiledBranch {
+  const { names, unit, context } = compiler;
+  const goals: Goal[] = [...goalsOf(resolveBody(branch.body, scope, names), names.fresh)];
+  const head = (term: Term): Term => simple(resolveTerm(term, scope, names), goals, names.fresh);
+  const value = head(branch.value);
+  const keys = source.keys.map(head);
+  const member = source.rule.member === undefined ? undefined : head(source.rule.member);
+  // What the head names must have a value behind the body.
+  for (const term of [value, ...keys, ...(member === undefined ? [] : [member])]) {
+    compiler.terms.push(term);
+    if (varsOf(term).size > 0)
+      goals.push({
+        kind: "unify",
+        left: term,
+        right: { kind: "var", name: `%${names.fresh()}`, at: term.at },
+        at: term.at,
+      });
+  }
+  compiler.goals.push(...goals);
+  const { run } = compileBody(goals, bound, context);
+  return {
+    run,
+    value: termValue(value, unit),
+    isConstant: value.kind === "scalar",
+    keys: keys.map((key) => termValue(key, unit)),
+    member: member === undefined ? undefined : termValue(member, unit),
+  };
+}

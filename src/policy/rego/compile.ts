@@ -1,0 +1,224 @@
+import type { Import, Module, Term } from "./ast.ts";
+import { compileRule, type CompiledSource, type RuleSource } from "./compile-rule.ts";
+import { dataCursor, enter, valueAt, type Branching, type Cursor, type Group } from "./documents.ts";
+import type { State } from "./frame.ts";
+import { ruleGroup, type GroupKind, type GroupRules } from "./group.ts";
+import { fromJson } from "./json.ts";
+import { newMeter, type RegoLimits } from "./limits.ts";
+import { parseModule, parseQuery } from "./parse-module.ts";
+import { checkRecursion } from "./recursion.ts";
+import { RegoError } from "./rego-error.ts";
+import { isEqual, objectOf, type RegoValue } from "./values.ts";
+
+/** A source file of a policy. */
+export interface RegoSource {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** What one evaluation is about. */
+export interface RegoQuestion {
+  /** JSON as it was parsed; without it `input` is undefined. */
+  readonly input?: unknown;
+  /** Documents under `data` besides those of rules. */
+  readonly data?: unknown;
+  readonly limits: RegoLimits;
+  /** A clock in milliseconds: for the time limit, and `time.now_ns`. */
+  readonly now: () => number;
+  /** Whether a built-in function that fails ends the evaluation; else it has no value, as in OPA. */
+  readonly isStrict?: boolean;
+}
+
+/** What an evaluation came to; `undefined` is no value. */
+export type RegoOutcome = { readonly value: RegoValue | undefined } | { readonly error: RegoError };
+
+/** A policy ready to be asked, any number of times. */
+export interface RegoPolicy {
+  /** Asks for a place under `data`: `data.k8s.allow`. Throws nothing but RegoError for a query that is none. */
+  readonly prepare: (query: string) => (question: RegoQuestion) => RegoOutcome;
+  /** The whole paths of the rules that are no functions, in order. */
+  readonly rules: readonly string[];
+}
+
+/**
+ * Reads, checks and compiles modules.
+ * @throws RegoError for the first thing that is wrong, with its place
+ */
+export function compileRego(sources: readonly RegoSource[]): RegoPolicy {
+  const modules = sources.map(({ file, text }) => parseModule(text, file));
+  const rules: Branching = { children: new Map(), group: undefined };
+  const groups = collectGroups(modules);
+  const compiled = new Map<string, GroupRules>();
+  for (const { path, kind, arity } of groups.values()) {
+    const name = path.join(".");
+    branchAt(rules, path).group = ruleGroup({
+      path: `data.${name}`,
+      kind,
+      arity,
+      rules: () => compiled.get(name) ?? { rules: [], fallback: undefined },
+    });
+  }
+  const namesOf = namesOfPackages(modules);
+  const dependencies = new Map<Group, readonly CompiledSource[]>();
+  for (const [name, { path, sources: members }] of groups) {
+    const found = members.map((source) => [source, compileRule(source, namesOf(source.module), rules)] as const);
+    const fallback = found.find(([{ rule }]) => rule.isDefault)?.[1].compiled;
+    const others = found.filter(([{ rule }]) => !rule.isDefault).map(([, each]) => each.compiled);
+    compiled.set(name, { rules: others, fallback });
+    const { group } = branchAt(rules, path);
+    if (group !== undefined)
+      dependencies.set(
+        group,
+        found.map(([, each]) => each),
+      );
+  }
+  checkRecursion(dependencies, rules);
+  const names = [...groups.values()]
+    .filter(({ arity }) => arity === undefined)
+    .map(({ path }) => `data.${path.join(".")}`);
+  return { prepare: (query) => prepare(query, rules), rules: names.sort() };
+}
+
+function branchAt(rules: Branching, path: readonly string[]): Branching {
+  let at = rules;
+  for (const part of path) {
+    const next = at.children.get(part) ?? { children: new Map(), group: undefined };
+    at.children.set(part, next);
+    at = next;
+  }
+  return at;
+}
+
+function namesOfPackages(modules: readonly Module[]): (module: Module) => {
+  readonly package: readonly string[];
+  readonly rules: ReadonlySet<string>;
+  readonly imports: ReadonlyMap<string, Import>;
+} {
+  const byPackage = new Map<string, Set<string>>();
+  for (const module of modules) {
+    const key = module.package.join("\0");
+    const names = byPackage.get(key) ?? new Set();
+    byPackage.set(key, names);
+    for (const { path } of module.rules) {
+      const [first] = path;
+      if (first?.kind === "scalar" && typeof first.value === "string") names.add(first.value);
+    }
+  }
+  return (module) => ({
+    package: module.package,
+    rules: byPackage.get(module.package.join("\0")) ?? new Set(),
+    imports: new Map(module.imports.map((each) => [each.alias, each])),
+  });
+}
+
+interface GroupSources {
+  readonly path: readonly string[];
+  readonly kind: GroupKind;
+  readonly arity: number | undefined;
+  readonly sources: readonly RuleSource[];
+}
+
+/** The longest part of a head, from its beginning, that is the same for all values. */
+function groundPrefix(path: readonly Term[]): readonly string[] {
+  const names: string[] = [];
+  for (const part of path) {
+    if (part.kind !== "scalar" || typeof part.value !== "string") break;
+    names.push(part.value);
+  }
+  return names;
+}
+
+/** Rules by the name that they share. Where one has variables in its head, rules below its name are members of it. */
+function collectGroups(modules: readonly Module[]): ReadonlyMap<string, GroupSources> {
+  const partial = new Set<string>();
+  for (const module of modules) {
+    for (const { path } of module.rules) {
+      const prefix = groundPrefix(path);
+      if (prefix.length < path.length) partial.add([...module.package, ...prefix].join("."));
+    }
+  }
+  const groups = new Map<string, GroupSources>();
+  for (const module of modules) {
+    for (const rule of module.rules) {
+      const prefix = groundPrefix(rule.path);
+      const cut = prefix.findIndex((_part, at) =>
+        partial.has([...module.package, ...prefix.slice(0, at + 1)].join(".")),
+      );
+      const length = cut === -1 ? prefix.length : cut + 1;
+      const path = [...module.package, ...prefix.slice(0, length)];
+      const keys = rule.path.slice(length);
+      const source: RuleSource = { module, rule, keys };
+      const name = path.join(".");
+      const before = groups.get(name);
+      const added = grouped(path, source, before);
+      groups.set(name, added);
+    }
+  }
+  return groups;
+}
+
+function grouped(path: readonly string[], source: RuleSource, before: GroupSources | undefined): GroupSources {
+  const { rule, keys } = source;
+  const arity = rule.args?.length;
+  const kind =
+    arity !== undefined ? "function" : keys.length > 0 ? "object" : rule.member !== undefined ? "set" : "complete";
+  if (before === undefined) return { path, kind: kind === "function" ? "complete" : kind, arity, sources: [source] };
+  const name = `data.${path.join(".")}`;
+  const known = before.arity !== undefined ? "function" : before.kind;
+  const isFallback = rule.isDefault || before.sources.every((each) => each.rule.isDefault);
+  const isMixed = known !== kind && !(isFallback && [known, kind].includes("object"));
+  if (isMixed || before.arity !== arity)
+    throw new RegoError("rego_type_error", `conflicting rules ${name} found`, rule.at);
+  if (rule.isDefault && before.sources.some((each) => each.rule.isDefault))
+    throw new RegoError("rego_type_error", `multiple default rules ${name} found`, rule.at);
+  return { ...before, kind: kind === "object" ? "object" : before.kind, sources: [...before.sources, source] };
+}
+
+function prepare(query: string, rules: Branching): (question: RegoQuestion) => RegoOutcome {
+  const path = pathOf(parseQuery(query));
+  let data: { readonly from: unknown; readonly value: RegoValue } = { from: undefined, value: objectOf([]) };
+  return (question) => {
+    try {
+      if (question.data !== data.from && question.data !== undefined)
+        data = { from: question.data, value: fromJson(question.data) };
+      const state = newState(question, data.value);
+      let cursor: Cursor | undefined = dataCursor(rules, state);
+      for (const key of path) cursor = cursor === undefined ? undefined : enter(cursor, key, state);
+      return { value: valueAt(cursor, state) };
+    } catch (error) {
+      if (error instanceof RegoError) return { error };
+      if (error instanceof RangeError)
+        return { error: new RegoError("eval_cancel_error", "a value is nested deeper than it may be") };
+      throw error;
+    }
+  };
+}
+
+function pathOf(query: Term): readonly RegoValue[] {
+  const problem = new RegoError("rego_parse_error", "a query is a place under data, such as data.k8s.allow");
+  const { head, path } = query.kind === "ref" ? query : { head: query, path: [] };
+  if (head.kind !== "var" || head.name !== "data") throw problem;
+  return path.map((part) => {
+    if (part.kind !== "scalar") throw problem;
+    return part.value;
+  });
+}
+
+function newState({ input, limits, now, isStrict }: RegoQuestion, data: RegoValue): State {
+  return {
+    meter: newMeter(limits, now),
+    input: input === undefined ? undefined : fromJson(input),
+    data,
+    overlay: undefined,
+    mocks: undefined,
+    cache: new Map(),
+    nowNs: BigInt(Math.trunc(now())) * 1_000_000n,
+    isStrict: isStrict ?? false,
+    patterns: new Map(),
+  };
+}
+
+/** Whether the value is exactly `true`. */
+export function isAllowed(value: RegoValue | undefined): boolean {
+  return value !== undefined && isEqual(value, true);
+}

@@ -1,0 +1,128 @@
+import { charge } from "./limits.ts";
+import type { State } from "./frame.ts";
+import { isInteger } from "./numbers.ts";
+import {
+  compareValues,
+  entryOf,
+  keyOf,
+  objectOf,
+  sortedEntries,
+  sortedMembers,
+  type RegoEntry,
+  type RegoValue,
+} from "./values.ts";
+
+/** The rules of one name. */
+export interface Group {
+  /** `data.a.b`. */
+  readonly path: string;
+  readonly arity: number | undefined;
+  /** The value of the rules; functions have none. */
+  readonly evaluate: (state: State) => RegoValue | undefined;
+  readonly call: (args: readonly RegoValue[], state: State) => RegoValue | undefined;
+}
+
+/** Where rules stand under `data`. */
+export interface Branching {
+  readonly children: Map<string, Branching>;
+  group: Group | undefined;
+}
+
+/** Values that `with` puts over `data`, by path. */
+export interface Overlay {
+  readonly value: RegoValue | undefined;
+  readonly children: ReadonlyMap<string, Overlay>;
+}
+
+/** A place under `data` where rules may stand, or may be below. */
+interface Place {
+  readonly kind: "place";
+  readonly rules: Branching | undefined;
+  readonly base: RegoValue | undefined;
+  readonly overlay: Overlay | undefined;
+}
+
+/** A value, or a place that may become one. */
+export type Cursor = RegoValue | Place;
+
+/** The document `data`. */
+export function dataCursor(rules: Branching, state: State): Cursor {
+  return place(rules, state.data, state.overlay, state) ?? null;
+}
+
+function isPlace(cursor: Cursor): cursor is Place {
+  return typeof cursor === "object" && cursor !== null && cursor.kind === "place";
+}
+
+function place(
+  rules: Branching | undefined,
+  base: RegoValue | undefined,
+  overlay: Overlay | undefined,
+  state: State,
+): Cursor | undefined {
+  if (overlay?.value !== undefined) return overlay.value;
+  if (overlay === undefined && rules?.group !== undefined) {
+    const value = rules.group.arity === undefined ? rules.group.evaluate(state) : undefined;
+    return value ?? (rules.group.arity === undefined ? base : undefined);
+  }
+  if (rules === undefined && overlay === undefined) return base;
+  return { kind: "place", rules, base, overlay };
+}
+
+/** The place or value under a key; undefined where there is none. */
+export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | undefined {
+  charge(state.meter, 1);
+  if (!isPlace(cursor)) return memberOf(cursor, key);
+  const base = cursor.base === undefined ? undefined : memberOf(cursor.base, key);
+  if (typeof key !== "string") return base;
+  return place(cursor.rules?.children.get(key), base, cursor.overlay?.children.get(key), state);
+}
+
+/** The value under a key of a value. */
+export function memberOf(value: RegoValue, key: RegoValue): RegoValue | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  switch (value.kind) {
+    case "array":
+      return typeof key === "number" && isInteger(key) && key >= 0 ? value.items[key] : undefined;
+    case "object":
+      return entryOf(value, key);
+    case "set":
+      return value.members.get(keyOf(key));
+  }
+}
+
+/** What can be entered, in order. */
+export function* entriesOf(cursor: Cursor, state: State): Generator<readonly [RegoValue, Cursor]> {
+  if (!isPlace(cursor)) {
+    yield* entriesOfValue(cursor);
+    return;
+  }
+  const keys = new Set<string>([...(cursor.rules?.children.keys() ?? []), ...(cursor.overlay?.children.keys() ?? [])]);
+  const base = cursor.base === undefined ? [] : [...entriesOfValue(cursor.base)].map(([key]) => key);
+  const all: RegoValue[] = [...keys, ...base.filter((key) => typeof key !== "string" || !keys.has(key))];
+  for (const key of all.sort(compareValues)) {
+    const inner = enter(cursor, key, state);
+    if (inner !== undefined) yield [key, inner];
+  }
+}
+
+/** The keys and members of a composite, in order. */
+export function* entriesOfValue(value: RegoValue): Generator<readonly [RegoValue, RegoValue]> {
+  if (typeof value !== "object" || value === null) return;
+  if (value.kind === "array") yield* value.items.entries();
+  else if (value.kind === "object") yield* sortedEntries(value);
+  else for (const member of sortedMembers(value)) yield [member, member];
+}
+
+/** The value of a place: an object of all that is below. */
+export function valueAt(cursor: Cursor | undefined, state: State): RegoValue | undefined {
+  if (cursor === undefined || !isPlace(cursor)) return cursor;
+  if (cursor.base !== undefined && cursor.rules === undefined && cursor.overlay === undefined) return cursor.base;
+  const entries: RegoEntry[] = [];
+  for (const [key, inner] of entriesOf(cursor, state)) {
+    charge(state.meter, 1);
+    const value = valueAt(inner, state);
+    if (value !== undefined) entries.push([key, value]);
+  }
+  return objectOf(entries);
+}

@@ -1,0 +1,206 @@
+import type { Comprehension, Literal, RefTerm, Term, With } from "./ast.ts";
+import type { RegoPlace } from "./rego-error.ts";
+
+/** One step of a body after nested calls, iterations and comprehensions were taken apart. Its terms hold none of these. */
+export type Goal =
+  | { readonly kind: "unify"; readonly left: Term; readonly right: Term; readonly at: RegoPlace }
+  | { readonly kind: "truth"; readonly term: Term; readonly at: RegoPlace }
+  | { readonly kind: "scan"; readonly ref: RefTerm; readonly out: Term; readonly at: RegoPlace }
+  | CallGoal
+  | ClosureGoal
+  | {
+      readonly kind: "someIn";
+      readonly key: Term | undefined;
+      readonly value: Term;
+      readonly domain: Term;
+      readonly at: RegoPlace;
+    }
+  | EveryGoal
+  | { readonly kind: "not"; readonly body: readonly Goal[]; readonly at: RegoPlace }
+  | WithGoal;
+
+export interface CallGoal {
+  readonly kind: "call";
+  readonly name: readonly string[];
+  readonly args: readonly Term[];
+  /** What the value must be; without it, anything but false. */
+  readonly out: Term | undefined;
+  readonly at: RegoPlace;
+}
+
+/** A comprehension; `item` and `key` belong to its body. */
+export interface ClosureGoal {
+  readonly kind: "closure";
+  readonly makes: Comprehension["makes"];
+  readonly key: Term | undefined;
+  readonly item: Term;
+  readonly body: readonly Goal[];
+  readonly out: Term;
+  readonly at: RegoPlace;
+}
+
+export interface EveryGoal {
+  readonly kind: "every";
+  readonly key: Term | undefined;
+  readonly value: Term;
+  readonly domain: Term;
+  readonly body: readonly Goal[];
+  readonly at: RegoPlace;
+}
+
+export interface WithGoal {
+  readonly kind: "with";
+  readonly replaced: readonly With[];
+  readonly body: readonly Goal[];
+  readonly at: RegoPlace;
+}
+
+/** Makes variables that no source can name. */
+export type Fresh = () => number;
+
+/** Takes a body apart. */
+export function goalsOf(body: readonly Literal[], fresh: Fresh): readonly Goal[] {
+  const goals: Goal[] = [];
+  for (const literal of body) addLiteral(literal, goals, fresh);
+  return goals;
+}
+
+function addLiteral(literal: Literal, goals: Goal[], fresh: Fresh): void {
+  if (literal.with.length === 0) return addBare(literal, goals, fresh);
+  const body: Goal[] = [];
+  addBare(literal, body, fresh);
+  const replaced = literal.with.map(({ target, value }) => ({ target, value: valueOfWith(value, goals, fresh) }));
+  goals.push({ kind: "with", replaced, body, at: literal.at });
+}
+
+function valueOfWith(value: Term, goals: Goal[], fresh: Fresh): Term {
+  // A call without arguments may be the name of a function: see functionOr in resolve.ts.
+  return value.kind === "call" && value.args.length === 0 ? value : simple(value, goals, fresh);
+}
+
+function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
+  const { at } = literal;
+  switch (literal.kind) {
+    case "expression": {
+      const { term } = literal;
+      if (term.kind === "call") addCall(term, undefined, goals, fresh);
+      else goals.push({ kind: "truth", term: simple(term, goals, fresh), at });
+      return;
+    }
+    case "assign":
+    case "unify":
+      return addUnify(literal.left, literal.right, goals, fresh);
+    case "not": {
+      const body: Goal[] = [];
+      addLiteral(literal.body, body, fresh);
+      goals.push({ kind: "not", body, at });
+      return;
+    }
+    case "some":
+      return;
+    case "someIn": {
+      const domain = simple(literal.domain, goals, fresh);
+      const key = literal.key === undefined ? undefined : simple(literal.key, goals, fresh);
+      goals.push({ kind: "someIn", key, value: simple(literal.value, goals, fresh), domain, at });
+      return;
+    }
+    case "every": {
+      const { key, value } = literal;
+      const domain = simple(literal.domain, goals, fresh);
+      goals.push({ kind: "every", key, value, domain, body: goalsOf(literal.body, fresh), at });
+    }
+  }
+}
+
+function addUnify(left: Term, right: Term, goals: Goal[], fresh: Fresh): void {
+  if (isComplex(right)) return addInto(right, simple(left, goals, fresh), goals, fresh);
+  if (isComplex(left)) return addInto(left, simple(right, goals, fresh), goals, fresh);
+  goals.push({
+    kind: "unify",
+    left: simple(left, goals, fresh),
+    right: simple(right, goals, fresh),
+    at: left.at,
+  });
+}
+
+/** Whether the term itself, its parts aside, is more than a value or a place in a document. */
+function isComplex(term: Term): boolean {
+  return term.kind === "call" || term.kind === "comprehension" || (term.kind === "ref" && !isDirect(term));
+}
+
+/** Whether a reference names one place: it has no variables but its head. */
+function isDirect({ head, path }: RefTerm): boolean {
+  return head.kind === "var" && path.every(isGround);
+}
+
+function isGround(term: Term): boolean {
+  if (term.kind === "scalar") return true;
+  return term.kind === "ref" && term.head.kind === "var" && isDocument(term.head.name) && isDirect(term);
+}
+
+/** Whether a name is that of a document, and no variable. */
+export function isDocument(name: string): boolean {
+  return name === "input" || name === "data";
+}
+
+function addInto(term: Term, out: Term, goals: Goal[], fresh: Fresh): void {
+  const { at } = term;
+  switch (term.kind) {
+    case "call":
+      return addCall(term, out, goals, fresh);
+    case "comprehension": {
+      const body: Goal[] = [...goalsOf(term.body, fresh)];
+      const key = term.key === undefined ? undefined : simple(term.key, body, fresh);
+      const item = simple(term.item, body, fresh);
+      goals.push({ kind: "closure", makes: term.makes, key, item, body, out, at });
+      return;
+    }
+    case "ref": {
+      const head = simple(term.head, goals, fresh);
+      const path = term.path.map((part) => simple(part, goals, fresh));
+      goals.push({ kind: "scan", ref: { ...term, head, path }, out, at });
+      return;
+    }
+    case "scalar":
+    case "var":
+    case "array":
+    case "set":
+    case "object":
+      goals.push({ kind: "unify", left: out, right: simple(term, goals, fresh), at });
+  }
+}
+
+function addCall(
+  term: Extract<Term, { readonly kind: "call" }>,
+  out: Term | undefined,
+  goals: Goal[],
+  fresh: Fresh,
+): void {
+  const args = term.args.map((arg) => simple(arg, goals, fresh));
+  goals.push({ kind: "call", name: term.name, args, out, at: term.at });
+}
+
+/** The term without calls, iterations and comprehensions, which become goals of their own before it. */
+export function simple(term: Term, goals: Goal[], fresh: Fresh): Term {
+  switch (term.kind) {
+    case "scalar":
+    case "var":
+      return term;
+    case "array":
+    case "set":
+      return { ...term, items: term.items.map((item) => simple(item, goals, fresh)) };
+    case "object":
+      return {
+        ...term,
+        pairs: term.pairs.map(([key, value]) => [simple(key, goals, fresh), simple(value, goals, fresh)]),
+      };
+    case "ref":
+    case "call":
+    case "comprehension": {
+      if (!isComplex(term)) return term;
+      const out: Term = { kind: "var", name: `%${fresh()}`, at: term.at };
+      addInto(term, out, goals, fresh);
+      return out;
+    }
+  }
+}

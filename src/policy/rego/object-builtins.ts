@@ -1,0 +1,149 @@
+import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { valueAtPath } from "./collection-builtins.ts";
+import { charge } from "./limits.ts";
+import { RegoError } from "./rego-error.ts";
+import {
+  entryOf,
+  keyOf,
+  objectOf,
+  setOf,
+  sizeOf,
+  sortedEntries,
+  sortedMembers,
+  typeOf,
+  type RegoArray,
+  type RegoEntry,
+  type RegoObject,
+  type RegoSet,
+  type RegoValue,
+} from "./values.ts";
+
+function isKind<K extends "array" | "object" | "set">(
+  value: RegoValue | undefined,
+  kind: K,
+): value is Extract<RegoValue, { readonly kind: K }> {
+  return typeof value === "object" && value !== null && value.kind === kind;
+}
+
+function keysOf(keys: RegoArray | RegoObject | RegoSet): ReadonlySet<unknown> {
+  if (keys.kind === "array") return new Set(keys.items.map(keyOf));
+  return new Set(keys.kind === "set" ? keys.members.keys() : keys.entries.keys());
+}
+
+function union(a: RegoObject, b: RegoObject, place: CallPlace): RegoObject {
+  charge(place.state.meter, 1 + (sizeOf(a) >> 3));
+  const entries = new Map(a.entries);
+  for (const [key, [name, value]] of b.entries) {
+    const before = entries.get(key)?.[1];
+    entries.set(key, [name, isKind(before, "object") && isKind(value, "object") ? union(before, value, place) : value]);
+  }
+  return objectOf(entries.values());
+}
+
+function found([object, key, fallback]: readonly [RegoObject, RegoValue, RegoValue]): RegoValue {
+  if (isKind(key, "array")) return valueAtPath(object, key.items) ?? fallback;
+  return entryOf(object, key) ?? fallback;
+}
+
+/** Paths of keys, given as `a/b` or as arrays. */
+function pathsOf(paths: RegoValue, name: string, place: CallPlace): readonly (readonly RegoValue[])[] {
+  const list = isKind(paths, "array") ? paths.items : isKind(paths, "set") ? sortedMembers(paths) : [];
+  return list.map((path) => {
+    if (isKind(path, "array")) return path.items;
+    if (typeof path === "string")
+      return path
+        .replace(/^\//, "")
+        .split("/")
+        .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+    const text = `${name}: operand 2 must be one of {set, array} containing string paths or array of path segments but got ${typeOf(path)}`;
+    throw new RegoError("eval_type_error", text, place.at);
+  });
+}
+
+function filtered(value: RegoValue, paths: readonly (readonly RegoValue[])[], place: CallPlace): RegoValue {
+  charge(place.state.meter, 1 + paths.length);
+  if (paths.some((path) => path.length === 0) || !isKind(value, "object")) return value;
+  const entries: RegoEntry[] = [];
+  for (const [key, member] of sortedEntries(value)) {
+    const below = paths
+      .filter(([first]) => first !== undefined && keyOf(first) === keyOf(key))
+      .map(([, ...rest]) => rest);
+    if (below.length > 0) entries.push([key, filtered(member, below, place)]);
+  }
+  return objectOf(entries);
+}
+
+function removed(value: RegoValue, paths: readonly (readonly RegoValue[])[], place: CallPlace): RegoValue {
+  charge(place.state.meter, 1 + paths.length);
+  if (!isKind(value, "object") || paths.length === 0) return value;
+  const entries: RegoEntry[] = [];
+  for (const [key, member] of sortedEntries(value)) {
+    const below = paths
+      .filter(([first]) => first !== undefined && keyOf(first) === keyOf(key))
+      .map(([, ...rest]) => rest);
+    if (!below.some((path) => path.length === 0)) entries.push([key, removed(member, below, place)]);
+  }
+  return objectOf(entries);
+}
+
+function isSubset(whole: RegoValue, part: RegoValue, place: CallPlace): boolean {
+  charge(place.state.meter, 1);
+  if (isKind(whole, "object") && isKind(part, "object")) {
+    return [...part.entries.values()].every(([key, value]) => {
+      const other = entryOf(whole, key);
+      return (
+        other !== undefined &&
+        (isKind(value, "object") || isKind(value, "array") || isKind(value, "set")
+          ? isSubset(other, value, place)
+          : keyOf(other) === keyOf(value))
+      );
+    });
+  }
+  if (isKind(whole, "set") && isKind(part, "set"))
+    return [...part.members.keys()].every((key) => whole.members.has(key));
+  if (isKind(whole, "array") && isKind(part, "set")) {
+    const keys = new Set(whole.items.map(keyOf));
+    return [...part.members.keys()].every((key) => keys.has(key));
+  }
+  if (isKind(whole, "array") && isKind(part, "array")) {
+    const wanted = part.items.map(keyOf);
+    const given = whole.items.map(keyOf);
+    charge(place.state.meter, wanted.length * given.length);
+    return given.some((_key, from) => wanted.every((key, at) => given[from + at] === key)) || wanted.length === 0;
+  }
+  throw failed("both arguments object.subset must be of the same type or array and set", place);
+}
+
+/** Objects and paths. */
+export const objectBuiltins: readonly Builtin[] = [
+  builtin("object.get", ["object", "any", "any"], found),
+  builtin("object.keys", ["object"], ([object]) => setOf([...object.entries.values()].map(([key]) => key))),
+  builtin("object.union", ["object", "object"], ([a, b], place) => union(a, b, place)),
+  builtin("object.union_n", ["array"], ([list], place) => {
+    let result = objectOf([]);
+    for (const each of list.items) {
+      if (!isKind(each, "object"))
+        throw failed(
+          `object.union_n: operand 1 must be array of objects but got array containing ${typeOf(each)}`,
+          place,
+        );
+      result = union(result, each, place);
+    }
+    return result;
+  }),
+  builtin("object.remove", ["object", "array|object|set"], ([object, keys]) => {
+    const gone = keysOf(keys);
+    return objectOf([...object.entries].filter(([key]) => !gone.has(key)).map(([, entry]) => entry));
+  }),
+  builtin("object.filter", ["object", "array|object|set"], ([object, keys]) => {
+    const kept = keysOf(keys);
+    return objectOf([...object.entries].filter(([key]) => kept.has(key)).map(([, entry]) => entry));
+  }),
+  builtin("object.subset", ["any", "any"], ([whole, part], place) => isSubset(whole, part, place)),
+  builtin("json.filter", ["object", "array|set"], ([object, paths], place) =>
+    filtered(object, pathsOf(paths, "json.filter", place), place),
+  ),
+  builtin("json.remove", ["object", "array|set"], ([object, paths], place) =>
+    removed(object, pathsOf(paths, "json.remove", place), place),
+  ),
+];

@@ -1,0 +1,83 @@
+import type { Import, Module, RegoVersion, Rule, Term } from "./ast.ts";
+import { parseRule } from "./parse-rule.ts";
+import { parseStep, parseTerm } from "./parse-term.ts";
+import { RegoError } from "./rego-error.ts";
+import { tokenReader, type TokenReader } from "./token-reader.ts";
+
+/**
+ * Reads a module: as Rego v1, and where it is none, as v0.
+ * @throws RegoError `size` or `rego_parse_error`
+ */
+export function parseModule(source: string, file: string): Module {
+  try {
+    return parseAs(source, file, "v1");
+  } catch (error) {
+    if (!(error instanceof RegoError) || error.code !== "rego_parse_error") throw error;
+    try {
+      return parseAs(source, file, "v0");
+    } catch (other) {
+      // Who imports keywords of the future writes v0, and is told what is wrong with that.
+      throw other instanceof RegoError && /^\s*import\s+future\./m.test(source) ? other : error;
+    }
+  }
+}
+
+/** Reads `data.a.b` and the like. @throws RegoError `rego_parse_error` */
+export function parseQuery(source: string): Term {
+  const reader = tokenReader(source, "query", "v1");
+  const term = parseTerm(reader);
+  if (reader.peek().kind !== "end") reader.fail();
+  return term;
+}
+
+function parseAs(source: string, file: string, version: RegoVersion): Module {
+  const reader = tokenReader(source, file, version);
+  const { at } = reader.expect("package");
+  const name = parsePath(reader);
+  const imports: Import[] = [];
+  const rules: Rule[] = [];
+  for (;;) {
+    while (reader.took(";"));
+    const { kind, afterNewline } = reader.peek();
+    if (kind === "end") break;
+    if (!afterNewline && rules.length > 0) reader.fail();
+    if (reader.isKeyword("import")) parseImport(reader, imports);
+    else rules.push(...parseRule(reader));
+  }
+  return { file, package: name, at, imports, rules, version };
+}
+
+function parsePath(reader: TokenReader): readonly string[] {
+  const first = reader.next();
+  if (first.kind !== "name") return reader.fail("expected a name", first.at);
+  const path = [first.text];
+  while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
+    const step = parseStep(reader);
+    if (step.kind !== "scalar" || typeof step.value !== "string") return reader.fail("expected a string", step.at);
+    path.push(step.value);
+  }
+  return path;
+}
+
+function parseImport(reader: TokenReader, imports: Import[]): void {
+  const { at } = reader.expect("import");
+  const path = parsePath(reader);
+  const [root, second, third] = path;
+  if (root === "future" || root === "rego") {
+    const known = root === "rego" ? second === "v1" && path.length === 2 : second === "keywords" && path.length <= 3;
+    if (!known || (third !== undefined && !reader.future.includes(third)))
+      reader.fail(`unexpected import ${path.join(".")}`, at);
+    if (root === "rego" && reader.version === "v0") reader.fail("import rego.v1 makes the module a v1 module", at);
+    for (const keyword of third === undefined ? reader.future : [third]) reader.keywords.add(keyword);
+    // `every` is read with `in`.
+    if (third === "every") reader.keywords.add("in");
+    return;
+  }
+  if (root !== "data" && root !== "input")
+    reader.fail(
+      "unexpected import path, must begin with one of: {data, future, input, rego}, got: " + String(root),
+      at,
+    );
+  const alias = reader.took("as") ? reader.next().text : (path.at(-1) ?? "");
+  imports.push({ alias, path, at });
+}

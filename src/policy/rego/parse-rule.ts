@@ -1,0 +1,98 @@
+import type { Branch, Literal, Rule, Term } from "./ast.ts";
+import { parseBody, parseLiteral } from "./parse-body.ts";
+import { parseList, parseStep, parseTerm } from "./parse-term.ts";
+import type { RegoPlace } from "./rego-error.ts";
+import type { TokenReader } from "./token-reader.ts";
+
+/** One rule; several when v0 gives it several bodies. */
+export function parseRule(reader: TokenReader): readonly Rule[] {
+  const { at } = reader.peek();
+  const isDefault = reader.took("default");
+  const head = parseHead(reader);
+  const hasValue = reader.isSign(":=") || reader.isSign("=");
+  const value = parseValue(reader, at);
+  const bodies = isDefault ? [] : parseBodies(reader);
+  const [first] = bodies;
+  const isBare = first === undefined && !hasValue && head.member === undefined;
+  let { path, member } = head;
+  // In v0, `p[x]` without a value and without `if` is a set.
+  if (reader.version === "v0" && member === undefined && !hasValue && first?.hasIf !== true && head.isBracketed) {
+    member = path.at(-1);
+    path = path.slice(0, -1);
+  } else if (isBare && !isDefault) reader.fail(`${head.name} must have value assignment and/or body declaration`, at);
+  const elses = isDefault ? [] : parseElses(reader);
+  const rule = { path, args: head.args, member, isDefault, at };
+  const [, ...more] = bodies;
+  return [
+    { ...rule, branches: [{ value, body: first?.body ?? [] }, ...elses] },
+    ...more.map(({ body }) => ({ ...rule, branches: [{ value, body }] })),
+  ];
+}
+
+interface Head {
+  readonly name: string;
+  readonly path: readonly Term[];
+  readonly args: readonly Term[] | undefined;
+  readonly member: Term | undefined;
+  /** Whether it is a name and one part in brackets. */
+  readonly isBracketed: boolean;
+}
+
+function parseHead(reader: TokenReader): Head {
+  const { kind, text, at } = reader.next();
+  if (kind !== "name" || reader.keywords.has(text)) return reader.fail(`var cannot be used for rule name`, at);
+  const path: Term[] = [{ kind: "scalar", value: text, at }];
+  let isBracketed = false;
+  while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
+    isBracketed = reader.isSign("[") && path.length === 1;
+    path.push(parseStep(reader));
+  }
+  let args: readonly Term[] | undefined;
+  if (reader.isSign("(") && reader.peek().isAdjacent) {
+    reader.next();
+    args = parseList(reader, ")");
+  }
+  const member = args === undefined && reader.took("contains") ? parseTerm(reader) : undefined;
+  return { name: text, path, args, member, isBracketed: isBracketed && args === undefined };
+}
+
+function parseValue(reader: TokenReader, at: RegoPlace): Term {
+  if (reader.took(":=") || reader.took("=")) return parseTerm(reader);
+  return { kind: "scalar", value: true, at };
+}
+
+interface Body {
+  readonly body: readonly Literal[];
+  readonly hasIf: boolean;
+}
+
+function parseBodies(reader: TokenReader): readonly Body[] {
+  const bodies: Body[] = [];
+  for (;;) {
+    const hasIf = bodies.length === 0 && reader.took("if");
+    if (!hasIf && !reader.isSign("{")) return bodies;
+    if (!hasIf && bodies.length > 0 && reader.peek().afterNewline) return bodies;
+    if (!hasIf && reader.version === "v1") reader.fail("`if` keyword is required before rule body");
+    bodies.push({ body: parseIfBody(reader, hasIf), hasIf });
+    if (hasIf) return bodies;
+  }
+}
+
+function parseIfBody(reader: TokenReader, hasIf: boolean): readonly Literal[] {
+  if (hasIf && !reader.isSign("{")) return [parseLiteral(reader)];
+  reader.expect("{");
+  return parseBody(reader, "}");
+}
+
+function parseElses(reader: TokenReader): readonly Branch[] {
+  const branches: Branch[] = [];
+  while (reader.isKeyword("else")) {
+    const { at } = reader.next();
+    const value = parseValue(reader, at);
+    const hasIf = reader.took("if");
+    if (!hasIf && reader.isSign("{") && reader.version === "v1")
+      reader.fail("`if` keyword is required before rule body");
+    branches.push({ value, body: hasIf || reader.isSign("{") ? parseIfBody(reader, hasIf) : [] });
+  }
+  return branches;
+}

@@ -1,0 +1,235 @@
+import type { Literal, Term } from "./ast.ts";
+import { RegoError, type RegoPlace } from "./rego-error.ts";
+import { parseBody } from "./parse-body.ts";
+import type { TokenReader } from "./token-reader.ts";
+
+const comparisons = new Map([
+  ["==", "equal"],
+  ["!=", "neq"],
+  ["<", "lt"],
+  ["<=", "lte"],
+  [">", "gt"],
+  [">=", "gte"],
+]);
+/** From the loosest to the tightest. */
+const levels: readonly ReadonlyMap<string, string>[] = [
+  comparisons,
+  new Map([["|", "or"]]),
+  new Map([["&", "and"]]),
+  new Map([
+    ["+", "plus"],
+    ["-", "minus"],
+  ]),
+  new Map([
+    ["*", "mul"],
+    ["/", "div"],
+    ["%", "rem"],
+  ]),
+];
+const tighterThanOr = 2;
+/** How many operators may follow each other without parentheses. */
+const longestChain = 200;
+
+/** A term with operators; `k, v in xs` only where a comma separates nothing else. */
+export function parseTerm(reader: TokenReader, mayHaveKey = false): Term {
+  return reader.nested(() => {
+    let left = parseOperators(reader, 0);
+    for (let count = 0; count <= longestChain; count++) {
+      const { at } = left;
+      if (mayHaveKey && reader.isSign(",") && reader.keywords.has("in")) {
+        const mark = reader.mark();
+        reader.next();
+        const value = parseOperators(reader, 0);
+        if (!reader.took("in")) {
+          reader.backTo(mark);
+          return left;
+        }
+        left = call("internal.member_3", [left, value, parseOperators(reader, 0)], at);
+      } else if (reader.took("in")) {
+        left = call("internal.member_2", [left, parseOperators(reader, 0)], at);
+      } else return left;
+    }
+    return reader.fail("too many operators in one expression");
+  });
+}
+
+function call(name: string, args: readonly Term[], at: RegoPlace): Term {
+  return { kind: "call", name: [name], args, at };
+}
+
+function parseOperators(reader: TokenReader, level: number): Term {
+  const operators = levels[level];
+  if (operators === undefined) return parsePrimary(reader);
+  let left = parseOperators(reader, level + 1);
+  for (let count = 0; count <= longestChain; count++) {
+    const { kind, text } = reader.peek();
+    const operator = kind === "sign" ? operators.get(text) : undefined;
+    if (operator === undefined) return left;
+    reader.next();
+    left = call(operator, [left, parseOperators(reader, level + 1)], left.at);
+  }
+  return reader.fail("too many operators in one expression");
+}
+
+function parsePrimary(reader: TokenReader): Term {
+  const start = reader.peek();
+  const { at } = start;
+  switch (start.kind) {
+    case "number":
+      reader.next();
+      return { kind: "scalar", value: start.number ?? 0, at };
+    case "string":
+      reader.next();
+      return parseSuffixes(reader, { kind: "scalar", value: start.text, at });
+    case "name":
+      return parseSuffixes(reader, parseName(reader));
+    case "sign":
+      return parseSigned(reader, start.text, at);
+    case "end":
+      return reader.fail();
+  }
+}
+
+function parseSigned(reader: TokenReader, sign: string, at: RegoPlace): Term {
+  if (sign === "-") {
+    reader.next();
+    const digits = reader.peek();
+    if (digits.kind !== "number" || digits.number === undefined) return reader.fail();
+    reader.next();
+    return { kind: "scalar", value: digits.number === 0 ? 0 : -digits.number, at };
+  }
+  if (sign === "(") {
+    reader.next();
+    const inner = parseTerm(reader, true);
+    reader.expect(")");
+    return inner;
+  }
+  if (sign === "[") return parseSuffixes(reader, parseArray(reader));
+  if (sign === "{") return parseSuffixes(reader, parseBraces(reader));
+  return reader.fail();
+}
+
+const constants = new Map<string, null | boolean>([
+  ["null", null],
+  ["true", true],
+  ["false", false],
+]);
+
+function parseName(reader: TokenReader): Term {
+  const { text, at } = reader.next();
+  const constant = constants.get(text);
+  if (constant !== undefined) return { kind: "scalar", value: constant, at };
+  if (reader.keywords.has(text)) return reader.fail(`unexpected ${text} keyword`, at);
+  if (text === "set" && reader.isSign("(") && reader.peek(1).text === ")") {
+    reader.next();
+    reader.next();
+    return { kind: "set", items: [], at };
+  }
+  return { kind: "var", name: text === "_" ? `$${reader.fresh()}` : text, at };
+}
+
+/** What follows a term without a gap: `.name`, `[term]`, `(arguments)`. */
+export function parseSuffixes(reader: TokenReader, head: Term): Term {
+  const { at } = head;
+  let term = head;
+  for (;;) {
+    const { kind, text, isAdjacent } = reader.peek();
+    if (kind !== "sign" || !isAdjacent) return term;
+    if (text === "(") {
+      const name = nameOf(term);
+      if (name === undefined) return reader.fail();
+      reader.next();
+      term = { kind: "call", name, args: parseList(reader, ")"), at };
+    } else if (text === "." || text === "[") term = extended(term, parseStep(reader), at);
+    else return term;
+  }
+}
+
+/** `.name` or `[term]`. */
+export function parseStep(reader: TokenReader): Term {
+  if (reader.took(".")) {
+    const { kind, text, at, isAdjacent } = reader.next();
+    if (kind !== "name" || !isAdjacent) return reader.fail("expected a name behind the dot", at);
+    return { kind: "scalar", value: text, at };
+  }
+  reader.expect("[");
+  const step = parseTerm(reader);
+  reader.expect("]");
+  return step;
+}
+
+function extended(term: Term, step: Term, at: RegoPlace): Term {
+  if (term.kind === "scalar" && typeof term.value !== "string") return term;
+  if (term.kind === "ref") return { ...term, path: [...term.path, step] };
+  return { kind: "ref", head: term, path: [step], at };
+}
+
+/** The parts of a term that names a function. */
+function nameOf(term: Term): readonly string[] | undefined {
+  if (term.kind === "var") return [term.name];
+  if (term.kind !== "ref" || term.head.kind !== "var") return undefined;
+  const parts = [term.head.name];
+  for (const part of term.path) {
+    if (part.kind !== "scalar" || typeof part.value !== "string") return undefined;
+    parts.push(part.value);
+  }
+  return parts;
+}
+
+/** Terms up to a closing sign, which is read, too. A comma may stand behind the last. */
+export function parseList(reader: TokenReader, close: string): readonly Term[] {
+  const items: Term[] = [];
+  while (!reader.took(close)) {
+    items.push(parseTerm(reader));
+    if (!reader.isSign(close)) reader.expect(",");
+  }
+  return items;
+}
+
+function parseArray(reader: TokenReader): Term {
+  const { at } = reader.expect("[");
+  const found = comprehension(reader, "]", at);
+  if (found !== undefined) return { ...found, makes: "array" };
+  return { kind: "array", items: parseList(reader, "]"), at };
+}
+
+function parseBraces(reader: TokenReader): Term {
+  const { at } = reader.expect("{");
+  if (reader.took("}")) return { kind: "object", pairs: [], at };
+  const set = comprehension(reader, "}", at);
+  if (set !== undefined) return { ...set, makes: "set" };
+  const first = parseTerm(reader);
+  if (!reader.took(":")) {
+    if (!reader.isSign("}")) reader.expect(",");
+    return { kind: "set", items: [first, ...parseList(reader, "}")], at };
+  }
+  const found = comprehension(reader, "}", at);
+  if (found !== undefined) return { ...found, makes: "object", key: first };
+  const pairs: [Term, Term][] = [[first, parseTerm(reader)]];
+  while (!reader.took("}")) {
+    reader.expect(",");
+    if (reader.took("}")) break;
+    const key = parseTerm(reader);
+    reader.expect(":");
+    pairs.push([key, parseTerm(reader)]);
+  }
+  return { kind: "object", pairs, at };
+}
+
+type Found = Extract<Term, { readonly kind: "comprehension" }>;
+
+/** `item | body` and the closing sign, if it is that; a union of sets is read again as what it is. */
+function comprehension(reader: TokenReader, close: string, at: RegoPlace): Found | undefined {
+  const mark = reader.mark();
+  try {
+    const item = reader.nested(() => parseOperators(reader, tighterThanOr));
+    if (reader.took("|")) {
+      const body: readonly Literal[] = parseBody(reader, close);
+      return { kind: "comprehension", makes: "array", key: undefined, item, body, at };
+    }
+  } catch (error) {
+    if (!(error instanceof RegoError)) throw error;
+  }
+  reader.backTo(mark);
+  return undefined;
+}

@@ -1,0 +1,131 @@
+import type { Term } from "./ast.ts";
+import type { CompiledSource } from "./compile-rule.ts";
+import type { Branching, Group } from "./documents.ts";
+import type { Goal } from "./goals.ts";
+import { RegoError } from "./rego-error.ts";
+
+/** Refuses rules that need their own value. @throws RegoError `rego_recursion_error` */
+export function checkRecursion(groups: ReadonlyMap<Group, readonly CompiledSource[]>, rules: Branching): void {
+  const needs = new Map<Group, ReadonlySet<Group>>();
+  for (const [group, sources] of groups) {
+    const found = new Set<Group>();
+    for (const { goals, terms } of sources) {
+      for (const goal of goals) goalNeeds(goal, rules, found);
+      for (const term of terms) termNeeds(term, rules, found);
+    }
+    needs.set(group, found);
+  }
+  const done = new Set<Group>();
+  for (const group of groups.keys()) {
+    const cycle = findCycle(group, needs, done);
+    if (cycle === undefined) continue;
+    const [first] = cycle;
+    const path = cycle.map((each) => each.path).join(" -> ");
+    const at = first === undefined ? undefined : groups.get(first)?.[0]?.compiled.at;
+    throw new RegoError("rego_recursion_error", `rule ${first?.path} is recursive: ${path}`, at);
+  }
+}
+
+function findCycle(
+  start: Group,
+  needs: ReadonlyMap<Group, ReadonlySet<Group>>,
+  done: Set<Group>,
+): readonly Group[] | undefined {
+  // By hand: a chain of rules may be longer than the stack is deep.
+  const path: { readonly group: Group; readonly rest: Iterator<Group> }[] = [];
+  const on = new Set<Group>();
+  const push = (group: Group): void => {
+    path.push({ group, rest: (needs.get(group) ?? new Set<Group>()).values() });
+    on.add(group);
+  };
+  if (!done.has(start)) push(start);
+  for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+    const { value: next, done: isLast } = top.rest.next();
+    if (isLast === true) {
+      path.pop();
+      on.delete(top.group);
+      done.add(top.group);
+    } else if (on.has(next)) {
+      const from = path.findIndex(({ group }) => group === next);
+      return [...path.slice(from).map(({ group }) => group), next];
+    } else if (!done.has(next)) push(next);
+  }
+  return undefined;
+}
+
+function goalNeeds(goal: Goal, rules: Branching, into: Set<Group>): void {
+  const terms: (Term | undefined)[] = [];
+  switch (goal.kind) {
+    case "unify":
+      terms.push(goal.left, goal.right);
+      break;
+    case "truth":
+      terms.push(goal.term);
+      break;
+    case "scan":
+      terms.push(goal.ref, goal.out);
+      break;
+    case "call":
+      callNeeds(goal.name, rules, into);
+      terms.push(...goal.args, goal.out);
+      break;
+    case "closure":
+      terms.push(goal.key, goal.item, goal.out);
+      break;
+    case "someIn":
+    case "every":
+      terms.push(goal.key, goal.value, goal.domain);
+      break;
+    case "with":
+      for (const { value } of goal.replaced) {
+        if (value.kind === "call") callNeeds(value.name, rules, into);
+        else terms.push(value);
+      }
+      break;
+    case "not":
+      break;
+  }
+  for (const term of terms) if (term !== undefined) termNeeds(term, rules, into);
+  if ("body" in goal) for (const inner of goal.body) goalNeeds(inner, rules, into);
+}
+
+function callNeeds(name: readonly string[], rules: Branching, into: Set<Group>): void {
+  let at: Branching | undefined = rules;
+  for (const part of name.slice(1)) at = at?.children.get(part);
+  if (name[0] === "data" && at?.group !== undefined) into.add(at.group);
+}
+
+function termNeeds(term: Term, rules: Branching, into: Set<Group>): void {
+  switch (term.kind) {
+    case "ref":
+      if (term.head.kind === "var" && term.head.name === "data") pathNeeds(term.path, rules, into);
+      else termNeeds(term.head, rules, into);
+      for (const part of term.path) termNeeds(part, rules, into);
+      break;
+    case "array":
+    case "set":
+      for (const item of term.items) termNeeds(item, rules, into);
+      break;
+    case "object":
+      for (const pair of term.pairs) for (const part of pair) termNeeds(part, rules, into);
+      break;
+    case "scalar":
+    case "var":
+    case "call":
+    case "comprehension":
+      break;
+  }
+}
+
+/** The rules at a path, or all below it; behind a variable, all that it may be. */
+function pathNeeds(path: readonly Term[], rules: Branching, into: Set<Group>): void {
+  if (rules.group !== undefined) {
+    into.add(rules.group);
+    return;
+  }
+  const [first, ...rest] = path;
+  if (first?.kind === "scalar") {
+    const next = typeof first.value === "string" ? rules.children.get(first.value) : undefined;
+    if (next !== undefined) pathNeeds(rest, next, into);
+  } else for (const child of rules.children.values()) pathNeeds(rest, child, into);
+}

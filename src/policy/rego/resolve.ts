@@ -1,0 +1,210 @@
+import type { Comprehension, Import, Literal, RefTerm, Term, With } from "./ast.ts";
+import { RegoError, type RegoPlace } from "./rego-error.ts";
+
+/** What names stand for in one module. */
+export interface Names {
+  readonly package: readonly string[];
+  /** The first names of the rules of the package, of whichever module. */
+  readonly rules: ReadonlySet<string>;
+  readonly imports: ReadonlyMap<string, Import>;
+  /** A number that is new in this rule. */
+  readonly fresh: () => number;
+}
+
+type How = "declared" | "assigned" | "arg";
+
+/** Variables of one body; those of the bodies around it are seen from within. */
+export interface Scope {
+  readonly declared: Map<string, { readonly unique: string; readonly how: How }>;
+  readonly seen: Set<string>;
+  readonly parent: Scope | undefined;
+}
+
+/** An empty scope. */
+export function newScope(parent?: Scope): Scope {
+  return { declared: new Map(), seen: new Set(), parent };
+}
+
+function lookUp(name: string, scope: Scope): string | undefined {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
+    const found = at.declared.get(name);
+    if (found !== undefined) return found.unique;
+  }
+  return undefined;
+}
+
+/** A reference that begins at a document: `data.a.b`. */
+export function documentRef(root: string, path: readonly string[], at: RegoPlace): RefTerm {
+  return {
+    kind: "ref",
+    head: { kind: "var", name: root, at },
+    path: path.map((value) => ({ kind: "scalar", value, at })),
+    at,
+  };
+}
+
+/** The reference that a name stands for outside of all scopes; undefined for one that is a variable. */
+function globalRef(name: string, names: Names, at: RegoPlace): RefTerm | undefined {
+  if (name === "input" || name === "data") return documentRef(name, [], at);
+  const found = names.imports.get(name);
+  if (found !== undefined) return documentRef(found.path[0] ?? "", found.path.slice(1), at);
+  return names.rules.has(name) ? documentRef("data", [...names.package, name], at) : undefined;
+}
+
+/** Declares the variables of a pattern. @throws RegoError `rego_compile_error` for one that is taken */
+export function declare(term: Term, how: How, scope: Scope, names: Names): Term {
+  switch (term.kind) {
+    case "var": {
+      const { name, at } = term;
+      if (name.startsWith("$")) return term;
+      const before = scope.declared.get(name);
+      if (before !== undefined && how === "arg") return { ...term, name: before.unique };
+      const problem =
+        before?.how === "arg"
+          ? `arg ${name} redeclared`
+          : before !== undefined
+            ? `var ${name} ${before.how} above`
+            : scope.seen.has(name)
+              ? `var ${name} referenced above`
+              : undefined;
+      if (problem !== undefined) throw new RegoError("rego_compile_error", problem, at);
+      if (name === "input" || name === "data") {
+        const message = `variables must not shadow ${name} (use a different variable name)`;
+        throw new RegoError("rego_compile_error", message, at);
+      }
+      const unique = `${name}@${names.fresh()}`;
+      scope.declared.set(name, { unique, how });
+      return { ...term, name: unique };
+    }
+    case "array":
+      return { ...term, items: term.items.map((item) => declare(item, how, scope, names)) };
+    case "object":
+      return {
+        ...term,
+        pairs: term.pairs.map(([key, value]) => [resolveTerm(key, scope, names), declare(value, how, scope, names)]),
+      };
+    case "scalar":
+      return term;
+    case "set":
+    case "call":
+    case "ref":
+    case "comprehension":
+      if (how === "arg" && term.kind === "call")
+        throw new RegoError("rego_compile_error", "rule arguments cannot contain calls", term.at);
+      if (how === "assigned") throw new RegoError("rego_compile_error", `cannot assign to ${term.kind}`, term.at);
+      return resolveTerm(term, scope, names);
+  }
+}
+
+/** The term with its names told apart: variables from references to documents. */
+export function resolveTerm(term: Term, scope: Scope, names: Names): Term {
+  const resolve = (inner: Term): Term => resolveTerm(inner, scope, names);
+  switch (term.kind) {
+    case "scalar":
+      return term;
+    case "var": {
+      const unique = lookUp(term.name, scope);
+      if (unique !== undefined) {
+        scope.seen.add(term.name);
+        return { ...term, name: unique };
+      }
+      const ref = globalRef(term.name, names, term.at);
+      if (ref !== undefined) return ref;
+      scope.seen.add(term.name);
+      return term;
+    }
+    case "ref": {
+      const head = resolve(term.head);
+      const path = term.path.map(resolve);
+      return head.kind === "ref" ? { ...head, path: [...head.path, ...path] } : { ...term, head, path };
+    }
+    case "call":
+      return { ...term, name: functionName(term.name, scope, names), args: term.args.map(resolve) };
+    case "array":
+    case "set":
+      return { ...term, items: term.items.map(resolve) };
+    case "object":
+      return { ...term, pairs: term.pairs.map(([key, value]) => [resolve(key), resolve(value)]) };
+    case "comprehension":
+      return resolveComprehension(term, scope, names);
+  }
+}
+
+/** The whole name of a function: of our own, from `data` on. */
+export function functionName(name: readonly string[], scope: Scope, names: Names): readonly string[] {
+  const [first = "", ...rest] = name;
+  if (lookUp(first, scope) !== undefined || first === "data" || first === "input") return name;
+  const found = names.imports.get(first);
+  if (found !== undefined) return [...found.path, ...rest];
+  return names.rules.has(first) ? ["data", ...names.package, ...name] : name;
+}
+
+function resolveComprehension(term: Comprehension, outer: Scope, names: Names): Comprehension {
+  const scope = newScope(outer);
+  const body = resolveBody(term.body, scope, names);
+  return {
+    ...term,
+    body,
+    key: term.key === undefined ? undefined : resolveTerm(term.key, scope, names),
+    item: resolveTerm(term.item, scope, names),
+  };
+}
+
+/** The expressions of a body with their names told apart. @throws RegoError `rego_compile_error` */
+export function resolveBody(body: readonly Literal[], scope: Scope, names: Names): readonly Literal[] {
+  return body.map((literal) => resolveLiteral(literal, scope, names));
+}
+
+function resolveLiteral(literal: Literal, scope: Scope, names: Names): Literal {
+  const replaced = literal.with.map((each) => resolveWith(each, scope, names));
+  return { ...resolveBare(literal, scope, names), with: replaced };
+}
+
+function resolveBare(literal: Literal, scope: Scope, names: Names): Literal {
+  const resolve = (term: Term): Term => resolveTerm(term, scope, names);
+  switch (literal.kind) {
+    case "expression":
+      return { ...literal, term: resolve(literal.term) };
+    case "assign": {
+      const right = resolve(literal.right);
+      return { ...literal, left: declare(literal.left, "assigned", scope, names), right };
+    }
+    case "unify":
+      return { ...literal, left: resolve(literal.left), right: resolve(literal.right) };
+    case "not":
+      return { ...literal, body: resolveLiteral(literal.body, scope, names) };
+    case "some":
+      for (const each of literal.vars) declare(each, "declared", scope, names);
+      return literal;
+    case "someIn": {
+      const domain = resolve(literal.domain);
+      const key = literal.key === undefined ? undefined : declare(literal.key, "declared", scope, names);
+      return { ...literal, domain, key, value: declare(literal.value, "declared", scope, names) };
+    }
+    case "every": {
+      const domain = resolve(literal.domain);
+      const inner = newScope(scope);
+      const key = literal.key === undefined ? undefined : declare(literal.key, "declared", inner, names);
+      const value = declare(literal.value, "declared", inner, names);
+      return { ...literal, domain, key, value, body: resolveBody(literal.body, newScope(inner), names) };
+    }
+  }
+}
+
+/** The name of a function as a call, so that it is told from a variable. */
+function resolveWith({ target, value }: With, scope: Scope, names: Names): With {
+  return { target: functionOr(target, scope, names), value: functionOr(value, scope, names) };
+}
+
+function functionOr(term: Term, scope: Scope, names: Names): Term {
+  const { head, path } = term.kind === "ref" ? term : { head: term, path: [] };
+  if (head.kind !== "var" || lookUp(head.name, scope) !== undefined) return resolveTerm(term, scope, names);
+  if (globalRef(head.name, names, term.at) !== undefined) return resolveTerm(term, scope, names);
+  const name = [head.name];
+  for (const part of path) {
+    if (part.kind !== "scalar" || typeof part.value !== "string") return resolveTerm(term, scope, names);
+    name.push(part.value);
+  }
+  // Whether it is one is known where the functions are.
+  return { kind: "call", name: [name.join(".")], args: [], at: term.at };
+}

@@ -1,0 +1,131 @@
+import { failed, type CallPlace } from "./builtin.ts";
+import { toJsonText } from "./json.ts";
+import { occupy } from "./limits.ts";
+import { isInteger } from "./numbers.ts";
+import { sizeOf, sortedEntries, sortedMembers, type RegoNumber, type RegoValue } from "./values.ts";
+
+const verb = /%([-+# 0]*)(\d{0,4})(?:\.(\d{0,3}))?([a-zA-Z%])/g;
+const widest = 1000;
+
+interface Verb {
+  readonly flags: string;
+  readonly width: number;
+  readonly precision: number | undefined;
+  readonly letter: string;
+}
+
+/** `fmt.Sprintf` of Go for values of Rego. */
+export function sprintf(format: string, values: readonly RegoValue[], place: CallPlace): string {
+  let next = 0;
+  const text = format.replaceAll(
+    verb,
+    (_all, flags: string, width: string, precision: string | undefined, letter: string) => {
+      if (letter === "%") return "%";
+      if (Number(width) > widest) throw failed("sprintf: too wide", place);
+      const value = values[next];
+      next += 1;
+      if (value === undefined) return `%!${letter}(MISSING)`;
+      occupy(place.state.meter, sizeOf(value) * 2 + Number(width));
+      const shown = formatted(
+        { flags, width: Number(width), precision: precision === undefined ? undefined : Number(precision), letter },
+        value,
+      );
+      occupy(place.state.meter, shown.length);
+      return shown;
+    },
+  );
+  const extra = values.slice(next).map((value) => `${goType(value)}=${regoText(value)}`);
+  return extra.length === 0 ? text : `${text}%!(EXTRA ${extra.join(", ")})`;
+}
+
+function goType(value: RegoValue): string {
+  return typeof value === "string"
+    ? "string"
+    : typeof value === "number" && isInteger(value)
+      ? "int"
+      : typeof value === "number"
+        ? "float64"
+        : "string";
+}
+
+function formatted(given: Verb, value: RegoValue): string {
+  const number = typeof value === "number" || typeof value === "bigint" ? value : undefined;
+  if (number !== undefined && "dxXobcq".includes(given.letter) && isInteger(number))
+    return padded(given, integerText(given, BigInt(number)));
+  if (number !== undefined && "feEgGF".includes(given.letter)) return padded(given, floatText(given, Number(number)));
+  switch (given.letter) {
+    case "v":
+    case "s": {
+      if (number !== undefined && given.letter === "s") return `%!s(${goType(value)}=${String(number)})`;
+      const text = typeof value === "string" ? value : regoText(value);
+      return padded(given, given.precision === undefined ? text : Array.from(text).slice(0, given.precision).join(""));
+    }
+    case "q":
+      return padded(given, JSON.stringify(typeof value === "string" ? value : regoText(value)));
+    case "t":
+      return typeof value === "boolean" ? padded(given, String(value)) : `%!t(string=${regoText(value)})`;
+    case "x":
+      if (typeof value === "string")
+        return padded(
+          given,
+          Array.from(new TextEncoder().encode(value), (byte) => byte.toString(16).padStart(2, "0")).join(""),
+        );
+      return `%!x(${goType(value)}=${regoText(value)})`;
+    case "T":
+      return goType(value);
+    default:
+      return `%!${given.letter}(${goType(value)}=${regoText(value)})`;
+  }
+}
+
+const radices: Readonly<Record<string, number>> = { d: 10, x: 16, X: 16, o: 8, b: 2 };
+
+function integerText({ letter, flags }: Verb, value: bigint): string {
+  if (letter === "c") return String.fromCodePoint(Number(value >= 0n && value < 0x110000n ? value : 0xfffdn));
+  const digits = value.toString(radices[letter] ?? 10);
+  const text = letter === "X" ? digits.toUpperCase() : digits;
+  return flags.includes("+") && value >= 0n ? `+${text}` : text;
+}
+
+function floatText({ letter, precision, flags }: Verb, value: number): string {
+  const exponent = (text: string): string => text.replace(/e([+-])(\d)$/, "e$10$2");
+  const lower = letter.toLowerCase();
+  const text =
+    lower === "f"
+      ? value.toFixed(precision ?? 6)
+      : lower === "e"
+        ? exponent(value.toExponential(precision ?? 6))
+        : precision === undefined
+          ? numberText(value)
+          : String(Number(value.toPrecision(Math.max(1, precision))));
+  const cased = letter === lower ? text : text.toUpperCase();
+  return flags.includes("+") && value >= 0 ? `+${cased}` : cased;
+}
+
+function padded({ flags, width }: Verb, text: string): string {
+  const missing = width - Array.from(text).length;
+  if (missing <= 0) return text;
+  if (flags.includes("-")) return text + " ".repeat(missing);
+  if (!flags.includes("0")) return " ".repeat(missing) + text;
+  const sign = /^[-+]/.exec(text)?.[0] ?? "";
+  return sign + "0".repeat(missing) + text.slice(sign.length);
+}
+
+function numberText(value: RegoNumber): string {
+  return String(value);
+}
+
+/** The value as Rego writes it. */
+function regoText(value: RegoValue): string {
+  if (typeof value !== "object" || value === null) return toJsonText(value);
+  switch (value.kind) {
+    case "array":
+      return `[${value.items.map(regoText).join(", ")}]`;
+    case "set":
+      return value.members.size === 0 ? "set()" : `{${sortedMembers(value).map(regoText).join(", ")}}`;
+    case "object":
+      return `{${sortedEntries(value)
+        .map(([key, member]) => `${regoText(key)}: ${regoText(member)}`)
+        .join(", ")}}`;
+  }
+}

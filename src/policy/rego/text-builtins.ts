@@ -1,0 +1,165 @@
+import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { pairsOf } from "./collection-builtins.ts";
+import { charge, occupy } from "./limits.ts";
+import { isInteger, toBigInt } from "./numbers.ts";
+import { RegoError } from "./rego-error.ts";
+import { sprintf } from "./sprintf.ts";
+import {
+  arrayOf,
+  sortedMembers,
+  typeOf,
+  type RegoArray,
+  type RegoNumber,
+  type RegoSet,
+  type RegoValue,
+} from "./values.ts";
+
+function textsOf(list: RegoArray | RegoSet | string, name: string, place: CallPlace): readonly string[] {
+  if (typeof list === "string") return [list];
+  return (list.kind === "array" ? list.items : sortedMembers(list)).map((item) => {
+    if (typeof item === "string") return item;
+    const text = `${name} must be ${list.kind} of strings but got ${list.kind} containing ${typeOf(item)}`;
+    throw new RegoError("eval_type_error", text, place.at);
+  });
+}
+
+function paid(text: string, { state }: CallPlace): string {
+  occupy(state.meter, text.length);
+  return text;
+}
+
+function joined(separator: string, texts: readonly string[], place: CallPlace): string {
+  let size = separator.length * texts.length;
+  for (const text of texts) size += text.length;
+  occupy(place.state.meter, size);
+  return texts.join(separator);
+}
+
+function replaced([text, old, by]: readonly [string, string, string], place: CallPlace): string {
+  const count =
+    text.length === 0 && old.length > 0 ? 0 : old.length === 0 ? text.length + 1 : text.split(old).length - 1;
+  occupy(place.state.meter, text.length + count * by.length);
+  // A function, since "$&" means something in a text.
+  return old === "" ? `${by}${Array.from(text, (point) => point + by).join("")}` : text.replaceAll(old, () => by);
+}
+
+function substring([text, from, length]: readonly [string, RegoNumber, RegoNumber], place: CallPlace): string {
+  if (Number(from) < 0) throw failed("negative offset", place);
+  const points = Array.from(text);
+  const start = Number(from);
+  if (start >= points.length) return "";
+  return points.slice(start, Number(length) < 0 ? undefined : start + Number(length)).join("");
+}
+
+function withinCutset(
+  text: string,
+  cutset: string,
+  sides: { readonly left: boolean; readonly right: boolean },
+): string {
+  const cut = new Set(cutset);
+  const points = Array.from(text);
+  let [start, end] = [0, points.length];
+  while (sides.left && start < end && cut.has(points[start] ?? "")) start += 1;
+  while (sides.right && end > start && cut.has(points[end - 1] ?? "")) end -= 1;
+  return points.slice(start, end).join("");
+}
+
+const bases = [2, 8, 10, 16];
+
+function formatInteger([value, base]: readonly [RegoNumber, RegoNumber], place: CallPlace): string {
+  if (!bases.includes(Number(base))) throw failed("format_int: operand 2 must be one of {2, 8, 10, 16}", place);
+  const whole = isInteger(value) ? toBigInt(value) : BigInt(Math.floor(Number(value)));
+  return whole.toString(Number(base));
+}
+
+/** A position in UTF-16 units as one in code points. */
+function pointsBefore(text: string, at: number): number {
+  return at < 0 ? -1 : Array.from(text.slice(0, at)).length;
+}
+
+function allIndexes(text: string, part: string, place: CallPlace): RegoValue {
+  if (part === "") throw failed("empty search character", place);
+  const found: number[] = [];
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) {
+    charge(place.state.meter, 1);
+    found.push(at);
+  }
+  return arrayOf(found.map((at) => pointsBefore(text, at)));
+}
+
+function matching(name: string, test: (text: string, part: string) => boolean): Builtin {
+  return builtin(name, ["array|set|string", "array|set|string"], ([texts, parts], place) => {
+    const all = textsOf(parts, `${name}: operand 2`, place);
+    charge(place.state.meter, all.length);
+    return textsOf(texts, `${name}: operand 1`, place).some((text) => {
+      charge(place.state.meter, all.length);
+      return all.some((part) => test(text, part));
+    });
+  });
+}
+
+/** Texts. */
+export const textBuiltins: readonly Builtin[] = [
+  builtin("concat", ["string", "array|set"], ([separator, list], place) =>
+    joined(separator, textsOf(list, "concat: operand 2", place), place),
+  ),
+  builtin("contains", ["string", "string"], ([text, part]) => text.includes(part)),
+  builtin("startswith", ["string", "string"], ([text, part]) => text.startsWith(part)),
+  builtin("endswith", ["string", "string"], ([text, part]) => text.endsWith(part)),
+  builtin("format_int", ["number", "number"], formatInteger),
+  builtin("indexof", ["string", "string"], ([text, part], place) => {
+    if (part === "") throw failed("empty search character", place);
+    return pointsBefore(text, text.indexOf(part));
+  }),
+  builtin("indexof_n", ["string", "string"], ([text, part], place) => allIndexes(text, part, place)),
+  builtin("lower", ["string"], ([text], place) => paid(text.toLowerCase(), place)),
+  builtin("upper", ["string"], ([text], place) => paid(text.toUpperCase(), place)),
+  builtin("replace", ["string", "string", "string"], replaced),
+  builtin("strings.replace_n", ["object", "string"], ([pairs, text], place) => {
+    const all = pairsOf(pairs).map(([key, value]) => {
+      if (typeof key !== "string" || typeof value !== "string")
+        throw failed("strings.replace_n: operand 1 must hold strings", place);
+      return [key, value] as const;
+    });
+    return replacedOnce(text, all, place);
+  }),
+  builtin("split", ["string", "string"], ([text, separator], { state }) => {
+    occupy(state.meter, text.length);
+    return arrayOf(separator === "" ? Array.from(text) : text.split(separator));
+  }),
+  builtin("sprintf", ["string", "array"], ([format, values], place) => sprintf(format, values.items, place)),
+  builtin("substring", ["string", "number", "number"], substring),
+  builtin("trim", ["string", "string"], ([text, cutset]) => withinCutset(text, cutset, { left: true, right: true })),
+  builtin("trim_left", ["string", "string"], ([text, cutset]) =>
+    withinCutset(text, cutset, { left: true, right: false }),
+  ),
+  builtin("trim_right", ["string", "string"], ([text, cutset]) =>
+    withinCutset(text, cutset, { left: false, right: true }),
+  ),
+  builtin("trim_prefix", ["string", "string"], ([text, part]) =>
+    text.startsWith(part) ? text.slice(part.length) : text,
+  ),
+  builtin("trim_suffix", ["string", "string"], ([text, part]) =>
+    part !== "" && text.endsWith(part) ? text.slice(0, -part.length) : text,
+  ),
+  builtin("trim_space", ["string"], ([text]) => text.trim()),
+  matching("strings.any_prefix_match", (text, part) => text.startsWith(part)),
+  matching("strings.any_suffix_match", (text, part) => text.endsWith(part)),
+  builtin("strings.count", ["string", "string"], ([text, part]) =>
+    part === "" ? Array.from(text).length + 1 : text.split(part).length - 1,
+  ),
+  builtin("strings.reverse", ["string"], ([text]) => Array.from(text).reverse().join("")),
+];
+
+function replacedOnce(text: string, pairs: readonly (readonly [string, string])[], place: CallPlace): string {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length;) {
+    charge(place.state.meter, 1 + pairs.length);
+    const from = at;
+    const found = pairs.find(([old]) => old !== "" && text.startsWith(old, from));
+    parts.push(found?.[1] ?? text.charAt(at));
+    at += found?.[0].length ?? 1;
+    occupy(place.state.meter, parts.at(-1)?.length ?? 0);
+  }
+  return parts.join("");
+}

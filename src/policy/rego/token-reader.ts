@@ -1,0 +1,95 @@
+import type { RegoVersion } from "./ast.ts";
+import { parseError, tokenize, type RegoToken } from "./lexer.ts";
+import type { RegoPlace } from "./rego-error.ts";
+
+const always = ["as", "default", "else", "false", "true", "null", "import", "package", "not", "some", "with"];
+const future = ["contains", "every", "if", "in"];
+
+/** Reads the words of one module, back and forth. */
+export interface TokenReader {
+  readonly file: string;
+  readonly version: RegoVersion;
+  /** Words that are no names; `import` may add some. */
+  readonly keywords: Set<string>;
+  readonly future: readonly string[];
+  peek(ahead?: number): RegoToken;
+  next(): RegoToken;
+  /** Whether the next word is this sign. */
+  isSign(text: string): boolean;
+  isKeyword(text: string): boolean;
+  /** Reads the sign or keyword if it is next. */
+  took(text: string): boolean;
+  /** @throws RegoError when it is not next */
+  expect(text: string): RegoToken;
+  /** The place to come back to. */
+  mark(): number;
+  backTo(mark: number): void;
+  /** Guards against nesting deeper than the stack allows. @throws RegoError */
+  nested<T>(read: () => T): T;
+  /** A number that is new in this module. */
+  fresh(): number;
+  fail(message?: string, at?: RegoPlace): never;
+}
+
+const deepest = 100;
+/** How often each word may be read anew, on average. */
+const rereads = 20;
+
+/** @throws RegoError `size` or `rego_parse_error` */
+export function tokenReader(source: string, file: string, version: RegoVersion): TokenReader {
+  const tokens = tokenize(source, file);
+  const keywords = new Set(version === "v1" ? [...always, ...future] : always);
+  const last = tokens.length - 1;
+  let position = 0;
+  let depth = 0;
+  let counter = 0;
+  let work = (tokens.length + 100) * rereads;
+  const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
+  const isSign = (text: string): boolean => peek().kind === "sign" && peek().text === text;
+  const isKeyword = (text: string): boolean => peek().kind === "name" && peek().text === text && keywords.has(text);
+  const fail = (message?: string, at = peek().at): never => {
+    const { kind, text } = peek();
+    throw parseError(message ?? `unexpected ${kind === "sign" ? `${text} token` : `${kind} ${text}`}`, at);
+  };
+  const next = (): RegoToken => {
+    const token = peek();
+    if ((work -= 1) < 0) fail("too many ways to read this");
+    if (position < last) position += 1;
+    return token;
+  };
+  const took = (text: string): boolean => {
+    if (!isSign(text) && !isKeyword(text)) return false;
+    next();
+    return true;
+  };
+  return {
+    file,
+    version,
+    keywords,
+    future,
+    peek,
+    next,
+    isSign,
+    isKeyword,
+    took,
+    expect: (text) => {
+      const token = peek();
+      return took(text) ? token : fail(`unexpected ${token.text}: expected ${text}`);
+    },
+    mark: () => position,
+    backTo: (mark) => {
+      position = mark;
+    },
+    nested: (read) => {
+      if (depth >= deepest) fail(`nested deeper than ${deepest} levels`);
+      depth += 1;
+      try {
+        return read();
+      } finally {
+        depth -= 1;
+      }
+    },
+    fresh: () => (counter += 1),
+    fail,
+  };
+}
