@@ -1,6 +1,7 @@
 // Bodies read and objects written a second of processor time, on one core: what a request pays besides its transport.
 import { findDuplicateFields } from "../../src/core/json-duplicates.ts";
 import type { ApiObject } from "../../src/core/object.ts";
+import { badRequest } from "../../src/core/status.ts";
 import { objectOfBody, parseBody } from "../../src/http/decode-body.ts";
 import { builtinResources } from "../../src/resources/builtin.ts";
 import type { Resource } from "../../src/resources/resource.ts";
@@ -41,7 +42,13 @@ async function measure(resource: Resource, bytes: Buffer): Promise<void> {
   const text = bytes.toString();
   const decoded = async (): Promise<ApiObject> => {
     const parsed = await parseBody({ bytes, contentType: "application/json" }, () => resource.schema);
-    return objectOfBody(parsed, { resource, fieldValidation: "Strict", warn: () => undefined });
+    return objectOfBody(parsed, {
+      resource,
+      fieldValidation: "Strict",
+      warn: () => undefined,
+      refuse: badRequest,
+      kinds: () => [resource],
+    });
   };
   const object = await decoded();
   const stored = encodeObject(object);

@@ -1,3 +1,4 @@
+import { jsonFault } from "./json-fault.ts";
 import { badRequest } from "./status.ts";
 
 /** Where the next page of a list begins: after the key `after`, in the state as of `revision`, or in the newest state when that is -1. */
@@ -9,6 +10,7 @@ export interface ContinueToken {
 const version = "meta.k8s.io/v1";
 /** Keys are far shorter; a longer token was not made here. */
 const maximumLength = 4096;
+const longestShown = 64;
 
 /** The token as clients carry it: base64url without padding of `{"v":"meta.k8s.io/v1","rv":N,"start":"<key>\u0000"}`. Source: apiserver storage.EncodeContinue. */
 export function encodeContinueToken(token: ContinueToken): string {
@@ -26,30 +28,40 @@ export function encodeContinueToken(token: ContinueToken): string {
  */
 export function decodeContinueToken(text: string): ContinueToken {
   const token = parse(text);
-  if (typeof token !== "object" || token === null) throw invalid();
+  if (typeof token !== "object" || token === null) throw invalid(": the token is not a JSON object");
   const { v, rv, start } = token as { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown };
-  if (v !== version) throw invalid(": server does not recognize this encoded version");
+  if (v !== version) {
+    const shown = typeof v === "string" ? v.slice(0, longestShown) : "";
+    throw invalid(`: server does not recognize this encoded version ${shown}`);
+  }
   if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv === 0 || rv < -1) {
     throw invalid(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   }
   if (typeof start !== "string" || start === "") throw invalid(": encoded start key empty (version meta.k8s.io/v1)");
   const after = start.endsWith("\u0000") ? start.slice(0, -1) : start;
   const segments = (after.startsWith("/") ? after.slice(1) : after).split("/");
-  if (after.includes("\u0000") || segments.some((one) => one === "" || one === "." || one === "..")) throw invalid();
+  if (after.includes("\u0000") || segments.some((one) => one === "" || one === "." || one === "..")) {
+    throw invalid(`: ${after.slice(0, longestShown)}`);
+  }
   return { revision: rv, after };
 }
 
 function parse(text: string): unknown {
-  if (text.length > maximumLength || !/^[A-Za-z0-9_-]+$/.test(text)) throw invalid();
+  if (text.length > maximumLength) throw invalid(": the token is too long");
+  const foreign = text.search(/[^A-Za-z0-9_-]/);
+  const wrong = foreign < 0 && text.length % 4 === 1 ? text.length - 1 : foreign;
+  if (wrong >= 0) throw invalid(`: illegal base64 data at input byte ${wrong}`);
+  let json = "";
   try {
     const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    json = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return JSON.parse(json);
   } catch {
-    throw invalid();
+    throw invalid(`: ${jsonFault(json) ?? "the token is not JSON"}`);
   }
 }
 
-function invalid(why = ""): Error {
-  return badRequest(`continue key is not valid${why}`);
+function invalid(why: string): Error {
+  return badRequest(`invalid continue token: continue key is not valid${why}`);
 }

@@ -28,15 +28,20 @@ export function matchesFields(selector: FieldSelector, valueOf: (field: string) 
 }
 
 /**
- * Lets pass a selector over metadata.name, metadata.namespace and the labels in `extra`, which a kind lists as selectable.
+ * Lets pass a selector over metadata.name, metadata.namespace and the labels in `extra`, which a kind lists as selectable; `hasOwn`
+ * says whether the kind could list any.
  * @throws SelectorError unknownField, in the words that Kubernetes has for kinds with and without labels of their own.
  */
-export function checkFieldLabels(selector: FieldSelector, extra: readonly string[]): void {
+export function checkFieldLabels(
+  selector: FieldSelector,
+  extra: readonly string[],
+  hasOwn: boolean = extra.length > 0,
+): void {
   for (const { field } of selector) {
     if (field === "metadata.name" || field === "metadata.namespace" || extra.includes(field)) continue;
     throw new SelectorError(
       "unknownField",
-      extra.length > 0
+      hasOwn
         ? `field label not supported: ${field}`
         : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
     );

@@ -93,7 +93,7 @@ describe("list", () => {
 
   test.each([
     ["resourceVersion=x", "invalid resource version: "],
-    ["continue=!", "continue key is not valid"],
+    ["continue=!", "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"],
     [`continue=${token}&resourceVersion=5`, "specifying resource version is not allowed when using continue"],
   ])("%s is a bad request", (text, message) => {
     const error = errorOf(() => listFrom(query(text), 10));

@@ -29,9 +29,11 @@ export interface WatchMoment {
 export function readVersion(text: string | null): number | undefined {
   if (text === null || text === "") return undefined;
   if (!/^(?:0|[1-9][0-9]{0,19})$/.test(text)) {
-    throw badRequest(
-      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text.slice(0, 64))}: must be a decimal number without leading zeros`,
-    );
+    const shown = JSON.stringify(text.slice(0, 64));
+    const why = /^\d+$/.test(text)
+      ? "must be a decimal number without leading zeros"
+      : `strconv.ParseUint: parsing ${shown}: invalid syntax`;
+    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${shown}: ${why}`);
   }
   // What is beyond exact numbers is ahead of every store, and stays so.
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);

@@ -3,6 +3,7 @@ import { decodeObject } from "../core/decode.ts";
 import { DecodeError } from "../core/decode-error.ts";
 import { invalid, invalidObject } from "../core/field-error.ts";
 import { findDuplicateFields, nestsDeeper } from "../core/json-duplicates.ts";
+import { jsonFault } from "../core/json-fault.ts";
 import { isJsonObject, maximumDepth, type JsonObject } from "../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { ObjectSchema } from "../core/schema.ts";
@@ -12,6 +13,7 @@ import { decodeProtobuf } from "../resources/protobuf.ts";
 import type { Resource } from "../resources/resource.ts";
 import { maxBodyBytes } from "./body.ts";
 import type { FieldValidation } from "./query-options.ts";
+import { handledAs, notRegistered, unconvertible, type Refuse } from "./undecodable.ts";
 
 /** A body before it is checked against a schema. */
 export interface RawBody {
@@ -37,22 +39,23 @@ export function mediaType(contentType: string | undefined): string {
   return (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** Parses a body by its Content-Type. @throws StatusError UnsupportedMediaType, BadRequest. */
+/** Parses a body by its Content-Type; null is an empty object. @throws StatusError UnsupportedMediaType, or what `refuse` makes of a body that cannot be read. */
 export async function parseBody(
   raw: RawBody,
   schemaOf: (apiVersion: string, kind: string) => ObjectSchema | undefined,
+  refuse: Refuse = badRequest,
 ): Promise<ParsedBody> {
   const type = mediaType(raw.contentType);
   switch (type) {
     case "":
     case jsonTypes:
-      return parseJson(textOf(raw.bytes));
+      return parseJson(textOf(raw.bytes), refuse);
     case yamlTypes:
     case "application/x-yaml":
     case "text/yaml":
-      return parseYaml(textOf(raw.bytes));
+      return parseYaml(textOf(raw.bytes), refuse);
     case protobufType:
-      return parseProtobuf(raw.bytes, schemaOf);
+      return parseProtobuf(raw.bytes, schemaOf, refuse);
     default:
       throw new StatusError(
         "UnsupportedMediaType",
@@ -75,49 +78,65 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString();
 }
 
-/** Any JSON, nested at most as deep as objects may be. @throws SyntaxError. */
+/** Any JSON, nested at most as deep as objects may be. @throws SyntaxError in the words of Go. */
 export function jsonOf(text: string): unknown {
   // Asked before parsing, which would spend a hundred times the memory of the text on brackets.
   if (nestsDeeper(text, maximumDepth)) throw new SyntaxError("JSON nested too deeply");
-  return JSON.parse(text);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SyntaxError(jsonFault(text) ?? "unexpected end of JSON input");
+  }
 }
 
-/** JSON text as an object. @throws StatusError BadRequest. */
-export function parseJson(text: string): ParsedBody {
+function parseJson(text: string, refuse: Refuse): ParsedBody {
+  return { value: objectIn(() => jsonOf(text), refuse), typed: false, duplicates: findDuplicateFields(text) };
+}
+
+/** What Kubernetes reads of a body before it knows its kind; this is how Go writes it. */
+const typeOfKind = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
+
+function objectIn(read: () => unknown, refuse: Refuse): JsonObject {
   let value: unknown;
   try {
-    value = jsonOf(text);
+    value = read();
   } catch (error) {
-    throw badRequest(
-      `couldn't get version/kind; json parse error: ${error instanceof SyntaxError ? shortened(error.message) : "unreadable"}`,
-    );
+    if (!(error instanceof SyntaxError)) throw error;
+    throw refuse(`couldn't get version/kind; json parse error: ${error.message}`);
   }
-  if (!isJsonObject(value))
-    throw badRequest("couldn't get version/kind; json parse error: the body is not a JSON object");
-  return { value, typed: false, duplicates: findDuplicateFields(text) };
+  if (value === null) return {};
+  if (isJsonObject(value)) return value;
+  const why = `json: cannot unmarshal ${jsonTypeOf(value)} into Go value of type ${typeOfKind}`;
+  throw refuse(`couldn't get version/kind; json parse error: ${why}`);
 }
 
-async function parseYaml(text: string): Promise<ParsedBody> {
+/** The type of a JSON value as Go names it. */
+export function jsonTypeOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+async function parseYaml(text: string, refuse: Refuse): Promise<ParsedBody> {
   const { loadYaml, YamlError } = await import("../formats/bounded-yaml.ts");
   try {
-    const value = loadYaml(text, { maximumCharacters: maxBodyBytes, numbers: "number" });
-    if (isJsonObject(value)) return { value, typed: false, duplicates: [] };
+    const loaded = loadYaml(text, { maximumCharacters: maxBodyBytes, numbers: "number" });
+    return { value: objectIn(() => loaded, refuse), typed: false, duplicates: [] };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    throw badRequest(`error converting YAML to JSON: ${error.message}`);
+    throw refuse(`error converting YAML to JSON: ${error.message}`);
   }
-  throw badRequest("error converting YAML to JSON: the body is not one YAML mapping");
 }
 
 function parseProtobuf(
   bytes: Buffer,
   schemaOf: (apiVersion: string, kind: string) => ObjectSchema | undefined,
+  refuse: Refuse,
 ): ParsedBody {
   try {
     return { value: decodeProtobuf(bytes, schemaOf).object, typed: true, duplicates: [] };
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
-    throw badRequest(`the body is not a protobuf object of this kind: ${error.message}`);
+    throw refuse(error.code === "malformed" ? "unexpected EOF" : error.message);
   }
 }
 
@@ -126,6 +145,10 @@ export interface DecodeOptions {
   readonly resource: Resource;
   readonly fieldValidation: FieldValidation;
   readonly warn: (text: string) => void;
+  /** Makes the answer to a body whose kind cannot be read. */
+  readonly refuse: Refuse;
+  /** All kinds that are known. */
+  readonly kinds: () => readonly Resource[];
 }
 
 /**
@@ -134,8 +157,8 @@ export interface DecodeOptions {
  */
 export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObject {
   const { resource, fieldValidation, warn } = options;
-  if (resource.custom !== undefined) checkNamed(parsed.value, resource);
-  checkType(parsed.value, resource);
+  if (resource.custom === undefined) checkKind(parsed.value, options);
+  else checkNamed(parsed.value, options);
   const { object, unknown } = decodedBody(parsed.value, resource);
   const complaints = [
     ...unknown.map((path) => `unknown field "${path}"`),
@@ -151,32 +174,58 @@ export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObj
 }
 
 /** What is custom says of itself what it is. @throws StatusError BadRequest, Invalid */
-function checkNamed(value: JsonObject, resource: Resource): void {
-  if (typeText(value, "kind") === "") {
+function checkNamed(value: JsonObject, { resource, refuse }: DecodeOptions): void {
+  const kind = typeText(value, "kind", refuse);
+  const apiVersion = versionText(value, refuse);
+  if (kind === "") {
     const text = shortened(JSON.stringify(value));
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${text}'`,
-    );
+    throw refuse(`Object 'Kind' is missing in '${text}'`);
   }
-  const kind = typeText(value, "kind");
-  if (kind !== resource.kind && typeText(value, "apiVersion") === apiVersionOf(resource.group, resource.version)) {
+  const expected = apiVersionOf(resource.group, resource.version);
+  if (kind !== resource.kind && apiVersion === expected) {
     const { name } = isJsonObject(value["metadata"]) ? value["metadata"] : {};
     const error = invalid("kind", kind, `must be ${resource.kind}`);
     throw invalidObject({ group: resource.group, kind }, typeof name === "string" ? shortened(name) : "", [error]);
   }
-  if (typeText(value, "apiVersion") !== "") return;
-  const expected = apiVersionOf(resource.group, resource.version);
+  checkType(value, resource);
+  if (apiVersion !== "") return;
   throw badRequest(`the API version in the data () does not match the expected API version (${expected})`);
 }
 
-function decodedBody(value: JsonObject, resource: Resource): ReturnType<typeof decodeTyped> {
+/** What is built in may leave its kind to the path. @throws StatusError BadRequest for any other kind or version. */
+function checkKind(value: JsonObject, { resource, refuse, kinds }: DecodeOptions): void {
+  const expected = apiVersionOf(resource.group, resource.version);
+  const kind = typeText(value, "kind", refuse) || resource.kind;
+  const apiVersion = versionText(value, refuse) || expected;
+  if (kind === resource.kind && apiVersion === expected) return;
+  const other = kinds().find(
+    (one) => one.custom === undefined && one.kind === kind && apiVersionOf(one.group, one.version) === apiVersion,
+  );
+  if (other === undefined || isDefinition(resource) !== isDefinition(other)) {
+    throw handledAs({ kind, apiVersion }, resource, notRegistered(kind, apiVersion));
+  }
+  decodedBody(value, resource, other);
+  throw handledAs({ kind, apiVersion }, resource, unconvertible(other, resource));
+}
+
+/** Definitions are served apart from all other kinds in Kubernetes. */
+function isDefinition({ group }: Resource): boolean {
+  return group === "apiextensions.k8s.io";
+}
+
+function versionText(value: JsonObject, refuse: Refuse): string {
+  const text = typeText(value, "apiVersion", refuse);
+  if (text.split("/").length > 2) throw refuse(`unexpected GroupVersion string: ${text}`);
+  return text;
+}
+
+/** The value as what it says it is, `as`, which need not be what was expected. */
+function decodedBody(value: JsonObject, resource: Resource, as: Resource = resource): ReturnType<typeof decodeTyped> {
   try {
-    return decodeTyped(value, resource);
+    return decodeTyped(value, as);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw badRequest(
-      `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${error.message}`,
-    );
+    throw handledAs({ kind: as.kind, apiVersion: apiVersionOf(as.group, as.version) }, resource, error.message);
   }
 }
 
@@ -205,20 +254,16 @@ export function checkType(value: JsonObject, resource: Resource): void {
   }
   const kind = typeText(value, "kind");
   if (kind !== "" && kind !== resource.kind) {
-    throw badRequest(
-      `${kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: the object provided is unrecognized (must be of type ${resource.kind})`,
-    );
+    throw handledAs({ kind, apiVersion: expected }, resource, notRegistered(kind, expected));
   }
 }
 
-/** The apiVersion or kind of a body, shortened for messages; empty where there is none. @throws StatusError BadRequest where it is no text. */
-export function typeText(value: JsonObject, field: "apiVersion" | "kind"): string {
+/** The apiVersion or kind of a body, shortened for messages; empty where there is none. @throws StatusError by `refuse` where it is no text. */
+export function typeText(value: JsonObject, field: "apiVersion" | "kind", refuse: Refuse = badRequest): string {
   const text = value[field] ?? "";
   if (typeof text === "string") return shortened(text);
-  const found = Array.isArray(text) ? "array" : typeof text;
-  throw badRequest(
-    `couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go struct field .${field} of type string`,
-  );
+  const why = `json: cannot unmarshal ${jsonTypeOf(text)} into Go struct field .${field} of type string`;
+  throw refuse(`couldn't get version/kind; json parse error: ${why}`);
 }
 
 function shortened(text: string): string {

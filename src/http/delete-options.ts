@@ -7,6 +7,7 @@ import type { Deletion } from "../registry/delete.ts";
 import { parseBody, typeText, type RawBody } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
 import { countOf } from "./query-options.ts";
+import { notRegistered } from "./undecodable.ts";
 
 /** How something is to be deleted: from the body if there is one, else from the query. @throws StatusError BadRequest, Invalid. */
 export async function deletionOf(
@@ -28,13 +29,12 @@ async function fromBody(raw: RawBody): Promise<Options> {
   const { apiVersion: _version, kind: _kind, ...fields } = value;
   const kind = typeText(value, "kind");
   if (kind !== "" && kind !== "DeleteOptions") {
-    throw badRequest(`the body of a delete is a DeleteOptions, not a ${kind}`);
+    throw badRequest(notRegistered(kind, typeText(value, "apiVersion") || "v1"));
   }
   try {
     return decodeObject(deleteOptionsSchema, fields).object;
   } catch (error) {
-    if (error instanceof DecodeError)
-      throw badRequest(`DeleteOptions in version "v1" cannot be handled as a DeleteOptions: ${error.message}`);
+    if (error instanceof DecodeError) throw badRequest(error.message);
     throw error;
   }
 }

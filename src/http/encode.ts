@@ -9,6 +9,7 @@ import type { Listed } from "../registry/list.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { Query, Reply } from "./exchange.ts";
 import { contentTypes, type MediaType } from "./negotiate.ts";
+import { internalType } from "./undecodable.ts";
 
 /** How objects of one resource are to be shown to one client. */
 export interface View {
@@ -37,7 +38,9 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
     return { status, contentType: contentTypes.json, body: entry.json };
   }
   if (media.as === "PartialObjectMetadataList") {
-    throw notAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list");
+    throw notAcceptable(
+      `you requested PartialObjectMetadataList, but the requested object is not a list (*${internalType(resource)})`,
+    );
   }
   const object = objectOf(entry);
   if (media.as === "Table")
@@ -58,7 +61,9 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
 export async function listReply(view: View, listed: Listed): Promise<Reply> {
   const { media, resource } = view;
   if (media.as === "PartialObjectMetadata") {
-    throw notAcceptable("you requested PartialObjectMetadata, but the requested object is a list");
+    throw notAcceptable(
+      `you requested PartialObjectMetadata, but the requested object is a list (*${internalType(resource, "List")})`,
+    );
   }
   const metadata = listMetadata(listed);
   const apiVersion = apiVersionOf(resource.group, resource.version);

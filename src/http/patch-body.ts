@@ -10,7 +10,7 @@ import { PatchError } from "../core/patch-error.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
 import { applyType } from "./apply-body.ts";
-import { checkType, decodeTyped, jsonOf, mediaType, textOf } from "./decode-body.ts";
+import { checkType, decodeTyped, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
 import type { FieldValidation } from "./query-options.ts";
 
@@ -32,8 +32,9 @@ const strategicMerge = "application/strategic-merge-patch+json";
 /** The patch types served, by media type. */
 const patchTypes: Readonly<Record<string, Apply>> = {
   "application/json-patch+json": (_resource, stored, patch) => applyJsonPatch(stored, patch),
-  "application/merge-patch+json": (_resource, stored, patch) => applyMergePatch(stored, objectPatch(patch)),
-  [strategicMerge]: (resource, stored, patch) => applyStrategicMergePatch(resource.schema, stored, objectPatch(patch)),
+  "application/merge-patch+json": (_resource, stored, patch) => applyMergePatch(stored, mergeOf(patch)),
+  [strategicMerge]: (resource, stored, patch) =>
+    applyStrategicMergePatch(resource.schema, stored, objectPatch(patch ?? {})),
 };
 
 /**
@@ -62,12 +63,13 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
   }
   return async (bytes) => {
     const text = textOf(bytes);
-    const patch = parsePatch(text);
+    const patch = parsePatch(type, text);
     const duplicates = options.fieldValidation === "Ignore" ? [] : findDuplicateFields(text);
     return (stored) => {
       const patched = attempt(type, () => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
-      attemptType(patched, resource, text);
+      // A strategic merge is of the kind that the path names, whatever it says.
+      if (type !== strategicMerge) attemptType(patched, resource, text);
       const { object, unknown } = decoded(patched, options, text);
       checkUid(resource, stored, object);
       complain(options, text, [
@@ -79,17 +81,29 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
   };
 }
 
-function parsePatch(text: string): unknown {
+function parsePatch(type: string, text: string): unknown {
   try {
     return jsonOf(text);
-  } catch {
-    throw badRequest("error decoding patch: the body is not JSON");
+  } catch (error) {
+    if (error instanceof SyntaxError) throw malformed(type, error.message);
+    throw error;
   }
+}
+
+/** Kubernetes says of all but strategic merges that it was decoding. */
+function malformed(type: string, why: string): StatusError {
+  return badRequest(type === strategicMerge ? why : `error decoding patch: ${why}`);
 }
 
 function objectPatch(patch: unknown): object {
   if (isJsonObject(patch)) return patch;
-  throw new PatchError("malformed", "the patch is not a JSON object");
+  const found = jsonTypeOf(patch);
+  throw new PatchError("malformed", `json: cannot unmarshal ${found} into Go value of type map[string]interface {}`);
+}
+
+function mergeOf(patch: unknown): object {
+  if (patch === null) throw badRequest("Invalid JSON Patch");
+  return objectPatch(patch);
 }
 
 function attempt(type: string, apply: () => unknown): unknown {
@@ -98,9 +112,7 @@ function attempt(type: string, apply: () => unknown): unknown {
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     if (error.code === "tooLarge") throw new StatusError("RequestEntityTooLarge", error.message);
-    if (error.code === "malformed") {
-      throw badRequest(type === strategicMerge ? error.message : `error decoding patch: ${error.message}`);
-    }
+    if (error.code === "malformed") throw malformed(type, error.message);
     // Why is not told: kubectl prints causes without a field in a way that nobody can read.
     const message = "the server rejected our request due to an error in our request";
     throw new StatusError("Invalid", message, { details: {} });

@@ -10,7 +10,7 @@ import { objectOf, type Entry } from "../registry/entry.ts";
 import type { Registry } from "../registry/registry.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
 import { applierOf, applyType } from "./apply-body.ts";
-import { mediaType, objectOfBody, parseBody, refuseProtobuf, type ParsedBody } from "./decode-body.ts";
+import { mediaType, objectOfBody, parseBody, refuseProtobuf } from "./decode-body.ts";
 import { deletionOf } from "./delete-options.ts";
 import { entryReply, includeObjectOf, listReply, structured, type View } from "./encode.ts";
 import { flag, header, type Reply } from "./exchange.ts";
@@ -23,6 +23,7 @@ import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
 import { kindOf, type Resource, type ShownAs, type Subresource } from "../resources/resource.ts";
 import { unknownPath } from "./routes.ts";
 import { readEntry, shapedChange, shapedEntry } from "./shown-as.ts";
+import { unrecognized } from "./undecodable.ts";
 import { watchFrames } from "./watch-frames.ts";
 import { watchStream } from "./watch-stream.ts";
 import { writeHead } from "./respond.ts";
@@ -69,7 +70,9 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     const verb = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
     const offered = offeredVerbs(resource, info);
     checkName(info);
-    if (verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
+    // As in Kubernetes, objects of built-in kinds know no HEAD.
+    const head = admitted.request.method === "HEAD" && resource.custom === undefined;
+    if (head || verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
       throw notAllowed();
     }
     if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
@@ -269,24 +272,23 @@ async function startWatch(
   }
 }
 
-async function bodyOf(call: Call): Promise<ParsedBody> {
+/** The object in the body, of the kind that is asked for. */
+async function objectIn(call: Call, { fieldValidation }: WriteOptions): Promise<ApiObject> {
   const contentType = header(call.request, "content-type");
   if (!speaksProtobuf(call.kind)) refuseProtobuf(contentType);
   const bytes = await call.body();
-  const parsed = await parseBody({ bytes, contentType }, () => call.kind.schema);
+  const refuse = unrecognized(call.kind, bytes);
+  const parsed = await parseBody({ bytes, contentType }, () => call.kind.schema, refuse);
   call.heard(parsed);
-  return parsed;
+  const { warn, kind: resource, options } = call;
+  return objectOfBody(parsed, { resource, fieldValidation, warn, refuse, kinds: options.registry.resources });
 }
 
 async function create(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { resource, info, query } = call;
   const write = writeOptions(call.request, query, "CreateOptions");
-  const object = objectOfBody(await bodyOf(call), {
-    resource: call.kind,
-    fieldValidation: write.fieldValidation,
-    warn: call.warn,
-  });
+  const object = await objectIn(call, write);
   checkNamespace(call, object);
   const request = { namespace: namespaceOf(call), object, context: contextOf(call, write) };
   const { registry } = call.options;
@@ -302,11 +304,7 @@ async function update(call: Call): Promise<Reply> {
   const { info, resource, query } = call;
   const write = writeOptions(call.request, query, "UpdateOptions");
   const shownAs = shownAsOf(call);
-  const object = objectOfBody(await bodyOf(call), {
-    resource: call.kind,
-    fieldValidation: write.fieldValidation,
-    warn: call.warn,
-  });
+  const object = await objectIn(call, write);
   checkPlace(call, object);
   const named = { ...object, metadata: { ...object.metadata, name: info.name } };
   const { entry, created } = await call.options.registry.update(resource, {

@@ -1,5 +1,5 @@
 import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
-import { invalidObject } from "../core/field-error.ts";
+import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
 import { generatedName } from "../core/names.ts";
 import { rfc3339 } from "../core/clock.ts";
 import { StatusError, alreadyExists, badRequest, forbidden } from "../core/status.ts";
@@ -82,7 +82,11 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
     resource,
     mutate: (draft, draftName) => backend.admission.mutate({ ...admitted, name: draftName, object: draft }),
   });
-  const errors = [...validateObjectMeta(object, resource, { isCreate: true }), ...(resource.validate?.(object) ?? [])];
+  const errors = [
+    ...validateGeneration(request.object, resource),
+    ...validateObjectMeta(object, resource, { isCreate: true }),
+    ...(resource.validate?.(object) ?? []),
+  ];
   if (errors.length > 0) throw invalidObject(resource, name, errors);
   await backend.admission.validate({ ...admitted, name, object });
 
@@ -94,6 +98,12 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   await backend.cache.waitFor(result.revision);
   const written = ownEntry(backend, key, result.revision) ?? entryOf(key, value, result.revision);
   return backend.versions.shown(resource, written);
+}
+
+/** Where the server does not count, what the client says of it must at least be a count. */
+function validateGeneration({ metadata: { generation = 0 } }: ApiObject, resource: Resource): readonly FieldError[] {
+  if (resource.generation || generation >= 0) return [];
+  return [invalid("metadata.generation", generation, "must be greater than or equal to 0")];
 }
 
 interface Mutation {
@@ -135,18 +145,17 @@ function ownEntry({ cache }: Backend, key: string, revision: number): Entry | un
 function prepared(backend: Backend, resource: Resource, request: CreateRequest): ApiObject {
   const { object, namespace, context } = request;
   const { name, generateName, labels, annotations, ownerReferences, finalizers } = object.metadata;
-  const metadata: ObjectMeta = {
-    name: name ?? "",
-    ...(generateName === undefined ? {} : { generateName }),
-    ...(namespace === "" ? {} : { namespace }),
-    uid: backend.uuid(),
-    ...(resource.generation ? { generation: 1 } : {}),
-    creationTimestamp: rfc3339(context.now),
-    ...(labels === undefined ? {} : { labels }),
-    ...(annotations === undefined ? {} : { annotations }),
-    ...(ownerReferences === undefined ? {} : { ownerReferences }),
-    ...(finalizers === undefined ? {} : { finalizers }),
-  };
+  // Field by field: to spread what is mostly empty costs more than all the rest of this.
+  const metadata: { -readonly [Field in keyof ObjectMeta]: ObjectMeta[Field] } = { name: name ?? "" };
+  if (generateName !== undefined) metadata.generateName = generateName;
+  if (namespace !== "") metadata.namespace = namespace;
+  metadata.uid = backend.uuid();
+  if (resource.generation) metadata.generation = 1;
+  metadata.creationTimestamp = rfc3339(context.now);
+  if (labels !== undefined) metadata.labels = labels;
+  if (annotations !== undefined) metadata.annotations = annotations;
+  if (ownerReferences !== undefined) metadata.ownerReferences = ownerReferences;
+  if (finalizers !== undefined) metadata.finalizers = finalizers;
   const fresh: ApiObject = {
     ...object,
     kind: resource.kind,

@@ -1,7 +1,7 @@
 import type { AdmissionRequest } from "../admission/admission.ts";
 import { rfc3339 } from "../core/clock.ts";
 import { invalid, invalidObject, notSupported } from "../core/field-error.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject, ObjectMeta } from "../core/object.ts";
 import { conflict, notFound } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
@@ -86,8 +86,10 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   const marked = mark(resource, { stored, options, now: context.now });
   const grace = marked.metadata.deletionGracePeriodSeconds ?? 0;
   if (!isHeld(resource, marked) && grace === 0) {
-    if (context.dryRun) return { removed: true, entry: current };
-    const entry = await removeEntry(backend, current);
+    const last = resource.deletion?.graceSeconds === undefined ? undefined : marked;
+    if (context.dryRun)
+      return { removed: true, entry: last === undefined ? current : unstoredEntry(current.key, last) };
+    const entry = await removeEntry(backend, current, last);
     return entry === undefined ? undefined : { removed: true, entry };
   }
   if (sameMark(marked, stored)) return { removed: false, entry: current };
@@ -114,16 +116,23 @@ export function checkOptions({ propagationPolicy, orphanDependents }: Deletion):
 
 function checkPreconditions({ resource, request, current }: Step, stored: ApiObject): void {
   const { uid, resourceVersion } = request.options.preconditions ?? {};
-  // Kubernetes names the kind here and not the plural.
-  const subject = { group: resource.group, plural: resource.kind };
+  const emptied = resource.deletion?.emptied === true;
+  // Kubernetes names the kind here and not the plural, but for what is emptied first.
+  const subject = emptied ? resource : { group: resource.group, plural: resource.kind };
   if (uid !== undefined && uid !== stored.metadata.uid) {
+    if (emptied) throw conflict(subject, request.name, unmet("UID", uid, stored.metadata.uid ?? ""));
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${stored.metadata.uid}). The object might have been deleted and then recreated`;
     throw conflict(subject, request.name, why);
   }
   if (resourceVersion !== undefined && resourceVersion !== String(current.revision)) {
+    if (emptied) throw conflict(subject, request.name, unmet("ResourceVersion", resourceVersion, current.revision));
     const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`;
     throw conflict(subject, request.name, why);
   }
+}
+
+function unmet(what: "UID" | "ResourceVersion", asked: string, found: string | number): string {
+  return `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`;
 }
 
 /** The object as it would stand while its deletion is pending. */
@@ -137,18 +146,23 @@ function mark(
   const wanted = resource.deletion?.graceSeconds?.(stored, options.gracePeriodSeconds) ?? 0;
   const first = metadata.deletionTimestamp === undefined;
   const grace = first ? wanted : Math.min(wanted, metadata.deletionGracePeriodSeconds ?? 0);
-  const timing = first || grace !== metadata.deletionGracePeriodSeconds;
+  const timing = first || grace !== (metadata.deletionGracePeriodSeconds ?? 0);
   const { finalizers: _replaced, ...meta } = metadata;
   const marked: ApiObject = {
     ...stored,
     metadata: {
       ...meta,
       ...(first && metadata.generation !== undefined ? { generation: metadata.generation + 1 } : {}),
-      ...(timing ? { deletionTimestamp: rfc3339(now + grace * 1000), deletionGracePeriodSeconds: grace } : {}),
+      ...(timing ? ending(resource, now, grace) : {}),
       ...(finalizers.length === 0 ? {} : { finalizers }),
     },
   };
   return resource.deletion?.marked?.(marked) ?? marked;
+}
+
+function ending({ deletion }: Resource, now: number, grace: number): Partial<ObjectMeta> {
+  const deletionTimestamp = rfc3339(now + grace * 1000);
+  return deletion?.emptied === true ? { deletionTimestamp } : { deletionTimestamp, deletionGracePeriodSeconds: grace };
 }
 
 function withPolicy(finalizers: readonly string[], options: Deletion): readonly string[] {

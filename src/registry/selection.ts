@@ -34,7 +34,7 @@ export function selectionOf(
     const labels = labelSelector === "" ? undefined : parseLabelSelector(labelSelector);
     const fields = parseFieldSelector(fieldSelector);
     const labelsOfKind = Object.keys(resource.selectableFields ?? {});
-    checkFieldLabels(fields, labelsOfKind);
+    checkFieldLabels(fields, labelsOfKind, labelsOfKind.length > 0 || resource.custom !== undefined);
     // Kinds of the cluster that name their own labels leave the namespace out; all others have it, empty.
     if (resource.scope === "Cluster" && labelsOfKind.length > 0) {
       const [strange] = fields.filter(({ field }) => field === "metadata.namespace");

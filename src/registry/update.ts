@@ -61,8 +61,8 @@ async function createInstead(backend: Backend, resource: Resource, request: Upda
   const { whenMissing, namespace, name, context } = request;
   const creates = resource.createOnUpdate || request.applied === true;
   const uid = typeof whenMissing?.object === "object" ? whenMissing.object.metadata.uid : undefined;
-  if (uid !== undefined && uid !== "") throw conflict(resource, name, otherObject(uid, ""));
   if (whenMissing === undefined || !creates || request.subresource !== "") throw notFound(resource, name);
+  if (uid !== undefined && uid !== "") throw conflict(resource, name, otherObject(uid, ""));
   await whenMissing.mayCreate();
   const object = typeof whenMissing.object === "function" ? whenMissing.object() : whenMissing.object;
   const { resourceVersion: _none, ...metadata } = object.metadata;
@@ -126,7 +126,13 @@ function checkPreconditions({ resource, request, current }: Step, desired: ApiOb
       invalid("metadata.resourceVersion", 0, "must be specified for an update"),
     ]);
   }
+  // Kubernetes answers what is no number in this way, too.
+  if (!/^\d+$/.test(resourceVersion)) throw new StatusError("", noNumber(resourceVersion));
   if (resourceVersion !== String(current.revision)) throw conflict(resource, request.name, staleObject);
+}
+
+function noNumber(text: string): string {
+  return `strconv.ParseUint: parsing ${JSON.stringify(text.slice(0, 64))}: invalid syntax`;
 }
 
 function otherObject(asked: string, stored: string): string {

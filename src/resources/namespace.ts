@@ -76,6 +76,7 @@ export const namespaces: Resource = {
     withField(withField(labelled(incoming), "spec", stored["spec"]), "status", stored["status"]),
   validate: (object) => validateFinalizers(object),
   deletion: {
+    emptied: true,
     held: (object) => stringsAt(object, "spec", "finalizers").length > 0,
     marked: (object) => withField(object, "status", { ...fieldsAt(object, "status"), phase: "Terminating" }),
   },

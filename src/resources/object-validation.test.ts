@@ -64,7 +64,7 @@ describe("creating an object", () => {
         `metadata.ownerReferences: Invalid value: ${JSON.stringify([
           { ...owner, controller: true },
           { ...owner, name: "q", controller: true },
-        ])}: Only one reference can have Controller set to true. Found "true" in references for p and q`,
+        ])}: Only one reference can have Controller set to true. Found "true" in references for Pod/p and Pod/q`,
       ],
     },
     "refuses an owner without a uid": {

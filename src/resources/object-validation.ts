@@ -153,10 +153,14 @@ function validateOwnerReferences(metadata: ObjectMeta): readonly FieldError[] {
         invalid(
           path,
           owners,
-          `Only one reference can have Controller set to true. Found "true" in references for ${stringAt(first, "name")} and ${stringAt(other, "name")}`,
+          `Only one reference can have Controller set to true. Found "true" in references for ${ownerText(first)} and ${ownerText(other)}`,
         ),
       ),
   ];
+}
+
+function ownerText(owner: unknown): string {
+  return `${stringAt(owner, "kind")}/${stringAt(owner, "name")}`;
 }
 
 function mustNotBeEmpty(

@@ -118,6 +118,8 @@ export interface Deletion {
   readonly graceSeconds?: (object: ApiObject, requested: number | undefined) => number;
   /** Whether something outside `metadata.finalizers` still holds the object (a namespace's spec.finalizers). */
   readonly held?: (object: ApiObject) => boolean;
+  /** What lies in the object is deleted before it (a namespace), without a time in which it could be graceful. */
+  readonly emptied?: boolean;
   /** The object as it looks once marked for deletion (a namespace's phase Terminating). */
   readonly marked?: (object: ApiObject) => ApiObject;
 }

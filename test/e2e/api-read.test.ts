@@ -114,7 +114,7 @@ describe("lists", () => {
     expect(reply.status).toBe(400);
     expect(reply.json()).toMatchObject({
       reason: "BadRequest",
-      message: expect.stringMatching(/^continue key is not valid/) as unknown,
+      message: expect.stringMatching(/^invalid continue token: continue key is not valid/) as unknown,
     });
   });
 

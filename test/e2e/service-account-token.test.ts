@@ -146,7 +146,7 @@ describe("the subresource token of a ServiceAccount", () => {
       `${accounts}/robot/token`,
       { kind: "ServiceAccount", apiVersion: "v1" },
       400,
-      "the API version in the data (v1) does not match the expected API version (authentication.k8s.io/v1)",
+      'ServiceAccount in version "v1" cannot be handled as a TokenRequest: converting (v1.ServiceAccount) to (authentication.TokenRequest): unknown conversion',
     ],
     [
       "what is no audience",

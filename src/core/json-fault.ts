@@ -1,0 +1,187 @@
+/**
+ * Why text is not JSON, in the words of Go's encoding/json, which clients of Kubernetes know; undefined where it is JSON. Nesting is
+ * not bounded here. Never throws.
+ */
+export function jsonFault(text: string): string | undefined {
+  const scan: Scan = { text, at: 0, open: [], expects: "value" };
+  for (;;) {
+    skipSpace(scan);
+    const character = text[scan.at];
+    if (character === undefined) return scan.expects === "nothing" ? undefined : ended;
+    const fault = step(scan, character);
+    if (fault !== undefined) return fault;
+  }
+}
+
+type Expected = "value" | "value or end" | "key" | "key or end" | "colon" | "comma" | "nothing";
+
+interface Scan {
+  readonly text: string;
+  at: number;
+  readonly open: ("{" | "[")[];
+  expects: Expected;
+}
+
+const ended = "unexpected end of JSON input";
+
+/** One token. */
+function step(scan: Scan, character: string): string | undefined {
+  const { expects } = scan;
+  switch (expects) {
+    case "value or end":
+      return character === "]" ? close(scan) : value(scan, character);
+    case "value":
+      return value(scan, character);
+    case "key or end":
+      return character === "}" ? close(scan) : key(scan, character);
+    case "key":
+      return key(scan, character);
+    case "colon":
+      return take(scan, character === ":", "value") ?? wrong(scan, "after object key", character === ":");
+    case "comma":
+      return afterValue(scan, character);
+    case "nothing":
+      return unexpected(scan, "after top-level value");
+  }
+}
+
+function take(scan: Scan, fits: boolean, next: Expected): undefined {
+  if (!fits) return;
+  scan.at += 1;
+  scan.expects = next;
+}
+
+function wrong(scan: Scan, context: string, fits: boolean): string | undefined {
+  return fits ? undefined : unexpected(scan, context);
+}
+
+function afterValue(scan: Scan, character: string): string | undefined {
+  const inObject = scan.open.at(-1) === "{";
+  if (character === (inObject ? "}" : "]")) return close(scan);
+  take(scan, character === ",", inObject ? "key" : "value");
+  return wrong(scan, inObject ? "after object key:value pair" : "after array element", character === ",");
+}
+
+function close(scan: Scan): undefined {
+  scan.open.pop();
+  scan.at += 1;
+  scan.expects = scan.open.length === 0 ? "nothing" : "comma";
+}
+
+function key(scan: Scan, character: string): string | undefined {
+  if (character !== '"') return unexpected(scan, "looking for beginning of object key string");
+  scan.at += 1;
+  const fault = stringFault(scan);
+  scan.expects = "colon";
+  return fault;
+}
+
+function value(scan: Scan, character: string): string | undefined {
+  if (character === "{" || character === "[") {
+    scan.open.push(character);
+    take(scan, true, character === "{" ? "key or end" : "value or end");
+    return undefined;
+  }
+  const fault = scalarFault(scan, character);
+  scan.expects = scan.open.length === 0 ? "nothing" : "comma";
+  return fault;
+}
+
+const literals: Readonly<Record<string, string>> = { t: "true", f: "false", n: "null" };
+
+function scalarFault(scan: Scan, character: string): string | undefined {
+  if (character === '"') {
+    scan.at += 1;
+    return stringFault(scan);
+  }
+  if (character === "-" || isDigit(character)) return numberFault(scan);
+  const literal = Object.hasOwn(literals, character) ? literals[character] : undefined;
+  if (literal === undefined) return unexpected(scan, "looking for beginning of value");
+  for (const letter of literal) {
+    if (scan.text[scan.at] !== letter) return unexpected(scan, `in literal ${literal} (expecting '${letter}')`);
+    scan.at += 1;
+  }
+  return undefined;
+}
+
+/** From after the opening quote to after the closing one. */
+function stringFault(scan: Scan): string | undefined {
+  for (;;) {
+    const character = scan.text[scan.at];
+    if (character === undefined) return ended;
+    if (character < " ") return unexpected(scan, "in string literal");
+    scan.at += 1;
+    if (character === '"') return undefined;
+    const fault = character === "\\" ? escapeFault(scan) : undefined;
+    if (fault !== undefined) return fault;
+  }
+}
+
+function escapeFault(scan: Scan): string | undefined {
+  const escaped = scan.text[scan.at];
+  if (escaped === undefined || !'bfnrt\\/"u'.includes(escaped)) return unexpected(scan, "in string escape code");
+  scan.at += 1;
+  for (let digit = 0; escaped === "u" && digit < 4; digit += 1) {
+    if (!/^[0-9a-fA-F]$/.test(scan.text[scan.at] ?? "")) {
+      return unexpected(scan, "in \\u hexadecimal character escape");
+    }
+    scan.at += 1;
+  }
+  return undefined;
+}
+
+function numberFault(scan: Scan): string | undefined {
+  if (scan.text[scan.at] === "-") scan.at += 1;
+  if (scan.text[scan.at] === "0") scan.at += 1;
+  else if (!digits(scan)) return unexpected(scan, "in numeric literal");
+  if (scan.text[scan.at] === ".") {
+    scan.at += 1;
+    if (!digits(scan)) return unexpected(scan, "after decimal point in numeric literal");
+  }
+  if (/^[eE]$/.test(scan.text[scan.at] ?? "")) {
+    scan.at += 1;
+    if (/^[+-]$/.test(scan.text[scan.at] ?? "")) scan.at += 1;
+    if (!digits(scan)) return unexpected(scan, "in exponent of numeric literal");
+  }
+  return undefined;
+}
+
+function digits(scan: Scan): boolean {
+  const start = scan.at;
+  while (isDigit(scan.text[scan.at])) scan.at += 1;
+  return scan.at > start;
+}
+
+function isDigit(character: string | undefined): boolean {
+  return character !== undefined && character >= "0" && character <= "9";
+}
+
+function skipSpace(scan: Scan): void {
+  while (" \t\r\n".includes(scan.text[scan.at] ?? "x")) scan.at += 1;
+}
+
+function unexpected({ text, at }: Scan, context: string): string {
+  const code = text.codePointAt(at);
+  return code === undefined ? ended : `invalid character ${quoted(String.fromCodePoint(code))} ${context}`;
+}
+
+/** Go looks at bytes, and shows one as the character of that number. */
+function quoted(character: string): string {
+  if (character === "'") return String.raw`'\''`;
+  if (character === '"') return `'"'`;
+  const [byte = 0] = new TextEncoder().encode(character);
+  if (byte >= 0xa1 && byte !== 0xad) return `'${String.fromCharCode(byte)}'`;
+  const hex = byte.toString(16).padStart(2, "0");
+  const short = shortEscapes[hex] ?? (byte < 0x80 ? `\\x${hex}` : `\\u00${hex}`);
+  return byte < 0x20 || byte >= 0x7f ? `'${short}'` : `'${JSON.stringify(character).slice(1, -1)}'`;
+}
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  "07": "\\a",
+  "08": "\\b",
+  "09": "\\t",
+  "0a": "\\n",
+  "0b": "\\v",
+  "0c": "\\f",
+  "0d": "\\r",
+};
