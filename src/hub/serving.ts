@@ -64,6 +64,10 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
   }
 }
 
+function resourcesOf({ verbs, clock, shutdown, cache }: ServeParts): ReturnType<typeof resourceVerbs> {
+  return resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown, lifeOf: accountLives(cache) });
+}
+
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
   const { verbs, access, identity, authority, issuer, cache, store, clock } = parts;
   const names = servingNames(options);
@@ -98,13 +102,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
-  const resources = resourceVerbs({
-    registry: verbs,
-    clock,
-    chance: Math.random,
-    shutdown: parts.shutdown,
-    lifeOf: accountLives(cache),
-  });
+  const resources = resourcesOf(parts);
   server = await listen({
     ...pair,
     clientCaPem: nameOnlyCertificate(authority, parts.at),
