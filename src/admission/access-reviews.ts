@@ -93,27 +93,18 @@ function readReview(review: unknown): Review {
 }
 
 function admissionRequest(request: JsonObject, notes: Notes): AdmissionRequest {
-  const { group, resource: plural } = fields(ownValue(request, "resource"));
-  const resource = kinds.find((one) => one.group === group && one.plural === plural);
-  const operation = ownValue(request, "operation");
-  if (resource === undefined || (operation !== "CREATE" && operation !== "UPDATE" && operation !== "DELETE")) {
-    throw otherThings();
-  }
-  const [name, subresource] = [text(ownValue(request, "name")), text(ownValue(request, "subResource"))];
-  if (resource === serviceAccounts && subresource !== "token") throw otherThings();
-  const shape = kindOf(resource, resource.subresources[subresource]);
-  const object = decoded(shape, ownValue(request, "object"));
-  const oldObject = decoded(shape, ownValue(request, "oldObject"));
-  if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
-  if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
+  const { resource, operation, subresource } = askedAbout(request);
+  const { object, oldObject } = objectsOf(request, kindOf(resource, resource.subresources[subresource]), operation);
+  const name = text(ownValue(request, "name"));
+  const isRequest = resource === accessRequests;
   return {
     operation,
     resource,
     subresource,
     namespace: text(ownValue(request, "namespace")),
     name: name === "" ? (object?.metadata.name ?? "") : name,
-    object: resource === accessRequests && object !== undefined ? withRequester(object, oldObject) : object,
-    oldObject: resource === accessRequests && oldObject !== undefined ? withObserved(oldObject) : oldObject,
+    object: isRequest && object !== undefined ? withRequester(object, oldObject) : object,
+    oldObject: isRequest && oldObject !== undefined ? withObserved(oldObject) : oldObject,
     user: userOf(ownValue(request, "userInfo")),
     dryRun: ownValue(request, "dryRun") === true,
     warn: (warning) => void notes.warnings.push(warning),
@@ -122,6 +113,30 @@ function admissionRequest(request: JsonObject, notes: Notes): AdmissionRequest {
       notes.annotations[key.slice(key.lastIndexOf("/") + 1)] = value;
     },
   };
+}
+
+/** @throws StatusError BadRequest for kinds, subresources and operations that are none of ours */
+function askedAbout(request: JsonObject): Pick<AdmissionRequest, "resource" | "operation" | "subresource"> {
+  const { group, resource: plural } = fields(ownValue(request, "resource"));
+  const resource = kinds.find((one) => one.group === group && one.plural === plural);
+  const operation = ownValue(request, "operation");
+  const subresource = text(ownValue(request, "subResource"));
+  if (resource === undefined || (resource === serviceAccounts && subresource !== "token")) throw otherThings();
+  if (operation !== "CREATE" && operation !== "UPDATE" && operation !== "DELETE") throw otherThings();
+  return { resource, operation, subresource };
+}
+
+/** @throws StatusError BadRequest, DecodeError */
+function objectsOf(
+  request: JsonObject,
+  shape: Resource,
+  operation: AdmissionRequest["operation"],
+): Pick<AdmissionRequest, "object" | "oldObject"> {
+  const object = decoded(shape, ownValue(request, "object"));
+  const oldObject = decoded(shape, ownValue(request, "oldObject"));
+  if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
+  if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
+  return { object, oldObject };
 }
 
 function otherThings(): StatusError {
