@@ -1,8 +1,20 @@
-import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { privateFolder, removeFile, replaceFile, replaceLink, textIfThere } from "./private-files.ts";
+import { privateFolder, removeFile, removeUnfinished, replaceFile, replaceLink, textIfThere } from "./private-files.ts";
 
 let dir: string;
 beforeEach(async () => {
@@ -72,4 +84,17 @@ test("a file in the place of a folder is an error; a folder that somebody else m
   await expect(privateFolder(join(dir, "file", "x"))).rejects.toMatchObject({ code: "ENOTDIR" });
   await Promise.all([privateFolder(join(dir, "a", "b", "c")), privateFolder(join(dir, "a", "b", "c"))]);
   expect(await mode(join(dir, "a", "b", "c"))).toBe(0o700);
+});
+
+test("what a killed writer left is removed once it is old; nothing else is", async () => {
+  const old = new Date("2026-11-21T00:00:00Z");
+  const names = [".0123456789ab.tmp", ".ba9876543210.tmp", ".0123456789AB.tmp", ".hidden", "token", "0123456789ab.tmp"];
+  for (const name of names) {
+    await writeFile(join(dir, name), "secret");
+    await utimes(join(dir, name), old, old);
+  }
+  await writeFile(join(dir, ".ba9876543210.tmp"), "being written");
+  await utimes(join(dir, ".ba9876543210.tmp"), old, new Date("2026-11-21T00:02:00Z"));
+  await removeUnfinished(dir, Date.parse("2026-11-21T00:01:00Z"));
+  expect((await readdir(dir)).sort()).toEqual(names.slice(1).sort());
 });

@@ -5,7 +5,7 @@ import type { ApiObject } from "../core/object.ts";
 import { conflict, staleObject, StatusError } from "../core/status.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
-import { accessProfiles } from "../resources/access-profile.ts";
+import { accessProfiles, type AccessProfile } from "../resources/access-profile.ts";
 import { accessRequests, type AccessRequest } from "../resources/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../test/kits/access-object.ts";
 import { type FakeApi, fakeApi } from "../../test/kits/fake-api.ts";
@@ -137,7 +137,9 @@ describe("pratique approve accessrequest/NAME", () => {
       client: (client) => ({
         patch: async <T extends ApiObject>(): Promise<T> => {
           const request = await client.get<AccessRequest>(accessRequests, { name: "vm-1" });
-          const decisions = [{ user: "ada", time: "2026-11-21T00:00:00Z", verdict: "Approved" }];
+          const { metadata } = await client.get<AccessProfile>(accessProfiles, { name: "pods" });
+          const profile = { name: "pods", uid: metadata.uid, generation: 0 };
+          const decisions = [{ user: "ada", time: "2026-11-21T00:00:00Z", verdict: "Approved", profile }];
           return { ...request, status: { ...request.status, decisions } } as ApiObject as T;
         },
       }),

@@ -3,7 +3,7 @@ import { StatusError } from "../core/status.ts";
 import { profileDefaults } from "../resources/access-profile.ts";
 import { accessRequests, stateOf, type AccessDecision, type AccessRequest } from "../resources/access-request.ts";
 import { sameWords } from "../trust/pairing-words.ts";
-import { approvalsOf, type AccessReview } from "./access-review.ts";
+import type { AccessReview } from "./access-review.ts";
 import { accessSentence } from "./access-text.ts";
 import { approverWords } from "./access-words.ts";
 import { CliError } from "./cli-error.ts";
@@ -84,7 +84,7 @@ export async function decideAccess(act: AccessAct, { server, io, review }: Acces
     if (after === "changed meanwhile") {
       throw new CliError("conflict", `access request "${name}" changes all the time; nothing was done`);
     }
-    tell(act, { after, expected, looked }, io);
+    tell(act, { after, expected, looked: verdict === "Approved" ? await review(after) : undefined }, io);
     if (dryRun && looked !== undefined) io.stdout.write(`${accessSentence(looked)}\n`);
     return;
   }
@@ -219,8 +219,8 @@ function tell({ name, verdict, words, dryRun }: AccessAct, told: Told, io: Io): 
   }
 }
 
-function partly({ after, looked }: Told): string {
-  const have = approvalsOf(after).length;
+function partly({ looked }: Told): string {
+  const have = looked?.approvals.length ?? 0;
   const approvers = looked?.grants?.approvers;
   if (approvers === undefined || approvers <= profileDefaults.approvers) {
     return "approved by you; other people must approve it as well";

@@ -4,8 +4,14 @@ import { profileFor } from "../controllers/access-request-policy.ts";
 import { serviceAccounts } from "../controllers/kinds.ts";
 import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
-import { accessProfiles, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
-import { accessRequests, readKey, stateOf, type AccessRequest } from "../resources/access-request.ts";
+import { accessProfiles, decidedProfile, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
+import {
+  accessRequests,
+  readKey,
+  stateOf,
+  type AccessRequest,
+  type DecidedProfile,
+} from "../resources/access-request.ts";
 
 /** What an approver needs to know of a request. Texts of the machine are as it chose them: escape them before they reach a terminal. */
 export interface AccessReview {
@@ -117,7 +123,7 @@ export function reviewAccess(request: AccessRequest, around: AccessSurroundings)
     ...given("earlierRequests", evidence.earlierRequests),
     ...given("hostname", spec.hostname),
     ...given("claims", spec.claims),
-    approvals: approvalsOf(request),
+    approvals: approvalsOf(request, profile),
     needsCare: care.length > 0,
     warnings: [...care, ...stillNeeded(request, profile)],
   };
@@ -139,9 +145,17 @@ function grantsIn({ spec }: AccessProfile): AccessGrants {
   };
 }
 
-/** Who approved a request so far. */
-export function approvalsOf({ status }: AccessRequest): readonly string[] {
-  return (status?.decisions ?? []).filter(({ verdict }) => verdict === "Approved").map(({ user }) => user);
+/** Who approved a request so far: the profile as it is now, where it is known. */
+function approvalsOf({ status }: AccessRequest, profile: AccessProfile | undefined): readonly string[] {
+  return (status?.decisions ?? [])
+    .filter(({ verdict, profile: seen }) => verdict === "Approved" && isStateOf(profile, seen))
+    .map(({ user }) => user);
+}
+
+function isStateOf(profile: AccessProfile | undefined, seen: DecidedProfile | undefined): boolean {
+  if (profile === undefined) return true;
+  const { name, uid, generation } = decidedProfile(profile);
+  return seen?.name === name && seen.uid === uid && seen.generation === generation;
 }
 
 interface Looked {
@@ -212,10 +226,14 @@ function otherEnds({ request, around }: Looked): readonly string[] {
 
 function stillNeeded(request: AccessRequest, profile: AccessProfile | undefined): readonly string[] {
   const approvers = profile?.spec.approvers ?? profileDefaults.approvers;
-  const approvals = approvalsOf(request);
+  const approvals = approvalsOf(request, profile);
   if (profile === undefined || approvers < 2) return [];
   const who = approvals.length === 0 ? "" : ` (approved by ${approvals.map(quoted).join(", ")})`;
-  return [`needs ${approvers} different approvers and has ${approvals.length}${who}`];
+  const stale = approvalsOf(request, undefined).length - approvals.length;
+  return [
+    `needs ${approvers} different approvers and has ${approvals.length}${who}`,
+    ...(stale === 0 ? [] : [`was approved before its profile was changed, which does not count`]),
+  ];
 }
 
 function quoted(text: string): string {

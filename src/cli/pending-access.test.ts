@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { certificateSigningRequests as csrs, serviceAccounts } from "../controllers/kinds.ts";
 import { StatusError } from "../core/status.ts";
 import { accessProfiles } from "../resources/access-profile.ts";
-import { accessRequests } from "../resources/access-request.ts";
+import { accessRequests, type AccessDecision } from "../resources/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../test/kits/access-object.ts";
 import { csrObject } from "../../test/kits/csr-object.ts";
 import { type FakeApi, fakeApi } from "../../test/kits/fake-api.ts";
@@ -127,11 +127,20 @@ describe("pratique pending", () => {
   });
 
   test("tells who has approved and how many are needed", async () => {
-    const decisions = [{ user: "ada", time: "2026-11-21T00:00:00Z", verdict: "Approved" as const }];
-    const here = await world([{ name: "half", profile: "two", status: { decisions } }]);
+    const two = (await world([])).api.all(accessProfiles).find(({ metadata }) => metadata.name === "two");
+    const approval = (user: string, generation: number): AccessDecision => ({
+      user,
+      time: "2026-11-21T00:00:00Z",
+      verdict: "Approved",
+      profile: { name: "two", uid: two?.metadata.uid ?? "", generation },
+    });
+    const decisions = [approval("ben", 7), approval("ada", 0)];
+    const here = await world([]);
+    await here.api.client.create(accessRequests, accessObject({ name: "half", profile: "two", status: { decisions } }));
     expect(await warnings(here)).toEqual([
       "accessrequest/half",
       'needs 2 different approvers and has 1 (approved by "ada")',
+      "was approved before its profile was changed, which does not count",
     ]);
   });
 

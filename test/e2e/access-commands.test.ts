@@ -94,7 +94,10 @@ async function machine(name: string, profile?: string): Promise<Machine> {
         dir,
         waitMs: 60_000,
         discoveryTimeoutMs: 10_000,
-        clock: { now: wallClock.now, sleep: (ms, signal) => wallClock.sleep(Math.min(ms, 50), signal) },
+        clock: {
+          now: wallClock.now,
+          sleep: (ms, signal) => wallClock.sleep(ms <= 2000 ? Math.min(ms, 50) : ms, signal),
+        },
         random: (size) => randomBytes(size),
         userAgent: "test",
       },
