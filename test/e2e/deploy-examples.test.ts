@@ -137,6 +137,14 @@ spec:
       "daemon-reload\nenable --now pratique-agent.service\n",
     );
 
+    // The very line of the unit, with another folder and another program.
+    const [, line = ""] = /^ExecStart=(.*)$/m.exec(await text("systemd/pratique-agent.service")) ?? [];
+    const [program, ...words] = line.replaceAll("/var/lib/", `${root}/var/lib/`).split(" ");
+    expect(program).toBe("/usr/local/bin/pratique");
+    const agent = ofThisTest(spawnProcess(pratique.executable, words, { home: root }));
+    await agent.until(/ready/);
+    await agent.stop();
+
     expect((await boot().done).code).toBe(0);
     const { items } = await hub.kubectl.json("get", "accessrequests");
     expect(items).toHaveLength(1);
