@@ -5,9 +5,10 @@ import { serverOptions } from "./server-options.ts";
 /** `pratique controller`. */
 export const controllerCommand: Command = {
   name: "controller",
-  summary: "Answer access requests on any Kubernetes cluster, from inside or outside",
+  summary: "Answer access requests and approve serving certificates on any Kubernetes cluster",
   details: [
     "Does on a cluster what a hub does by itself: makes the account of an approved machine, binds what its profile grants, and seals token and CA to the machine's key. `pratique manifests` prints what the cluster needs for it.",
+    "With --controllers serving-approving it approves the serving certificates of kubelets, which Kubernetes leaves to people, as far as --serving-approval proves whose names they are.",
     "With --leader-elect several may run: one acts, and another takes over within 15 seconds when it is gone.",
   ],
   operands: [],
@@ -17,9 +18,26 @@ export const controllerCommand: Command = {
       name: "controllers",
       kind: "list",
       value: "NAMES",
-      choices: ["access-request"],
+      choices: ["access-request", "serving-approving"],
       default: "access-request",
       description: "the controllers to run",
+    },
+    {
+      name: "serving-approval",
+      kind: "list",
+      value: "PROVIDERS",
+      choices: ["inventory", "networks", "dns"],
+      default: "inventory",
+      description:
+        "what proves whose names those are: the ConfigMap kube-system/pratique-node-inventory, networks of a file, DNS beside the inventory. Where a request came from is known to a hub only",
+    },
+    {
+      name: "serving-approval-config",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description:
+        "a ServingApproval (pratique.dev/v1alpha1): networks of nodes, an inventory in CSV, further names of the API",
     },
     {
       name: "ca-file",
@@ -59,6 +77,7 @@ export const controllerCommand: Command = {
   ],
   examples: [
     { note: "outside of a cluster", line: "controller --kubeconfig admin.conf" },
+    { note: "serving certificates only", line: "controller --controllers serving-approving" },
     { note: "two of them, of which one acts", line: "controller --kubeconfig admin.conf --leader-elect" },
   ],
   run: async (args, io) => (await import("./run-controller.ts")).runController(args, io),

@@ -24,7 +24,7 @@ Commands:
   deny            Deny certificate requests and access requests
   revoke          Take access back that was approved
   manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
-  controller      Answer access requests on any Kubernetes cluster, from inside or outside
+  controller      Answer access requests and approve serving certificates on any Kubernetes cluster
   webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field
                   is written by whoever may
   policy eval     Evaluate a rule of a policy for one input and print its value as JSON

@@ -1,11 +1,17 @@
 import type { Client, ResourceRef } from "../client/client.ts";
 import { accessRequest } from "../controllers/access-request.ts";
 import { leaderTimings, leadWhileElected, type ElectionEvent } from "../controllers/leader-election.ts";
+import { servingApproving, type ServingApproval } from "../controllers/serving-approving.ts";
 import { runControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { ApiObject } from "../core/object.ts";
+import { HubError } from "../hub/hub-error.ts";
 import type { LogEntry } from "../hub/hub-options.ts";
+import { readServingApproval } from "../hub/serving-approval.ts";
+import { systemResolver } from "../hub/system-resolver.ts";
+import { parseCsr } from "../pki/csr.ts";
 import { certificatesOfBundle } from "../trust/pins.ts";
+import { apiNames } from "./api-names.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
@@ -20,11 +26,11 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
   const log = logTo(args, io);
   const signal = io.interrupted();
   await withServer(args, io, async (server) => {
-    const ca = await caToHandOut(args, io, server);
-    log({ level: "info", message: "machines are given this CA", pin: ca.pin });
+    const plan = await planOf(args, io, server);
+    if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pin: plan.ca.pin });
     let ready = false;
     const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
-    const lead = async (term: AbortSignal): Promise<void> => work({ client: server.client, ca, io, log }, term);
+    const lead = async (term: AbortSignal): Promise<void> => work({ client: server.client, plan, io, log }, term);
     try {
       // One that waits for its turn is as ready as it will be.
       ready = true;
@@ -38,15 +44,38 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
   return "ok";
 }
 
+/** What the controllers that shall run need to know; absent for those that shall not. */
+interface Plan {
+  readonly ca: { readonly pem: string; readonly pin: string } | undefined;
+  readonly serving: ServingApproval | undefined;
+}
+
+async function planOf(args: Args, io: Io, server: ServerAccess): Promise<Plan> {
+  const names = args.list("controllers");
+  return {
+    ca: names.includes("access-request") ? await caToHandOut(args, io, server) : undefined,
+    serving: names.includes("serving-approving") ? await servingPlan(args, server) : undefined,
+  };
+}
+
+async function servingPlan(args: Args, { client, config }: ServerAccess): Promise<ServingApproval> {
+  const flags = { providers: args.list("serving-approval"), configFile: args.text("serving-approval-config") };
+  try {
+    return await readServingApproval(flags, await apiNames(client, config.server));
+  } catch (error) {
+    throw error instanceof HubError ? new CliError("usage", error.message) : error;
+  }
+}
+
 interface Work {
   readonly client: Client;
-  readonly ca: { readonly pem: string; readonly pin: string };
+  readonly plan: Plan;
   readonly io: Io;
   readonly log: (entry: LogEntry) => void;
 }
 
 /** Runs the controllers until `signal` aborts and nothing is under way any more. */
-async function work({ client, ca, io, log }: Work, signal: AbortSignal): Promise<void> {
+async function work({ client, plan, io, log }: Work, signal: AbortSignal): Promise<void> {
   const { clock, random } = io;
   const informers = sharedInformers({
     // One account for all here: that of the kubeconfig.
@@ -62,15 +91,24 @@ async function work({ client, ca, io, log }: Work, signal: AbortSignal): Promise
       }),
     signal,
   });
+  const { ca, serving } = plan;
+  const controllers = [
+    ...(ca === undefined ? [] : [accessRequest({ informers, clock, random, ca })]),
+    ...(serving === undefined
+      ? []
+      : [servingApproving({ ...serving, informers, clock, parse: parseCsr, resolver: systemResolver() })]),
+  ];
   const { ready, stopped } = runControllers({
-    controllers: [accessRequest({ informers, clock, random, ca })],
+    controllers,
     informers,
     clock,
     signal,
     log: ({ error, ...entry }) => log(error === undefined ? entry : { ...entry, error: failureOf(error).message }),
   });
   await ready;
-  if (!signal.aborted) log({ level: "info", message: "the controllers work", controllers: "access-request" });
+  if (!signal.aborted) {
+    log({ level: "info", message: "the controllers work", controllers: controllers.map(({ name }) => name).join(",") });
+  }
   await stopped;
 }
 
