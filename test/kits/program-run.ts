@@ -15,12 +15,14 @@ export interface ProgramRun {
   until(pattern: RegExp): Promise<void>;
 }
 
-/** Runs a command line. */
-export function programRun(words: readonly string[]): ProgramRun {
+/** Runs a command line; its clock is `aheadMs` milliseconds ahead. */
+export function programRun(words: readonly string[], aheadMs = 0): ProgramRun {
   const stop = new AbortController();
   let [out, err] = ["", ""];
+  const real = processIo();
   const io = {
-    ...processIo(),
+    ...real,
+    clock: { ...real.clock, now: () => real.clock.now() + aheadMs },
     stdout: { write: (text: string) => void (out += text), isTty: false },
     stderr: { write: (text: string) => void (err += text), isTty: false },
     interrupted: () => stop.signal,

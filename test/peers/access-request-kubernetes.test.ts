@@ -386,6 +386,26 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     expect(taken.object()).toHaveProperty("metadata.annotations");
   });
 
+  test(
+    "what nobody answers expires, and so does an answer when its token has ended",
+    { timeout: limitMs },
+    async () => {
+      await ask("vm-late");
+      await approved("vm-ended");
+      const tomorrow = programRun(["controller", `--kubeconfig=${kube.kubeconfig}`], 25 * 3_600_000);
+      const late = await until("vm-late", has("Expired"));
+      const ended = await until("vm-ended", has("Expired"));
+      tomorrow.interrupt();
+      expect(await tomorrow.done).toBe(0);
+      const reasonOf = ({ status }: AccessRequest): unknown =>
+        status?.conditions?.find(({ type }) => type === "Expired")?.reason;
+      expect([reasonOf(late), reasonOf(ended)]).toEqual(["Unanswered", "TokenExpired"]);
+      for (const sealed of ["key", "token", "ca", "ready"]) expect(ended.status).not.toHaveProperty(sealed);
+      const reply = await decide("vm-ended", { denied: true });
+      expect([reply.status, reply.text]).toEqual([422, expect.stringContaining("revoke it instead")]);
+    },
+  );
+
   test("of two controllers one acts, and the other when the first dies", { timeout: 120_000 }, async () => {
     controller.interrupt();
     expect(await controller.done).toBe(0);

@@ -1,0 +1,30 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { serveHealth, type HealthListener } from "./health-listener.ts";
+
+let listener: HealthListener | undefined;
+
+afterEach(async () => {
+  await listener?.close();
+  listener = undefined;
+});
+
+const status = async (path: string, method = "GET"): Promise<number> =>
+  (await fetch(`http://127.0.0.1:${listener?.port}${path}`, { method })).status;
+
+describe("health over plain HTTP", () => {
+  it("is served nowhere without an address", async () => {
+    expect(await serveHealth(undefined, { isReady: () => true })).toBeUndefined();
+  });
+
+  it("says whether it lives and whether it is ready", async () => {
+    let ready = false;
+    listener = await serveHealth("127.0.0.1:0", { isReady: () => ready });
+    expect([await status("/livez"), await status("/readyz"), await status("/healthz")]).toEqual([200, 503, 200]);
+    ready = true;
+    expect([await status("/readyz"), await status("/other"), await status("/readyz", "POST")]).toEqual([200, 404, 405]);
+  });
+
+  it.each(["8080", "host:", "host:70000", "a:b:1", "[::1]"])("takes no address %s", async (address) => {
+    await expect(serveHealth(address, { isReady: () => true })).rejects.toMatchObject({ code: "usage" });
+  });
+});
