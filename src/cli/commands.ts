@@ -1,4 +1,5 @@
 import { agentCommand } from "./agent-command.ts";
+import { authorizerCommand } from "./authorizer-command.ts";
 import type { CommandEntry } from "./command.ts";
 import { completionCommand } from "./completion-command.ts";
 import { controllerCommand } from "./controller-command.ts";
@@ -26,6 +27,7 @@ export const commands: readonly CommandEntry[] = [
   manifestsCommand,
   controllerCommand,
   webhookCommand,
+  authorizerCommand,
   policyCommands,
   versionCommand,
   completionCommand(() => commands),

@@ -1,0 +1,87 @@
+import type { Command } from "./command.ts";
+import { logOptions } from "./log-options.ts";
+import { policyOption, queryOption } from "./policy-command.ts";
+
+/** `pratique authorizer`. */
+export const authorizerCommand: Command = {
+  name: "authorizer",
+  summary: "Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego",
+  details: [
+    "Serves authorization.k8s.io/v1 and v1beta1 at /authorize over HTTPS. The policy sees the whole review as `input`; its rule is a boolean, or an object with allow, deny and reason. No value, and false, is no opinion, which refuses when no other authorizer allows; a policy that fails denies.",
+    "Changed files are taken up within two seconds, and no request waits for that; files that do not compile change nothing.",
+    "Without --tls-cert-file it makes a CA in --cert-dir and serves under it. --print-kubeconfig prints the file for --authorization-webhook-config-file.",
+  ],
+  operands: [],
+  options: [
+    policyOption,
+    queryOption,
+    {
+      name: "bind-address",
+      kind: "text",
+      value: "IP",
+      default: "127.0.0.1",
+      description: "the address to listen on; 0.0.0.0 or :: for all",
+    },
+    { name: "secure-port", kind: "integer", value: "PORT", default: "8444", description: "the port; 0 for a free one" },
+    {
+      name: "url",
+      kind: "text",
+      value: "URL",
+      description: "the https:// URL at which kube-apiserver reaches it; default that of --bind-address",
+    },
+    {
+      name: "cert-dir",
+      kind: "text",
+      value: "DIR",
+      default: "pratique-authorizer",
+      completes: "directory",
+      description: "where the CA is kept that is made for the serving certificate",
+    },
+    {
+      name: "tls-san",
+      kind: "list",
+      value: "NAMES",
+      description: "more names and addresses for that certificate, besides those of --url and this machine",
+    },
+    {
+      name: "tls-cert-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "a serving certificate of your own, with its key in --tls-private-key-file",
+    },
+    {
+      name: "tls-private-key-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "the private key of that certificate",
+    },
+    {
+      name: "tls-ca-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "the CA of that certificate, for --print-kubeconfig; default the certificate itself",
+    },
+    {
+      name: "client-ca-file",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "answer only those who show a client certificate of this CA; default everybody",
+    },
+    {
+      name: "print-kubeconfig",
+      kind: "boolean",
+      default: "false",
+      description: "print the file that kube-apiserver wants, and end",
+    },
+    ...logOptions,
+  ],
+  examples: [
+    { note: "for an API server on this machine", line: "authorizer --policy k8s.rego --query data.k8s.allow" },
+    { note: "the file for it", line: "authorizer --policy k8s.rego --print-kubeconfig > authorizer.kubeconfig" },
+  ],
+  run: async (args, io) => (await import("./run-authorizer.ts")).runAuthorizer(args, io),
+};

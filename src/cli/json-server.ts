@@ -1,0 +1,122 @@
+import { peerCertificates } from "../http/peer.ts";
+import { readBody } from "../http/body.ts";
+import type { Incoming, Outgoing } from "../http/exchange.ts";
+import { endWith, writeHead } from "../http/respond.ts";
+import { listen, type Server } from "../http/server.ts";
+import { x509 } from "../authn/x509.ts";
+import type { Clock } from "../core/clock.ts";
+import { jsonProblem } from "../core/json-value.ts";
+import { badRequest, StatusError } from "../core/status.ts";
+import { loadTrustRoots } from "../pki/verify-chain.ts";
+
+/** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
+export type JsonAnswer = (asked: unknown) => Promise<unknown>;
+
+export interface JsonServerOptions {
+  readonly certPem: string;
+  readonly keyPem: string;
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  /** Who must vouch for clients; undefined answers everybody. */
+  readonly clientCaPem: string | undefined;
+  /** The CA whose name clients are told when none must vouch for them. */
+  readonly caPem: string;
+  /** Who answers what is sent to a path; undefined for nobody. */
+  readonly answerTo: (path: string) => JsonAnswer | undefined;
+  /** Whether questions can be answered; until then they are turned away. */
+  readonly isReady: () => boolean;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+}
+
+const mostUnderWay = 256;
+const bodyTimeoutMs = 10_000;
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** Answers questions sent with POST, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and what is under way are bounded. */
+export async function serveJson(options: JsonServerOptions): Promise<Server> {
+  const isTrusted = clientCheck(options);
+  let underWay = 0;
+
+  async function review(request: Incoming, answerer: JsonAnswer): Promise<Answer> {
+    if (request.method !== "POST") throw new StatusError("MethodNotAllowed", "reviews are sent with POST");
+    if (!(await isTrusted(request))) {
+      throw new StatusError("Unauthorized", "a client certificate of the CA in --client-ca-file is needed");
+    }
+    if (!options.isReady()) throw new StatusError("ServiceUnavailable", "still starting");
+    if (underWay >= mostUnderWay) throw new StatusError("TooManyRequests", "too many reviews at once");
+    underWay += 1;
+    try {
+      const asked = parsed(await readBody(request, { timeoutMs: bodyTimeoutMs }));
+      return { status: 200, type: "application/json", body: JSON.stringify(await answerer(asked)) };
+    } finally {
+      underWay -= 1;
+    }
+  }
+
+  async function answer(request: Incoming): Promise<Answer> {
+    const [path = ""] = (request.url ?? "").split("?", 1);
+    const answerer = options.answerTo(path);
+    if (answerer !== undefined) return review(request, answerer);
+    if (path === "/livez" || path === "/healthz") return text(200, "ok");
+    if (path === "/readyz") return options.isReady() ? text(200, "ok") : text(503, "still starting");
+    return text(404, "not found");
+  }
+
+  async function handle(request: Incoming, response: Outgoing): Promise<void> {
+    const { status, type, body } = await answer(request).catch((error: unknown) => {
+      if (!(error instanceof StatusError)) options.onFault(error);
+      const code = error instanceof StatusError ? error.code : 500;
+      return text(code, error instanceof StatusError ? error.message : "internal error");
+    });
+    writeHead(response, status, { "content-type": type, "content-length": Buffer.byteLength(body) });
+    endWith(response, body);
+  }
+
+  const { certPem, keyPem, host, port, clientCaPem, caPem, clock } = options;
+  return listen({
+    certPem,
+    keyPem,
+    host,
+    port,
+    clientCaPem: clientCaPem ?? caPem,
+    now: () => clock.now(),
+    handle: (request, response) => {
+      request.on("error", () => undefined);
+      handle(request, response).catch(options.onFault);
+    },
+  });
+}
+
+function text(status: number, body: string): Answer {
+  return { status, type: "text/plain; charset=utf-8", body };
+}
+
+function parsed(body: Buffer): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString("utf8"));
+  } catch {
+    throw badRequest("the body is not JSON");
+  }
+  const problem = jsonProblem(value);
+  if (problem !== undefined) throw badRequest(problem);
+  return value;
+}
+
+function clientCheck({ clientCaPem, clock }: JsonServerOptions): (request: Incoming) => Promise<boolean> {
+  if (clientCaPem === undefined) return async () => true;
+  const roots = loadTrustRoots(clientCaPem);
+  const authenticate = x509({ roots: () => roots, now: () => clock.now() });
+  const presented = peerCertificates();
+  return async (request) => {
+    const verdict = await authenticate({ authorization: undefined, peerCertificates: presented(request) });
+    return verdict.kind === "authenticated";
+  };
+}

@@ -1,0 +1,138 @@
+import type { LogEntry } from "../hub/hub-options.ts";
+import { usualLimits } from "../policy/rego/limits.ts";
+import { RegoError } from "../policy/rego/rego-error.ts";
+import { askedReview, statusOf } from "./authorizer-review.ts";
+import { CliError } from "./cli-error.ts";
+import type { Args } from "./command.ts";
+import type { ExitName } from "./exit-code.ts";
+import { failureOf } from "./failure.ts";
+import type { Io } from "./io.ts";
+import { serveJson, type JsonAnswer } from "./json-server.ts";
+import { logTo } from "./log-to.ts";
+import { regoSources } from "./rego-files.ts";
+import { reloadingPolicy, type ReloadingPolicy } from "./reloading-policy.ts";
+import { servingPair, type ServingPair } from "./webhook-pair.ts";
+import { yamlText } from "./yaml-text.ts";
+
+/** Serves decisions until a signal, or prints the kubeconfig that leads there. */
+export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
+  const url = urlOf(args, io);
+  const pair = await servingPair({ args, io, place: { url } });
+  if (args.on("print-kubeconfig")) {
+    io.stdout.write(yamlText(webhookKubeconfig(url, pair.caPem, args.text("client-ca-file") !== undefined)));
+    return "ok";
+  }
+  const path = args.text("policy");
+  if (path === undefined) throw new CliError("usage", "--policy is needed: a Rego file or a folder of them");
+  const log = logTo(args, io);
+  const policy = await firstPolicy(path, { args, io, log });
+  await serve(policy, pair, { args, io, log });
+  log({ level: "info", message: "stopped" });
+  return "ok";
+}
+
+interface World {
+  readonly args: Args;
+  readonly io: Io;
+  readonly log: (entry: LogEntry) => void;
+}
+
+async function firstPolicy(path: string, { args, io, log }: World): Promise<ReloadingPolicy> {
+  const read = async (): ReturnType<typeof regoSources> => regoSources(path, io, { tests: false });
+  try {
+    return await reloadingPolicy({ read, query: args.text("query") ?? "", log });
+  } catch (error) {
+    if (error instanceof RegoError) throw new CliError("usage", error.message);
+    throw error;
+  }
+}
+
+const lookEveryMs = 2_000;
+/** How often the serving certificate is read, or made, anew: files of others change when they like, ours is valid for a year. */
+const rereadMs = 60_000;
+const remakeMs = 20 * 24 * 3600 * 1000;
+const drainMs = 5_000;
+
+async function serve(policy: ReloadingPolicy, pair: ServingPair, { args, io, log }: World): Promise<void> {
+  const stop = io.interrupted();
+  const clientCaFile = args.text("client-ca-file");
+  const answer = decide(policy, { io, log });
+  const listening = await serveJson({
+    ...pair.current(),
+    caPem: pair.caPem,
+    host: args.text("bind-address") ?? "",
+    port: portOf(args),
+    clientCaPem: clientCaFile === undefined ? undefined : Buffer.from(await io.readFile(clientCaFile)).toString("utf8"),
+    answerTo: (path) => (path === "/authorize" ? answer : undefined),
+    isReady: () => true,
+    clock: io.clock,
+    onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
+  });
+  log({ level: "info", message: "the authorizer listens", port: listening.port });
+  const renewEveryMs = args.text("tls-cert-file") === undefined ? remakeMs : rereadMs;
+  let renewAt = io.clock.now() + renewEveryMs;
+  for (;;) {
+    await io.clock.sleep(lookEveryMs, stop);
+    if (stop.aborted) break;
+    await policy.look();
+    if (io.clock.now() < renewAt) continue;
+    renewAt = io.clock.now() + renewEveryMs;
+    try {
+      const { certPem, keyPem } = await pair.renewed();
+      listening.renew(certPem, keyPem);
+    } catch (error) {
+      log({ level: "error", message: "the serving certificate stays what it was", error: failureOf(error).message });
+    }
+  }
+  log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
+  await listening.close(drainMs);
+}
+
+function decide(policy: ReloadingPolicy, { io, log }: Pick<World, "io" | "log">): JsonAnswer {
+  const now = (): number => io.clock.now();
+  return async (asked) => {
+    const { apiVersion, spec, input } = askedReview(asked);
+    const status = statusOf(policy.ask({ input, limits: usualLimits, now }));
+    if (status.evaluationError !== undefined)
+      log({ level: "error", message: "the policy failed: the request is denied", error: status.evaluationError });
+    return { apiVersion, kind: "SubjectAccessReview", spec, status };
+  };
+}
+
+function portOf(args: Args): number {
+  const port = args.number("secure-port") ?? 0;
+  if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
+  return port;
+}
+
+function urlOf(args: Args, io: Io): string {
+  const bind = args.text("bind-address") ?? "";
+  const host = bind === "0.0.0.0" || bind === "::" ? io.hostname : bind.includes(":") ? `[${bind}]` : bind;
+  const given = args.text("url") ?? `https://${host}:${portOf(args)}`;
+  const problem = new CliError("usage", "--url: https://HOST[:PORT]");
+  try {
+    const url = new URL(given);
+    if (url.protocol !== "https:" || url.search !== "" || url.hash !== "" || url.username !== "") throw problem;
+    return `${url.origin}${url.pathname === "/" ? "" : url.pathname.replace(/\/authorize$|\/$/, "")}/authorize`;
+  } catch {
+    throw problem;
+  }
+}
+
+/** The file for --authorization-webhook-config-file. */
+function webhookKubeconfig(server: string, caPem: string, isMutual: boolean): unknown {
+  const certificates = { "client-certificate": "/path/to/client.crt", "client-key": "/path/to/client.key" };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name: "authorizer",
+        cluster: { server, "certificate-authority-data": Buffer.from(caPem).toString("base64") },
+      },
+    ],
+    users: [{ name: "api-server", user: isMutual ? certificates : {} }],
+    contexts: [{ name: "webhook", context: { cluster: "authorizer", user: "api-server" } }],
+    "current-context": "webhook",
+  };
+}
