@@ -7,7 +7,7 @@ import { summarize } from "./cpu-profile.mjs";
 import { hubProgram, startHub } from "./hub-process.mjs";
 import { peerProgram, runLoad } from "./kload.mjs";
 import { adminOf, createBootstrapToken } from "./kubeconfig.mjs";
-import { loads } from "./loads.mjs";
+import { filling, loads } from "./loads.mjs";
 import { threadTimes } from "./process-figures.mjs";
 import { openStage } from "./stage.mjs";
 
@@ -53,6 +53,7 @@ async function profile(load, count) {
   });
   await createBootstrapToken(adminOf(readFileSync(hub.kubeconfig, "utf8")));
   const run = (operations) => runLoad(stage, { kload, kubeconfig: hub.kubeconfig, load, count: operations });
+  if (load.filled) await runLoad(stage, { kubeconfig: hub.kubeconfig, load: filling, count: filling.count });
   // Compiled by the optimizer first: the steady state is what counts.
   await run(Math.max(20, Math.ceil(count / 4)));
 

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, DhkemX25519HkdfSha256, HkdfSha256 } from "@hpke/core";
+import type { CipherSuite } from "@hpke/core";
 import { x25519PrivateOf, x25519PublicOf } from "./montgomery.ts";
 
 /** The kinds of keys that HPKE seals to here; an Ed25519 key is used in its X25519 form. */
@@ -19,7 +19,7 @@ export async function hpkeSeal(
   info: Uint8Array,
   plaintext: Uint8Array,
 ): Promise<Buffer> {
-  const suite = suiteFor(recipient.kind);
+  const suite = await suiteFor(recipient.kind);
   const recipientPublicKey = await suite.kem.deserializePublicKey(exact(publicBytes(recipient)));
   const { enc, ct } = await suite.seal({ recipientPublicKey, info: exact(info) }, exact(plaintext));
   return Buffer.concat([Buffer.from(enc), Buffer.from(ct)]);
@@ -31,14 +31,16 @@ export async function hpkeOpen(
   info: Uint8Array,
   sealed: Uint8Array,
 ): Promise<Buffer> {
-  const suite = suiteFor(recipient.kind);
+  const suite = await suiteFor(recipient.kind);
   const recipientKey = await suite.kem.deserializePrivateKey(exact(privateBytes(recipient)));
   const { encSize } = suite.kem;
   const enc = exact(sealed.subarray(0, encSize));
   return Buffer.from(await suite.open({ recipientKey, enc, info: exact(info) }, exact(sealed.subarray(encSize))));
 }
 
-function suiteFor(kind: HpkeKind): CipherSuite {
+/** Loaded with the first sealed answer: most hubs and agents never see one. */
+async function suiteFor(kind: HpkeKind): Promise<CipherSuite> {
+  const { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, DhkemX25519HkdfSha256, HkdfSha256 } = await import("@hpke/core");
   const kem = kind === "p256" ? new DhkemP256HkdfSha256() : new DhkemX25519HkdfSha256();
   return new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() });
 }
