@@ -15,7 +15,7 @@ const maximumShiftedElements = 1 << 26;
  * @throws PatchError malformed, failed (also for an operation that the RFC does not know), tooLarge. Source: RFC 6902.
  */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
-  if (!isJsonArray(patch)) throw new PatchError("malformed", "a JSON patch is an array of operations");
+  if (!isJsonArray(patch)) throw new PatchError("malformed", notOperations(patch));
   if (patch.length > maximumPatchOperations) {
     throw new PatchError(
       "tooLarge",
@@ -30,6 +30,12 @@ export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   // Moving can nest deeper than any single value of the patch.
   if (jsonProblem(draft.root) !== undefined) throw new PatchError("failed", "the result nests too deeply");
   return draft.root;
+}
+
+/** In the words of Kubernetes, which name its own type. */
+function notOperations(patch: unknown): string {
+  const found = patch === null ? "null" : typeof patch === "boolean" ? "bool" : typeof patch;
+  return `json: cannot unmarshal ${found} into Go value of type []handlers.jsonPatchOp`;
 }
 
 /** The document in the making. Containers in `owned` were made for this patch, stand in one place, and may be changed. */

@@ -1,6 +1,6 @@
 import { decodeContinueToken, type ContinueToken } from "./continue-token.ts";
 import { forbiddenField, invalidObject, notSupported, type FieldError } from "./field-error.ts";
-import { badRequest } from "./status.ts";
+import { badRequest, type StatusError } from "./status.ts";
 
 /** The parameters of a request, as URLSearchParams gives them: null when absent. */
 export interface Parameters {
@@ -25,18 +25,24 @@ export interface WatchMoment {
   readonly state: "send" | "send-and-mark" | "skip";
 }
 
-/** The revision that a read must not be older than: 0 takes any, undefined means the newest. @throws StatusError BadRequest. */
-export function readVersion(text: string | null): number | undefined {
+/** The revision that a read must not be older than: 0 takes any, undefined means the newest. @throws StatusError by `refuse`, BadRequest by default. */
+export function readVersion(
+  text: string | null,
+  refuse: (why: string) => StatusError = invalidVersion,
+): number | undefined {
   if (text === null || text === "") return undefined;
   if (!/^(?:0|[1-9][0-9]{0,19})$/.test(text)) {
     const shown = JSON.stringify(text.slice(0, 64));
-    const why = /^\d+$/.test(text)
-      ? "must be a decimal number without leading zeros"
-      : `strconv.ParseUint: parsing ${shown}: invalid syntax`;
-    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${shown}: ${why}`);
+    const value = `resourceVersion: Invalid value: ${shown}`;
+    if (/^\d+$/.test(text)) throw invalidVersion(`${value}: must be a decimal number without leading zeros`);
+    throw refuse(`${value}: strconv.ParseUint: parsing ${shown}: invalid syntax`);
   }
   // What is beyond exact numbers is ahead of every store, and stays so.
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+}
+
+function invalidVersion(why: string): StatusError {
+  return badRequest(`invalid resource version: ${why}`);
 }
 
 /**

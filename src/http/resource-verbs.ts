@@ -3,7 +3,7 @@ import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
 import type { ApiObject } from "../core/object.ts";
 import { pathSegmentProblems } from "../core/names.ts";
 import type { UserInfo } from "../core/user.ts";
-import { StatusError, badRequest, notFound, type Status } from "../core/status.ts";
+import { StatusError, badRequest, methodNotAllowed, notFound, type Status } from "../core/status.ts";
 import type { Verb } from "../resources/resource.ts";
 import type { RequestContext } from "../registry/context.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
@@ -73,7 +73,7 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     // As in Kubernetes, objects of built-in kinds know no HEAD.
     const head = admitted.request.method === "HEAD" && resource.custom === undefined;
     if (head || verb === undefined || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
-      throw notAllowed();
+      throw resource.custom === undefined ? notAllowed() : notAllowedOfCustom(resource, info);
     }
     if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
     const kind = info.subresource === "" ? resource : kindOf(resource, subresourceOf(resource, info));
@@ -159,6 +159,12 @@ function notAllowed(): StatusError {
   });
 }
 
+/** Of custom kinds Kubernetes says what it is that is not done. */
+function notAllowedOfCustom(resource: Resource, { verb, name, subresource }: Admitted["info"]): StatusError {
+  if (subresource !== "" && (verb === "create" || verb === "delete")) return methodNotAllowed(resource, verb);
+  return name === "" && (verb === "update" || verb === "patch") ? badRequest("name must be provided") : notAllowed();
+}
+
 /** The namespace of the objects spoken of; a namespace itself lies in none. */
 function namespaceOf({ info, resource }: Call): string {
   return resource.scope === "Namespaced" ? info.namespace : "";
@@ -195,7 +201,11 @@ function contextOf(
 
 async function get(call: Call): Promise<Reply> {
   const view = viewOf(call);
-  const atLeast = readVersion(call.query.get("resourceVersion"));
+  const { resource } = call;
+  // Kubernetes reads all but events from a cache, whose answer to what is no number has no reason.
+  const refuse = (why: string): StatusError =>
+    resource.plural === "events" ? badRequest(`invalid resource version: ${why}`) : new StatusError("", why);
+  const atLeast = readVersion(call.query.get("resourceVersion"), refuse);
   const entry = await call.options.registry.get(call.resource, {
     namespace: namespaceOf(call),
     name: call.info.name,

@@ -4,7 +4,7 @@ import { document, documentReply, hashedReply, type Document } from "./documents
 import { header, type Reply } from "./exchange.ts";
 import { health, type HealthChecks } from "./health.ts";
 import { issuerDocument, issuerPaths, type PublishedIssuer } from "./issuer-documents.ts";
-import { negotiate } from "./negotiate.ts";
+import { contentTypes, negotiate } from "./negotiate.ts";
 import type { Admitted } from "./pipeline.ts";
 import type { Resource } from "../resources/resource.ts";
 
@@ -89,8 +89,8 @@ export function unknownPath(): StatusError {
 
 interface Derived {
   readonly paths: readonly string[];
-  readonly api: (admitted: Admitted, rest: string) => Reply | undefined;
-  readonly apis: (admitted: Admitted, rest: string) => Reply | undefined;
+  readonly api: (admitted: Admitted, rest: string) => Reply | undefined | Promise<Reply | undefined>;
+  readonly apis: (admitted: Admitted, rest: string) => Reply | undefined | Promise<Reply | undefined>;
   readonly openApi: (admitted: Admitted, rest: string) => Reply | undefined;
 }
 
@@ -127,13 +127,12 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
           : kept(`${name} ${version}`, () => aggregatedList(items, version), type);
       return documentReply(doc, header(admitted.request, "if-none-match"));
     };
-  const plain = (key: string, value: object | undefined, admitted: Admitted): Reply | undefined =>
-    value === undefined
-      ? undefined
-      : documentReply(
-          kept(key, () => value),
-          header(admitted.request, "if-none-match"),
-        );
+  const plain = async (key: string, value: object | undefined, admitted: Admitted): Promise<Reply | undefined> => {
+    if (value === undefined) return undefined;
+    const { format } = negotiate(header(admitted.request, "accept"), { meta: false, protobuf: true });
+    const doc = format === "yaml" ? await inYaml(value) : kept(key, () => value);
+    return documentReply(doc, header(admitted.request, "if-none-match"));
+  };
   const api = root("/api", discovery.versions, discovery.aggregated.core);
   const apis = root("/apis", discovery.groups, discovery.aggregated.named);
   const openApi = lazily(() => options.openApi(resources));
@@ -166,6 +165,12 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
     },
     openApi: (admitted, rest) => openApiReply(openApi(), admitted, rest),
   };
+}
+
+/** Not kept, since hardly anybody asks for it. */
+async function inYaml(value: object): Promise<Document> {
+  const { yamlText } = await import("./yaml-text.ts");
+  return document(yamlText(value), contentTypes.yaml);
 }
 
 function openApiReply(documents: OpenApiDocuments, admitted: Admitted, rest: string): Reply | undefined {
