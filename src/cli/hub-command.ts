@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { hubLimitOptions } from "./hub-limit-options.ts";
 
 /** `pratique hub`. */
 export const hubCommand: Command = {
@@ -361,51 +362,7 @@ export const hubCommand: Command = {
       default: "10s",
       description: "how long to wait before events that it did not take are sent again; longer each time",
     },
-    {
-      name: "max-requests-inflight",
-      kind: "integer",
-      value: "N",
-      default: "400",
-      description:
-        "how many requests are served at once; beyond them, users wait their turn, and are told 429 when that takes too long",
-    },
-    {
-      name: "max-mutating-requests-inflight",
-      kind: "integer",
-      value: "N",
-      default: "200",
-      description: "is added to the number before",
-    },
-    {
-      name: "max-watches-per-user",
-      kind: "integer",
-      value: "N",
-      default: "10000",
-      description: "how many watches one user may hold open",
-    },
-    {
-      name: "access-requests-per-address",
-      kind: "integer",
-      value: "N",
-      default: "30",
-      description:
-        "how many access requests a minute one address may make without a credential; an IPv6 network of 64 bits counts as one",
-    },
-    {
-      name: "access-requests-per-minute",
-      kind: "integer",
-      value: "N",
-      default: "600",
-      description: "how many of them all addresses together may make",
-    },
-    {
-      name: "access-requests-pending",
-      kind: "integer",
-      value: "N",
-      default: "1000",
-      description:
-        "how many access requests may wait for an answer at once; one address fills a quarter of the places at most",
-    },
+    ...hubLimitOptions,
     {
       name: "log-format",
       kind: "text",
