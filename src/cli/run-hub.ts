@@ -1,13 +1,13 @@
 import type { Hub } from "../hub/hub.ts";
 import { HubError } from "../hub/hub-error.ts";
-import type { HubOptions, LogEntry } from "../hub/hub-options.ts";
+import type { HubOptions } from "../hub/hub-options.ts";
 import { CliError } from "./cli-error.ts";
 import { coloursFor } from "./colours.ts";
 import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
 import type { Io } from "./io.ts";
-import { logLine } from "./log-line.ts";
+import { logTo } from "./log-to.ts";
 import { release } from "./release.ts";
 import { shellWord } from "./shell-word.ts";
 
@@ -51,11 +51,7 @@ function aborted(signal: AbortSignal): Promise<"signal"> {
   });
 }
 
-const logLevels: readonly LogEntry["level"][] = ["debug", "info", "warn", "error"];
-
 function hubOptions(args: Args, io: Io): HubOptions {
-  const format = args.text("log-format") === "json" ? "json" : "text";
-  const least = logLevels.findIndex((level) => level === args.text("log-level"));
   const securePort = args.number("secure-port") ?? 6443;
   if (securePort > 65_535) throw new CliError("usage", `--secure-port ${securePort}: must be 0 to 65535`);
   const clusterSigningCertFile = args.text("cluster-signing-cert-file");
@@ -107,9 +103,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
       pending: args.number("access-requests-pending") ?? 0,
     },
     release,
-    log: (entry) => {
-      if (logLevels.indexOf(entry.level) >= least) io.stderr.write(logLine(format, io.clock.now(), entry));
-    },
+    log: logTo(args, io),
   };
 }
 
