@@ -40,9 +40,12 @@ const deadlineMs = 240_000;
 
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
- * run unless `controllers` names those that shall.
+ * run unless `controllers` names those that shall; `manager` holds more flags of kube-controller-manager.
  */
-export async function startKubernetes(controllers = "*,bootstrapsigner,tokencleaner"): Promise<Kubernetes> {
+export async function startKubernetes(
+  controllers = "*,bootstrapsigner,tokencleaner",
+  manager: Parameters<typeof goFlags>[0] = {},
+): Promise<Kubernetes> {
   const dir = await mkdtemp(join(tmpdir(), "pratique-kube-"));
   const running: PeerProcess[] = [];
   const printed = (): string => running.map((one) => `--- ${one.command}\n${one.printed()}`).join("\n");
@@ -63,7 +66,7 @@ export async function startKubernetes(controllers = "*,bootstrapsigner,tokenclea
     const kubeconfig = join(dir, "admin.conf");
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
     await ready(kubectl, api);
-    start("kube-controller-manager", { ...managerFlags(dir, ports.manager), controllers });
+    start("kube-controller-manager", { ...managerFlags(dir, ports.manager), ...manager, controllers });
     await kubeadm(dir, "bootstrap-token", "--skip-token-print", "--kubeconfig", kubeconfig);
     const ca = await readFile(join(dir, "pki", "ca.crt"), "utf8");
     const endpoint = `127.0.0.1:${ports.api}`;

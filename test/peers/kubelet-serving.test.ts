@@ -1,10 +1,15 @@
 import { spawnSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import type { Kubectl } from "../kits/kubectl.ts";
+import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { requests, tokenOn, type ShownRequest } from "../kits/peers-cluster.ts";
 import { machine } from "../kits/peers-kubelet.ts";
@@ -12,19 +17,68 @@ import { eventually } from "../kits/peers-process.ts";
 import { pretendedRuntime } from "../kits/pretended-runtime.ts";
 
 const limitMs = 90_000;
+// A certificate begins some minutes before it is asked for: one that lives for half a minute is in its last tenth at once.
+const signingSeconds = 30;
 const node = "serving-1";
 const address = Object.values(networkInterfaces())
   .flatMap((list) => list ?? [])
   .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
+interface Api {
+  readonly url: string;
+  readonly ca: string;
+  readonly dir: string;
+  readonly kubectl: Kubectl;
+}
+
+/** What a kubelet and its operator live through: a request that waits, an inventory that names the address, one renewal after another. */
+async function renewing({ url, ca, dir, kubectl }: Api, token: string): Promise<void> {
+  const servingRequests = async (): Promise<readonly ShownRequest[]> =>
+    (await requests(kubectl)).filter(({ spec }) => spec["signerName"] === "kubernetes.io/kubelet-serving");
+  const host = machine({ node, server: url, ca, token, within: dir });
+  const port = await freePort();
+  // The kubelet mounts its folder onto itself and leaves it so.
+  onTestFinished(() => void spawnSync("umount", [join(host.dir, "root")]));
+  const runtime = await pretendedRuntime(join(host.dir, "cri.sock"));
+  onTestFinished(() => runtime.close());
+  host.start(
+    "--rotate-certificates",
+    "--rotate-server-certificates",
+    `--container-runtime-endpoint=${runtime.endpoint}`,
+    `--node-ip=${address}`,
+    `--port=${port}`,
+  );
+  const first = await eventually("a request for a serving certificate", async () => (await servingRequests())[0]);
+  expect(first.spec).toMatchObject({ username: `system:node:${node}`, signerName: "kubernetes.io/kubelet-serving" });
+  const event = await eventually("an Event", async () => {
+    const { items } = (await kubectl.json("get", "events")) as unknown as EventList;
+    return items.find(({ involvedObject }) => involvedObject.name === first.name);
+  });
+  expect(event).toMatchObject({ reason: "ServingNotApproved" });
+
+  const data = { [node]: address };
+  const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "pratique-node-inventory" }, data };
+  await kubectl.with({ input: JSON.stringify(map) }).ok("-n", "kube-system", "create", "-f", "-");
+  const issued = await eventually("four certificates", async () => {
+    const all = (await servingRequests()).filter(({ status }) => status?.certificate !== undefined);
+    return all.length < 4 ? undefined : all;
+  });
+  expect(new Set(issued.map(({ spec }) => spec["request"])).size).toBe(issued.length);
+  expect(issued[0]?.status?.conditions).toEqual([
+    expect.objectContaining({
+      message: `Auto approving serving certificate of node ${node}: ${node} by inventory, ${address} by inventory.`,
+    }),
+  ]);
+  expect(await eventually("the kubelet to serve with it", () => servedAs(port, ca))).toContain(`IP Address:${address}`);
+}
+
 peerSuite(["kubelet", "kubectl"], "a real kubelet that serves with a certificate of the hub", () => {
   let hub: TestHub;
 
   beforeAll(async () => {
-    // A certificate begins some minutes before it is asked for: one that lives for half a minute is in its last tenth at once.
     hub = await startTestHub({
       authorizationModes: ["Node", "RBAC"],
-      clusterSigningDurationSeconds: 30,
+      clusterSigningDurationSeconds: signingSeconds,
       servingApproval: { providers: ["inventory"] },
     });
   });
@@ -35,54 +89,72 @@ peerSuite(["kubelet", "kubectl"], "a real kubelet that serves with a certificate
     "waits for the inventory to name its address, and then renews again and again",
     { timeout: limitMs },
     async () => {
-      const token = await tokenOn(hub.kubectl);
-      const host = machine({ node, server: hub.url, ca: hub.ca, token, within: hub.dir });
-      const port = await freePort();
-      // The kubelet mounts its folder onto itself and leaves it so.
-      onTestFinished(() => void spawnSync("umount", [join(host.dir, "root")]));
-      const runtime = await pretendedRuntime(join(host.dir, "cri.sock"));
-      onTestFinished(() => runtime.close());
-      host.start(
-        "--rotate-certificates",
-        "--rotate-server-certificates",
-        `--container-runtime-endpoint=${runtime.endpoint}`,
-        `--node-ip=${address}`,
-        `--port=${port}`,
-      );
-      const first = await eventually("a request for a serving certificate", async () => (await servingRequests())[0]);
-      expect(first.spec).toMatchObject({
-        username: `system:node:${node}`,
-        signerName: "kubernetes.io/kubelet-serving",
-      });
-      const event = await eventually("an Event", async () => {
-        const { items } = (await hub.kubectl.json("get", "events")) as unknown as EventList;
-        return items.find(({ involvedObject }) => involvedObject.name === first.name);
-      });
-      expect(event).toMatchObject({ reason: "ServingNotApproved" });
-
-      const data = { [node]: address };
-      const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "pratique-node-inventory" }, data };
-      await hub.kubectl.with({ input: JSON.stringify(map) }).ok("-n", "kube-system", "create", "-f", "-");
-      const issued = await eventually("four certificates", async () => {
-        const all = (await servingRequests()).filter(({ status }) => status?.certificate !== undefined);
-        return all.length < 4 ? undefined : all;
-      });
-      expect(new Set(issued.map(({ spec }) => spec["request"])).size).toBe(issued.length);
-      expect(issued[0]?.status?.conditions).toEqual([
-        expect.objectContaining({
-          message: `Auto approving serving certificate of node ${node}: ${node} by inventory, ${address} by inventory.`,
-        }),
-      ]);
-      expect(await eventually("the kubelet to serve with it", () => servedAs(port, hub.ca))).toContain(
-        `IP Address:${address}`,
-      );
+      await expect(renewing(hub, await tokenOn(hub.kubectl))).resolves.toBeUndefined();
     },
   );
-
-  async function servingRequests(): Promise<readonly ShownRequest[]> {
-    return (await requests(hub.kubectl)).filter(({ spec }) => spec["signerName"] === "kubernetes.io/kubelet-serving");
-  }
 });
+
+peerSuite([...kubePrograms, "kubelet"], "a real kubelet on a real control plane with our approver beside it", () => {
+  let kube: Kubernetes;
+  let approver: ProgramRun;
+
+  beforeAll(async () => {
+    // This release counts the minutes before as a part of the lifetime.
+    kube = await startKubernetes(undefined, { "cluster-signing-duration": `${300 + signingSeconds}s` });
+    const objects = { apiVersion: "v1", kind: "List", items: rights() };
+    await kube.kubectl.with({ input: JSON.stringify(objects) }).ok("create", "-f", "-");
+    const path = "/api/v1/namespaces/kube-system/serviceaccounts/serving-approver/token";
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+    const input = JSON.stringify(review);
+    const reply = await kube.kubectl.with({ input }).ok("create", "--raw", path, "-f", "-");
+    const { token } = (JSON.parse(reply) as { readonly status: { readonly token: string } }).status;
+    const kubeconfig = join(kube.dir, "approver.conf");
+    await writeFile(kubeconfig, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
+    approver = programRun(["controller", `--kubeconfig=${kubeconfig}`, "--controllers=serving-approving"]);
+    await approver.until(/the controllers work/);
+  }, 120_000);
+
+  afterAll(async () => {
+    approver?.interrupt();
+    await approver?.done;
+    await kube?.stop();
+  });
+
+  test("renews again and again, with the rights that the page names and no others", { timeout: limitMs }, async () => {
+    await expect(renewing(kube, kube.token)).resolves.toBeUndefined();
+  });
+});
+
+/** An account with the rights that docs/serving-certificates.md lists. */
+function rights(): readonly object[] {
+  const csrs = { apiGroups: ["certificates.k8s.io"] };
+  const own = { apiGroups: [""], verbs: ["get", "list", "watch"] };
+  const rbac = { apiVersion: "rbac.authorization.k8s.io/v1" };
+  const subjects = [{ kind: "ServiceAccount", name: "serving-approver", namespace: "kube-system" }];
+  const granted = (namespace: string | undefined, rules: readonly object[]): readonly object[] => {
+    const kind = namespace === undefined ? "ClusterRole" : "Role";
+    const metadata = { name: "serving-approver", ...(namespace === undefined ? {} : { namespace }) };
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind, name: "serving-approver" };
+    return [
+      { ...rbac, kind, metadata, rules },
+      { ...rbac, kind: `${kind}Binding`, metadata, roleRef, subjects },
+    ];
+  };
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "serving-approver", namespace: "kube-system" } },
+    ...granted(undefined, [
+      { ...csrs, resources: ["certificatesigningrequests"], verbs: ["get", "list", "watch"] },
+      { ...csrs, resources: ["certificatesigningrequests/approval"], verbs: ["update"] },
+      { ...csrs, resources: ["signers"], resourceNames: ["kubernetes.io/kubelet-serving"], verbs: ["approve"] },
+      { ...own, resources: ["nodes"] },
+    ]),
+    ...granted("kube-system", [{ ...own, resources: ["configmaps"], resourceNames: ["pratique-node-inventory"] }]),
+    ...granted("default", [
+      { apiGroups: [""], resources: ["services", "endpoints"], resourceNames: ["kubernetes"], verbs: ["get"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["create", "get", "update"] },
+    ]),
+  ];
+}
 
 interface EventList {
   readonly items: readonly { readonly reason: string; readonly involvedObject: { readonly name: string } }[];
