@@ -173,6 +173,13 @@ describe("pratique approve accessrequest/NAME", () => {
     expect(there.stored("vm-1").status?.accepted).toBeUndefined();
   });
 
+  test("takes the uid of another object for a change, as the hub tells it", async () => {
+    const here = await world([{ name: "vm-1" }]);
+    const details = { causes: [{ reason: "FieldValueInvalid", message: "field is immutable", field: "metadata.uid" }] };
+    here.api.failNext("patch", accessRequests, new StatusError("Invalid", "is invalid", { details }));
+    expect(await runLine("approve areq/vm-1", here.io)).toBe(0);
+  });
+
   test("does not approve another request that took the name after it was looked at", async () => {
     const here = await world([{ name: "vm-1" }], {
       client: (client) => ({
@@ -227,6 +234,24 @@ describe("many at once", () => {
       expect(here.api.writes).toHaveLength(before);
     },
   );
+
+  test("are not approved where one was replaced after they were counted", async () => {
+    const here = await world([rack("a", true), rack("b", true)], {
+      client: (client) => ({
+        patch: async <T extends ApiObject>(...call: Parameters<Client["patch"]>): Promise<T> => {
+          if (call[1].name === "a" && here.stored("a").metadata.labels !== undefined) {
+            await client.delete(accessRequests, { name: "a" });
+            await client.create(accessRequests, accessObject({ name: "a" }));
+          }
+          return client.patch<T>(...call);
+        },
+      }),
+    });
+    expect(await runLine("approve areq -l rack=7 --expect 2", here.io)).toBe(7);
+    expect(here.io.out()).toBe("accessrequest/b approved\n");
+    expect(here.io.err()).toContain('access request "a" was replaced by another of the same name meanwhile');
+    expect(here.stored("a").status?.accepted).toBeUndefined();
+  });
 
   test("are not approved where one of them needs care, but may be denied", async () => {
     const here = await world([rack("a", true), { ...rack("b", true), evidence: { possession: "Unproven" } }]);

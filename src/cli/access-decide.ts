@@ -24,10 +24,10 @@ export interface AccessAsked {
   readonly words: string | undefined;
 }
 
-/** A decision on one request; `uid` is that of the one that was looked at, where it was. */
+/** A decision on one request; `seen` is what was looked at, where it was. */
 export interface AccessAct extends AccessAsked {
   readonly name: string;
-  readonly uid: string | undefined;
+  readonly seen: AccessRequest | undefined;
   /** Whether it is one of many that were selected and not named. */
   readonly isBulk: boolean;
   readonly dryRun: boolean;
@@ -61,17 +61,11 @@ const triesAtMost = 10;
 export async function decideAccess(act: AccessAct, { server, io, review }: AccessDeciding): Promise<void> {
   const { client } = server;
   const { name, verdict, dryRun } = act;
-  let { uid } = act;
+  let uid = act.seen?.metadata.uid;
   for (let attempt = 1; ; attempt += 1) {
-    const request = await client.get<AccessRequest>(accessRequests, { name });
-    // A request deleted and made anew meanwhile is another one, which nobody has looked at.
-    uid ??= request.metadata.uid;
-    if (request.metadata.uid !== uid) {
-      throw new CliError(
-        "conflict",
-        `access request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
-      );
-    }
+    const seen = attempt === 1 ? act.seen : undefined;
+    const request = seen ?? (await sameRequest(client, { name, uid }));
+    uid = request.metadata.uid;
     const expected = await compared(act, request, server);
     if (isDone(act, request)) {
       io.stdout.write(`accessrequest/${printable(name)} is ${verdict.toLowerCase()} already\n`);
@@ -88,6 +82,20 @@ export async function decideAccess(act: AccessAct, { server, io, review }: Acces
     if (dryRun && looked !== undefined) io.stdout.write(`${accessSentence(looked)}\n`);
     return;
   }
+}
+
+/** The request as it is now. @throws CliError conflict where it is another than the one that was looked at */
+async function sameRequest(
+  client: Client,
+  { name, uid }: { readonly name: string; readonly uid: string | undefined },
+): Promise<AccessRequest> {
+  const request = await client.get<AccessRequest>(accessRequests, { name });
+  // A request deleted and made anew meanwhile is another one, which nobody has looked at.
+  if (uid === undefined || request.metadata.uid === uid) return request;
+  throw new CliError(
+    "conflict",
+    `access request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
+  );
 }
 
 /** The words of this side, once they are found to be those that were typed; none were typed: those to compare. */
@@ -183,10 +191,15 @@ async function written(
   try {
     return await client.patch<AccessRequest>(accessRequests, { name }, patch, { subresource: "status", dryRun });
   } catch (error) {
-    if (error instanceof StatusError && error.reason === "Conflict") return "changed meanwhile";
+    if (error instanceof StatusError && isStale(error)) return "changed meanwhile";
     if (error instanceof StatusError && error.reason === "Invalid") throw new CliError("conflict", error.message);
     throw error;
   }
+}
+
+/** A stale version is a conflict; the uid of another object is a conflict to some servers, and a field that cannot change to others. */
+function isStale({ reason, details }: StatusError): boolean {
+  return reason === "Conflict" || details?.causes?.some(({ field }) => field === "metadata.uid") === true;
 }
 
 interface Told {

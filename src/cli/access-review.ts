@@ -52,11 +52,14 @@ export interface AccessGrants {
   readonly approvers: number;
 }
 
-/** What lies around a request. A part is undefined where the reader may not see it. */
+/** What lies around a request. */
 interface AccessSurroundings {
+  /** Undefined where the reader may not see them. */
   readonly profiles: readonly AccessProfile[] | undefined;
-  readonly requests: readonly AccessRequest[] | undefined;
-  readonly accounts: readonly ApiObject[];
+  /** Requests that were denied or revoked, by the fingerprint of their key. */
+  readonly turnedAway: ReadonlyMap<string, readonly AccessRequest[]>;
+  /** The accounts of the profile's namespace, by name. */
+  readonly accounts: ReadonlyMap<string, ApiObject>;
 }
 
 /**
@@ -68,22 +71,41 @@ export function accessReviewer(
   requests?: readonly AccessRequest[],
 ): (request: AccessRequest) => Promise<AccessReview> {
   let shared: Promise<Omit<AccessSurroundings, "accounts">> | undefined;
-  const accounts = new Map<string, Promise<readonly ApiObject[] | undefined>>();
+  const accounts = new Map<string, Promise<ReadonlyMap<string, ApiObject>>>();
   async function read(): Promise<Omit<AccessSurroundings, "accounts">> {
     const profiles = await listed<AccessProfile>(client, accessProfiles);
-    return { profiles, requests: requests ?? (await listed<AccessRequest>(client, accessRequests)) };
+    const all = requests ?? (await listed<AccessRequest>(client, accessRequests)) ?? [];
+    return { profiles, turnedAway: turnedAwayIn(all) };
   }
-  async function accountsIn(namespace: string | undefined): Promise<readonly ApiObject[]> {
-    if (namespace === undefined) return [];
-    const found = accounts.get(namespace) ?? listed(client, serviceAccounts, namespace);
+  function accountsIn(namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
+    const found = accounts.get(namespace) ?? accountsByName(client, namespace);
     accounts.set(namespace, found);
-    return (await found) ?? [];
+    return found;
   }
   return async (request) => {
     const around = await (shared ??= read());
-    const profile = profileFor(around.profiles ?? [], request.spec.profile);
-    return reviewAccess(request, { ...around, accounts: await accountsIn(profile?.spec.namespace) });
+    const namespace = profileFor(around.profiles ?? [], request.spec.profile)?.spec.namespace;
+    const near = namespace === undefined ? new Map<string, ApiObject>() : await accountsIn(namespace);
+    return reviewAccess(request, { ...around, accounts: near });
   };
+}
+
+async function accountsByName(client: Client, namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
+  const found = (await listed(client, serviceAccounts, namespace)) ?? [];
+  return new Map(found.map((account) => [account.metadata.name ?? "", account]));
+}
+
+function turnedAwayIn(requests: readonly AccessRequest[]): ReadonlyMap<string, readonly AccessRequest[]> {
+  const found = new Map<string, AccessRequest[]>();
+  for (const request of requests) {
+    const state = stateOf(request);
+    const fingerprint = state === "Denied" || state === "Revoked" ? readKey(request)?.fingerprint : undefined;
+    if (fingerprint === undefined) continue;
+    const same = found.get(fingerprint);
+    if (same === undefined) found.set(fingerprint, [request]);
+    else same.push(request);
+  }
+  return found;
 }
 
 async function listed<T extends ApiObject>(
@@ -100,7 +122,7 @@ async function listed<T extends ApiObject>(
 }
 
 /** Reads a request of whatever contents. */
-export function reviewAccess(request: AccessRequest, around: AccessSurroundings): AccessReview {
+function reviewAccess(request: AccessRequest, around: AccessSurroundings): AccessReview {
   const { metadata, spec, status = {} } = request;
   const { evidence = {} } = status;
   const profile = profileFor(around.profiles ?? [], spec.profile);
@@ -192,11 +214,8 @@ const rules: readonly Rule[] = [
     if (profile === undefined) return [];
     const { name = "" } = request.metadata;
     const { namespace } = profile.spec;
-    const taken = around.accounts.find(
-      ({ metadata }) =>
-        metadata.namespace === namespace && metadata.name === name && metadata.deletionTimestamp === undefined,
-    );
-    return taken === undefined || isMadeFor(request, taken)
+    const taken = around.accounts.get(name);
+    return taken === undefined || taken.metadata.deletionTimestamp !== undefined || isMadeFor(request, taken)
       ? []
       : [`has the name of a ServiceAccount in ${quoted(namespace)} that was not made for it: nothing would be issued`];
   },
@@ -212,16 +231,10 @@ const rules: readonly Rule[] = [
 
 /** Other requests of the same key that ended badly. */
 function otherEnds({ request, around }: Looked): readonly string[] {
-  const fingerprint = readKey(request)?.fingerprint;
-  if (fingerprint === undefined) return [];
-  return (around.requests ?? []).flatMap((other) => {
-    if (other.metadata.uid === request.metadata.uid) return [];
-    const state = stateOf(other);
-    if (state !== "Denied" && state !== "Revoked") return [];
-    return readKey(other)?.fingerprint === fingerprint
-      ? [`accessrequest/${other.metadata.name} (${state.toLowerCase()})`]
-      : [];
-  });
+  const same = around.turnedAway.get(readKey(request)?.fingerprint ?? "") ?? [];
+  return same
+    .filter(({ metadata }) => metadata.uid !== request.metadata.uid)
+    .map((other) => `accessrequest/${other.metadata.name} (${stateOf(other).toLowerCase()})`);
 }
 
 function stillNeeded(request: AccessRequest, profile: AccessProfile | undefined): readonly string[] {

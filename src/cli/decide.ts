@@ -29,16 +29,21 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
     let exit: ExitName = "ok";
     async function each(of: readonly Target[], act: (target: Target) => Promise<void>): Promise<readonly Target[]> {
       const done: Target[] = [];
-      for (const target of of) {
-        try {
-          await act(target);
-          done.push(target);
-        } catch (error) {
-          const failure = failureOf(error);
-          for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
-          if (exit === "ok") exit = failure.exit;
+      const queue = [...of];
+      async function next(): Promise<void> {
+        for (let target = queue.shift(); target !== undefined; target = queue.shift()) {
+          try {
+            await act(target);
+            done.push(target);
+          } catch (error) {
+            const failure = failureOf(error);
+            for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
+            if (exit === "ok") exit = failure.exit;
+          }
         }
       }
+      // Those that were named are decided in their order; of many that were counted, several at a time.
+      await Promise.all(Array.from({ length: selection.kind === "named" ? 1 : atOnce }, next));
       return done;
     }
     const deciding = { args, io, server, isBulk: selection.kind === "all", review: accessReviewer(server.client) };
@@ -53,9 +58,11 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
   });
 }
 
-/** A request to decide on; with the uid of the one that was looked at, where it was. */
+const atOnce = 8;
+
+/** A request to decide on; with the one that was looked at, where it was. */
 interface Target extends RequestName {
-  readonly uid?: string | undefined;
+  readonly seen?: ApiObject;
 }
 
 type Selection =
@@ -144,7 +151,7 @@ async function selected(
       ["What they are: pratique pending"],
     );
   }
-  return open.map(({ metadata }) => ({ kind: of, name: metadata.name ?? "", uid: metadata.uid }));
+  return open.map((seen) => ({ kind: of, name: seen.metadata.name ?? "", seen }));
 }
 
 function isOpen(decision: Decision, item: ApiObject): boolean {
@@ -167,12 +174,13 @@ interface Deciding extends AccessDeciding {
   readonly isBulk: boolean;
 }
 
-async function decideOne(decision: Decision, { kind, name, uid }: Target, deciding: Deciding): Promise<void> {
+async function decideOne(decision: Decision, { kind, name, seen }: Target, deciding: Deciding): Promise<void> {
   const { args, io, server, isBulk } = deciding;
   const dryRun = args.on("dry-run");
   if (kind === "accessrequest") {
-    return decideAccess({ ...accessAsked(decision, args), name, uid, isBulk, dryRun }, deciding);
+    const looked = seen as AccessRequest | undefined;
+    return decideAccess({ ...accessAsked(decision, args), name, seen: looked, isBulk, dryRun }, deciding);
   }
   const condition = csrCondition(decision === "Approved" ? "Approved" : "Denied", args);
-  return decideCsr({ name, uid, condition, dryRun }, server.client, io);
+  return decideCsr({ name, uid: seen?.metadata.uid, condition, dryRun }, server.client, io);
 }

@@ -174,6 +174,14 @@ describe("pratique approve without words", () => {
 
   it("is refused to somebody who may not", async () => {
     await machine("vm-eve");
+    // What a decision is bound to: this very request, and not one that takes its name.
+    const type = "application/merge-patch+json";
+    const body = {
+      metadata: { uid: "00000000-0000-4000-8000-000000000000", resourceVersion: "1" },
+      status: { accepted: true },
+    };
+    const other = await admin(`${group}/accessrequests/vm-eve/status`, { method: "PATCH", type, body });
+    expect([other.status, other.text]).toEqual([422, expect.stringContaining("metadata.uid")]);
     expect(await pratique("eve", "approve", "areq/vm-eve")).toMatchObject({ code: 4, out: "" });
     expect(await pratique("eve", "pending")).toMatchObject({ code: 4, out: "" });
     await pratique("admin", "deny", "areq/vm-eve");
