@@ -22,31 +22,35 @@ interface Configuration extends ApiObject {
 }
 
 const againMs = 2_000;
+/** How often the configurations are looked at again: whoever made them anew left the CA out. */
+const lookMs = 60_000;
 
-/** Puts the CA into both webhook configurations, once they are there. Tries until it is done, or `signal` aborts; never rejects. */
+/** Puts the CA into both webhook configurations, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
 export async function registerWebhook(options: RegistrationOptions): Promise<void> {
   const { clock, log, signal } = options;
-  for (const resource of [mutatingWebhookConfigurations, validatingWebhookConfigurations]) {
-    while (!signal.aborted) {
-      try {
-        await register(options, resource);
-        break;
-      } catch (error) {
-        const { message } = failureOf(error);
-        log({ level: "warn", message: "the webhook is not registered yet", resource: resource.plural, error: message });
-        await clock.sleep(againMs, signal);
-      }
+  while (!signal.aborted) {
+    try {
+      const changed = [];
+      for (const resource of configurations) changed.push(await register(options, resource));
+      if (changed.includes(true)) log({ level: "info", message: "the webhook is registered" });
+      await clock.sleep(lookMs, signal);
+    } catch (error) {
+      log({ level: "warn", message: "the webhook is not registered", error: failureOf(error).message });
+      await clock.sleep(againMs, signal);
     }
   }
-  if (!signal.aborted) log({ level: "info", message: "the webhook is registered" });
 }
 
-async function register({ client, caPem }: RegistrationOptions, resource: Resource): Promise<void> {
+const configurations: readonly Resource[] = [mutatingWebhookConfigurations, validatingWebhookConfigurations];
+
+/** Whether there was something to change. */
+async function register({ client, caPem }: RegistrationOptions, resource: Resource): Promise<boolean> {
   const found = await client.get<Configuration>(resource, { name: webhookConfigurationName });
   const caBundle = Buffer.from(caPem).toString("base64");
   const hooks = found.webhooks ?? [];
-  if (hooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return;
+  if (hooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return false;
   const webhooks = hooks.map((hook) => ({ ...hook, clientConfig: { ...hook.clientConfig, caBundle } }));
   const types = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind };
   await client.update(resource, { ...found, ...types, webhooks });
+  return true;
 }
