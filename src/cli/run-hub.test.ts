@@ -105,7 +105,8 @@ describe("pratique hub", () => {
       --service-account-issuer https://a --service-account-issuer https://b --service-account-signing-key-file s
       --service-account-key-file x --service-account-key-file y,z --api-audiences api,hub
       --service-account-max-token-expiration 24h --service-account-extend-token-expiration=false
-      --access-requests-per-address 10 --access-requests-per-minute 11 --access-requests-pending 12`;
+      --access-requests-per-address 10 --access-requests-per-minute 11 --access-requests-pending 12
+      --serving-approval inventory,dns --serving-approval-config g`;
     expect(await stopped(world, line.replaceAll(/\s+/g, " "))).toBe(0);
     expect(world.options[0]).toMatchObject({
       dataDir: "d",
@@ -132,6 +133,7 @@ describe("pratique hub", () => {
       maxMutatingRequestsInflight: 8,
       maxWatchesPerUser: 9,
       accessRequests: { perAddress: 10, inAll: 11, pending: 12 },
+      servingApproval: { providers: ["inventory", "dns"], configFile: "g" },
       serviceAccountIssuers: ["https://a", "https://b"],
       serviceAccountSigningKeyFile: "s",
       serviceAccountKeyFiles: ["x", "y", "z"],
@@ -215,6 +217,9 @@ describe("pratique hub", () => {
       "error: --cluster-signing-cert-file and --cluster-signing-key-file come together\n",
     "hub --cluster-signing-duration 5m":
       "error: --cluster-signing-duration must be 10m or more, the shortest life that may be asked for\n",
+    "hub --serving-approval-config g": "error: --serving-approval-config needs --serving-approval\n",
+    "hub --serving-approval everything":
+      "error: --serving-approval everything: must be one of inventory, networks, source-address, dns\n",
     "hub --bind-address": "error: --bind-address needs a value\n",
   };
   test.each(Object.entries(refusals))("`%s` is refused with code 2 before anything starts", async (line, text) => {

@@ -89,10 +89,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     ),
     serviceAccountExtendTokenExpiration: args.on("service-account-extend-token-expiration"),
     nodeAutoapprove: !args.on("no-node-autoapprove"),
-    servingApproval: {
-      providers: args.list("serving-approval"),
-      configFile: args.text("serving-approval-config"),
-    },
+    servingApproval: servingApproval(args),
     enableAdmissionPlugins: args.list("enable-admission-plugins"),
     disableAdmissionPlugins: args.list("disable-admission-plugins"),
     ...auditFlags(args),
@@ -148,6 +145,15 @@ function oidcFlags(args: Args): HubOptions["oidc"] {
     usernameClaim: args.text("oidc-username-claim"),
     signingAlgorithms: args.list("oidc-signing-algs"),
   };
+}
+
+/** A file alone would approve nothing, which nobody means who writes one. */
+function servingApproval(args: Args): HubOptions["servingApproval"] {
+  const providers = args.list("serving-approval");
+  const configFile = args.text("serving-approval-config");
+  if (providers.length > 0) return { providers, configFile };
+  if (configFile !== undefined) throw new CliError("usage", "--serving-approval-config needs --serving-approval");
+  return undefined;
 }
 
 function tokenWebhook(args: Args): HubOptions["tokenWebhook"] {
