@@ -188,7 +188,8 @@ async function admit(
   { request, response, progress, trail }: Passage,
   { user, query, place }: { readonly user: UserInfo; readonly query: Query; readonly place: Place },
 ): Promise<Reply | "streamed"> {
-  const attributes = { ...attributesOf(progress.info, user), ...selectorsOf(progress.info, query) };
+  const plain = attributesOf(progress.info, user);
+  const attributes = selectingVerbs.has(plain.verb) ? { ...plain, ...selectorsOf(progress.info, query) } : plain;
   progress.decision = await options.authorizer.decide(attributes);
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
@@ -238,7 +239,7 @@ export function attributesOf(info: RequestInfo, user: UserInfo): Attributes {
 
 /** The selectors of a request for several objects, as far as they can be read; what is wrong with them is told by whoever handles it. */
 function selectorsOf(info: RequestInfo, query: Query): Pick<Attributes, "fieldSelector" | "labelSelector"> {
-  if (!info.isResource || !selectingVerbs.has(info.verb)) return {};
+  if (!info.isResource) return {};
   const field = fieldSelectorText(query.get("fieldSelector") ?? "").requirements;
   const label = labelSelectorText(query.get("labelSelector") ?? "").requirements;
   return {

@@ -20,12 +20,14 @@ export async function respond(
     "content-type": reply.contentType,
     ...reply.headers,
   };
-  if (Buffer.byteLength(body) > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "")) {
+  let length = Buffer.byteLength(body);
+  if (length > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "")) {
     body = await gzip(body);
+    length = body.length;
     headers["content-encoding"] = "gzip";
     headers["vary"] = headers["vary"] === undefined ? "Accept-Encoding" : `${String(headers["vary"])}, Accept-Encoding`;
   }
-  headers["content-length"] = Buffer.byteLength(body);
+  headers["content-length"] = length;
   writeHead(response, reply.status, headers);
   if (options.head) response.end();
   else endWith(response, body);

@@ -64,20 +64,20 @@ interface NamedRequest extends CreateRequest {
 /** The stored entry, or undefined where the name is taken. */
 async function createOnce(backend: Backend, resource: Resource, request: NamedRequest): Promise<Entry | undefined> {
   const { context, namespace, isNameGenerated } = request;
-  const admitted = {
+  const asked = {
     operation: "CREATE",
     resource,
     subresource: "",
     namespace,
     oldObject: undefined,
     user: context.user,
-    ...(context.source === undefined ? {} : { source: context.source }),
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
     options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
     nameIsGenerated: isNameGenerated,
   } as const;
+  const admitted = context.source === undefined ? asked : { ...asked, source: context.source };
   const { object, name } = await mutated(backend, request, {
     resource,
     mutate: (draft, draftName) => backend.admission.mutate({ ...admitted, name: draftName, object: draft }),

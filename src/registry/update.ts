@@ -212,7 +212,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
   const { resource, request, current } = step;
   const stored = objectOf(current);
   const { namespace, name, subresource, context } = request;
-  const admission = {
+  const asked = {
     operation: "UPDATE",
     resource,
     subresource,
@@ -220,12 +220,12 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
     name,
     oldObject: stored,
     user: context.user,
-    ...(context.source === undefined ? {} : { source: context.source }),
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
     options: { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
   } as const;
+  const admission = context.source === undefined ? asked : { ...asked, source: context.source };
   const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const object = mutated === prepared ? prepared : restored(step, prepared, mutated);
