@@ -62,7 +62,26 @@ describe("a review of what somebody may do", () => {
     },
     "selects by keys": {
       object: review({ user: "u", resourceAttributes: { fieldSelector: { requirements: [{ operator: "In" }] } } }),
-      errors: [`${selector}.requirements[0].key: Required value: must be specified`],
+      errors: [
+        `${selector}.requirements[0].key: Required value: must be specified`,
+        `${selector}.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn'`,
+      ],
+    },
+    "may select by operators that are not known yet": {
+      object: review({
+        user: "u",
+        resourceAttributes: { fieldSelector: { requirements: [{ key: "a", operator: "Later" }] } },
+      }),
+      errors: [],
+    },
+    "selects labels by their rules": {
+      object: review({
+        user: "u",
+        resourceAttributes: { labelSelector: { requirements: [{ key: "a", operator: "Exists", values: ["b"] }] } },
+      }),
+      errors: [
+        `spec.resourceAttributes.labelSelector.requirements[0].values: Forbidden: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'`,
+      ],
     },
   };
   test.each(Object.entries(cases))("%s", (_title, { object, errors }) => {
