@@ -22,7 +22,7 @@ const decisionOptions: readonly Option[] = [
     kind: "text",
     value: "LABELS",
     description:
-      "decide on those with these labels, as in rack=7; needs --expect. A machine can put labels on its own request",
+      "decide on those with these labels, as in rack=7; needs --expect. People label requests; machines cannot",
   },
   {
     name: "expect",
