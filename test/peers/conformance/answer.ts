@@ -119,6 +119,8 @@ const ofMetadata: ReadonlySet<string> = new Set([
   "selfLink",
 ]);
 const ofLabels: ReadonlySet<string> = new Set(["kubernetes.io/metadata.name"]);
+/** Where a request for a certificate came from is written by the hub alone. */
+const ofAnnotations: ReadonlySet<string> = new Set(["pratique.dev/source-address"]);
 const ofItems: ReadonlySet<string> = new Set(["kind", "apiVersion"]);
 const ofColumns: ReadonlySet<string> = new Set(["description"]);
 const ofNodes: ReadonlySet<string> = new Set(["taints"]);
@@ -133,6 +135,8 @@ function notCompared(fields: Fields, key: string): ReadonlySet<string> {
       return ofMetadata;
     case "labels":
       return ofLabels;
+    case "annotations":
+      return ofAnnotations;
     case "items":
       return ofItems;
     case "columnDefinitions":

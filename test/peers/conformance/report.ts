@@ -1,3 +1,4 @@
+import { agreement, notThere, nothingThere, readings } from "./agreement.ts";
 import type { Answer } from "./answer.ts";
 import { differences, type Difference } from "./differences.ts";
 import { table } from "./table.ts";
@@ -26,57 +27,70 @@ export function rowsOf({ rows }: Difference): readonly string[] {
 /** docs/conformance.md. */
 export function report(answers: ReadonlyMap<string, Pair>): string {
   const differing = differences.flatMap(rowsOf).length;
+  const read = [...answers.values()].flatMap(({ hub, kubernetes }) => [agreement(kubernetes, hub) ?? []]);
+  const reworded = read.filter((one) => one.length > 0).length;
   return [
     "# Beside kube-apiserver",
     "",
     "One table of requests is sent to the hub and to a real kube-apiserver, release 1.20.2: for every kind each verb, with",
     "objects that are right and with nearly everything that can be wrong about names, metadata, bodies, media types, patches,",
     "options, selectors, versions and paths. Status codes, reasons, messages, details and objects are compared. The table lies in",
-    "`test/peers/conformance/`; `test/peers/conformance.test.ts` sends it, and writes this page (`npx vitest run -u` with that file).",
+    "`test/peers/conformance/`; `test/peers/conformance.test.ts` sends it, and writes this page with the option `--update`.",
     "",
-    `Of ${table.length} requests ${table.length - differing} have the same answer. Below are the other ${differing}, by the reason for which they differ. The hub`,
-    "follows release 1.36 where the two releases differ. A test fails for a difference that is not listed, and for one that is gone.",
+    `Of ${table.length} requests`,
+    "",
+    `- ${table.length - reworded - differing} have the same answer, letter by letter;`,
+    `- ${reworded} agree in what the written contract of the API, which is that of 1.36, says of them: 1.20 has other words, and in one`,
+    "  case another code, or the contract leaves the words open ([below](#words-of-120));",
+    `- ${differing} differ ([below](#differences)). The hub follows release 1.36 where the two releases differ.`,
+    "",
+    "A test fails for a difference that is not listed, and for one that is gone.",
     "",
     "Not compared: uids, versions, times and managed fields; `kind` and `apiVersion` of the items of a list, which the hub sends and",
     "kube-apiserver leaves out of lists of built-in kinds; the label `kubernetes.io/metadata.name` and other fields that only one of",
-    "the two releases sets (priority and tolerations of pods, taints and `daemonEndpoints` of nodes); who asked for a certificate;",
-    "descriptions of columns; fields that are null or empty.",
+    "the two releases sets (priority and tolerations of pods, taints and `daemonEndpoints` of nodes); who asked for a certificate, and",
+    "from which address; descriptions of columns; fields that are null or empty.",
     "",
-    ...differences.flatMap((difference) => section(difference, answers)),
+    "## Words of 1.20",
+    "",
+    "What the contract says (sections of its page on the machinery of the API), and how 1.20 differs. Such answers count as the same.",
+    "",
+    "| requests | what |",
+    "|---|---|",
+    ...[...readings.map(({ what }) => what), nothingThere, notThere]
+      .map((what) => ({ what, count: read.filter((one) => one.includes(what)).length }))
+      .toSorted((a, b) => b.count - a.count)
+      .map(({ what, count }) => `| ${count} | ${what} |`),
+    "",
+    "## Differences",
+    "",
+    "By the reason, the largest group first, with two examples each: what kube-apiserver 1.20.2 says, then what the hub says.",
+    "",
+    ...differences
+      .map((difference) => ({ difference, count: rowsOf(difference).length }))
+      .toSorted((a, b) => b.count - a.count)
+      .flatMap(({ difference, count }) => group(difference, count, answers)),
   ].join("\n");
 }
 
-function section(difference: Difference, answers: ReadonlyMap<string, Pair>): readonly string[] {
-  return [
-    `## ${difference.why}`,
-    "",
-    "| request | kube-apiserver 1.20.2 | hub |",
-    "|---|---|---|",
-    ...difference.rows.map((row) => {
-      const [first = ""] = rowsOf({ ...difference, rows: [row] });
-      const pair = answers.get(first);
-      return `| ${cell(row)} | ${said(pair?.kubernetes)} | ${said(pair?.hub)} |`;
-    }),
-    "",
-  ];
+function group(difference: Difference, count: number, answers: ReadonlyMap<string, Pair>): readonly string[] {
+  const examples = difference.rows.slice(0, 2).map((row) => {
+    const [first = ""] = rowsOf({ ...difference, rows: [row] });
+    const pair = answers.get(first);
+    return `- ${first}: \`${said(pair?.kubernetes)}\`, \`${said(pair?.hub)}\``;
+  });
+  return [`**${count}.** ${difference.why}`, "", ...examples, ""];
 }
 
 const longest = 160;
 
-/** The answer in one line; where it is about several rows, that of the first. */
+/** The answer in one line. */
 function said(answer: Answer | undefined): string {
   if (answer === undefined) return "";
   const { code, body } = answer;
-  const {
-    kind = "",
-    reason = "",
-    message,
-  } = (typeof body === "object" ? body : {}) as Readonly<Record<string, string>>;
-  if (message === undefined) return cell(`${code} ${kind}`.trim());
-  const text = `${code} ${reason}: ${message}`.replaceAll(/\s+/g, " ");
-  return cell(text.length > longest ? `${text.slice(0, longest)}…` : text);
-}
-
-function cell(text: string): string {
-  return text.replaceAll(/[|<>*\\`]/g, (character) => `\\${character}`);
+  const fields = (typeof body === "object" ? body : {}) as Readonly<Record<string, string>>;
+  const { kind = "", reason = "", message } = fields;
+  const words = message === undefined ? `${code} ${kind}`.trim() : `${code} ${reason}: ${message}`.replace(" :", ":");
+  const text = words.replaceAll(/\s+/g, " ").replaceAll("`", "'");
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
