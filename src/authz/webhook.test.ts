@@ -248,7 +248,12 @@ describe("conditions", () => {
     expect(await ask({ fieldSelector })).toEqual({ verdict: "allow", reason: "" });
   });
 
-  it.each(["request.nobody", "1", "'a'", "request.user ==", "user == 'a'"])("cannot be %s", (expression) => {
-    expect(() => matchConditions([expression])).toThrow();
+  it.each([
+    ["request.nobody", "undefined field"],
+    ["1", "must evaluate to bool"],
+    ["request.user ==", "Syntax error"],
+    ["user == 'a'", "undeclared reference"],
+  ])("cannot be %s", (expression, message) => {
+    expect(() => matchConditions([expression])).toThrow(message);
   });
 });
