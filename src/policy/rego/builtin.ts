@@ -24,7 +24,7 @@ export function builtin<const T extends readonly Operand[]>(
   operands: T,
   apply: (operands: Operands<T>, place: CallPlace) => RegoValue | undefined,
 ): Builtin {
-  return { name, operands, apply: apply as Builtin["apply"], each: undefined };
+  return { name, operands, apply, each: undefined };
 }
 
 /** What a built-in function says of operands that it cannot use. */

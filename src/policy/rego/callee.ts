@@ -30,7 +30,6 @@ export interface CalleeOf {
   knows(name: readonly string[]): boolean;
 }
 
-/** How deep calls of functions may go: as deep as there are functions, since none may call itself. */
 const unknown = (name: string, at: RegoPlace): RegoError =>
   new RegoError("rego_type_error", `undefined function ${name}`, at);
 
@@ -44,24 +43,9 @@ export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
     if (arity === undefined) throw unknown(name, site.at);
     if (version === "v1" && builtin !== undefined && deprecatedBuiltins.has(name))
       throw new RegoError("rego_type_error", `deprecated built-in function calls in expression: ${name}`, site.at);
-    const given = site.args.length;
-    if (site.isMock !== true && given !== arity && given !== arity + 1) {
-      const text = `function ${name} has arity ${arity}, got ${given} argument${given === 1 ? "" : "s"}`;
-      throw new RegoError("rego_type_error", text, site.at);
-    }
-    const real: Callee = group === undefined ? builtinCallee(builtin as Builtin, site.at) : group.call;
-    const each = builtin?.each;
-    return {
-      arity,
-      one: (args, state) => {
-        const mock = state.mocks?.get(name);
-        if (mock === undefined) return real(args, state);
-        // Whoever stands for a function may call it: then it is the real one.
-        const inside = { ...state, mocks: new Map([...(state.mocks ?? [])].filter(([key]) => key !== name)) };
-        return "value" in mock ? mock.value : mock.call(args, inside);
-      },
-      each: each === undefined ? undefined : (args, state) => each(args as never, { state, at: site.at }),
-    };
+    if (site.isMock !== true) checkArity(site, arity);
+    const real = group === undefined ? builtinCallee(builtin, site.at) : group.call;
+    return { arity, one: mockable(name, real), each: eachOf(builtin, site.at) };
   };
   return Object.assign(find, {
     knows: (name: readonly string[]) =>
@@ -71,13 +55,38 @@ export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
   });
 }
 
+/** One more argument than a function has is its output. */
+function checkArity({ name, args, at }: CallSite, arity: number): void {
+  const given = args.length;
+  if (given === arity || given === arity + 1) return;
+  const text = `function ${name.join(".")} has arity ${arity}, got ${given} argument${given === 1 ? "" : "s"}`;
+  throw new RegoError("rego_type_error", text, at);
+}
+
+function mockable(name: string, real: Callee): Callee {
+  return (args, state) => {
+    const mock = state.mocks?.get(name);
+    if (mock === undefined) return real(args, state);
+    if ("value" in mock) return mock.value;
+    // Whoever stands for a function may call it: then it is the real one.
+    const others = [...(state.mocks ?? [])].filter(([key]) => key !== name);
+    return mock.call(args, { ...state, mocks: new Map(others), cache: new Map() });
+  };
+}
+
+function eachOf(builtin: Builtin | undefined, at: RegoPlace): Found["each"] {
+  const each = builtin?.each;
+  return each === undefined ? undefined : (args, state) => each(args as never, { state, at });
+}
+
 function groupAt(rules: Branching, path: readonly string[]): Group | undefined {
   let at: Branching | undefined = rules;
   for (const part of path) at = at?.children.get(part);
   return at?.group;
 }
 
-function builtinCallee(builtin: Builtin, at: RegoPlace): Callee {
+function builtinCallee(builtin: Builtin | undefined, at: RegoPlace): Callee {
+  if (builtin === undefined) return () => undefined;
   return (args, state) => {
     charge(state.meter, 1);
     try {

@@ -8,7 +8,7 @@ import { newMeter, type RegoLimits } from "./limits.ts";
 import { parseModule, parseQuery } from "./parse-module.ts";
 import { checkRecursion } from "./recursion.ts";
 import { RegoError } from "./rego-error.ts";
-import { isEqual, objectOf, type RegoValue } from "./values.ts";
+import { objectOf, type RegoValue } from "./values.ts";
 
 /** A source file of a policy. */
 export interface RegoSource {
@@ -45,8 +45,18 @@ export interface RegoPolicy {
  * @throws RegoError for the first thing that is wrong, with its place
  */
 export function compileRego(sources: readonly RegoSource[]): RegoPolicy {
+  try {
+    return compileModules(sources);
+  } catch (error) {
+    if (error instanceof RangeError) throw new RegoError("size", "the policy is nested deeper than it may be");
+    throw error;
+  }
+}
+
+function compileModules(sources: readonly RegoSource[]): RegoPolicy {
   const modules = sources.map(({ file, text }) => parseModule(text, file));
   const rules: Branching = { children: new Map(), group: undefined };
+  for (const module of modules) branchAt(rules, module.package);
   const groups = collectGroups(modules);
   const compiled = new Map<string, GroupRules>();
   for (const { path, kind, arity } of groups.values()) {
@@ -162,6 +172,9 @@ function grouped(path: readonly string[], source: RuleSource, before: GroupSourc
   const arity = rule.args?.length;
   const kind =
     arity !== undefined ? "function" : keys.length > 0 ? "object" : rule.member !== undefined ? "set" : "complete";
+  const [root = ""] = groundPrefix(rule.path);
+  if (root === "input" || root === "data")
+    throw new RegoError("rego_compile_error", `rules must not shadow ${root} (use a different rule name)`, rule.at);
   if (before === undefined) return { path, kind: kind === "function" ? "complete" : kind, arity, sources: [source] };
   const name = `data.${path.join(".")}`;
   const known = before.arity !== undefined ? "function" : before.kind;
@@ -216,9 +229,4 @@ function newState({ input, limits, now, isStrict }: RegoQuestion, data: RegoValu
     isStrict: isStrict ?? false,
     patterns: new Map(),
   };
-}
-
-/** Whether the value is exactly `true`. */
-export function isAllowed(value: RegoValue | undefined): boolean {
-  return value !== undefined && isEqual(value, true);
 }

@@ -83,6 +83,8 @@ function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
   switch (literal.kind) {
     case "expression": {
       const { term } = literal;
+      // What it would print is nobody's business here, and may have no value.
+      if (term.kind === "call" && term.name.join(".") === "print") return;
       if (term.kind === "call") addCall(term, undefined, goals, fresh);
       else goals.push({ kind: "truth", term: simple(term, goals, fresh), at });
       return;
@@ -92,7 +94,7 @@ function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
       return addUnify(literal.left, literal.right, goals, fresh);
     case "not": {
       const body: Goal[] = [];
-      addLiteral(literal.body, body, fresh);
+      addNegated(literal.body, { inside: body, before: goals }, fresh);
       goals.push({ kind: "not", body, at });
       return;
     }
@@ -110,6 +112,58 @@ function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
       goals.push({ kind: "every", key, value, domain, body: goalsOf(literal.body, fresh), at });
     }
   }
+}
+
+interface Places {
+  readonly inside: Goal[];
+  readonly before: Goal[];
+}
+
+/**
+ * Takes apart what is negated as OPA does: operands of calls are evaluated before, so that `not f(x)` has no value where `x` has none;
+ * what is compared with `==` or `=`, and a reference itself, are evaluated within.
+ */
+function addNegated(literal: Literal, { inside, before }: Places, fresh: Fresh): void {
+  const operand = (term: Term): Term => valued(term, before, fresh);
+  if (literal.kind === "expression") {
+    const { term, at } = literal;
+    if (term.kind !== "call") return addCompared(term, undefined, { inside, before }, fresh);
+    const [left, right] = term.args;
+    if (term.name[0] === "equal" && left !== undefined && right !== undefined)
+      return addCompared(left, right, { inside, before }, fresh);
+    inside.push({ kind: "call", name: term.name, args: term.args.map(operand), out: undefined, at });
+  } else if (literal.kind === "unify") addCompared(literal.left, literal.right, { inside, before }, fresh);
+  else addLiteral(literal, inside, fresh);
+}
+
+function addCompared(left: Term, right: Term | undefined, { inside, before }: Places, fresh: Fresh): void {
+  const side = (term: Term): Term => {
+    if (term.kind !== "ref") return partsValued(term, before, fresh);
+    const head = simple(term.head, before, fresh);
+    const path = term.path.map((part) => valued(part, before, fresh));
+    return simple({ ...term, head, path }, inside, fresh);
+  };
+  const { at } = left;
+  if (right === undefined) inside.push({ kind: "truth", term: side(left), at });
+  else inside.push({ kind: "unify", left: side(left), right: side(right), at });
+}
+
+/** A variable for what the term is worth, unless it is one or a constant already. */
+function valued(term: Term, goals: Goal[], fresh: Fresh): Term {
+  const found = simple(term, goals, fresh);
+  if (found.kind !== "ref") return found;
+  const out: Term = { kind: "var", name: `%${fresh()}`, at: term.at };
+  goals.push({ kind: "unify", left: out, right: found, at: term.at });
+  return out;
+}
+
+/** The term with variables for what the references in it are worth. */
+function partsValued(term: Term, goals: Goal[], fresh: Fresh): Term {
+  const part = (inner: Term): Term =>
+    inner.kind === "ref" ? valued(inner, goals, fresh) : partsValued(inner, goals, fresh);
+  if (term.kind === "array" || term.kind === "set") return { ...term, items: term.items.map(part) };
+  if (term.kind === "object") return { ...term, pairs: term.pairs.map(([key, value]) => [part(key), part(value)]) };
+  return simple(term, goals, fresh);
 }
 
 function addUnify(left: Term, right: Term, goals: Goal[], fresh: Fresh): void {

@@ -1,7 +1,8 @@
 import type { Import, Module, RegoVersion, Rule, Term } from "./ast.ts";
+import { parseBody } from "./parse-body.ts";
 import { parseRule } from "./parse-rule.ts";
 import { parseStep, parseTerm } from "./parse-term.ts";
-import { RegoError } from "./rego-error.ts";
+import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { tokenReader, type TokenReader } from "./token-reader.ts";
 
 /**
@@ -24,14 +25,14 @@ export function parseModule(source: string, file: string): Module {
 
 /** Reads `data.a.b` and the like. @throws RegoError `rego_parse_error` */
 export function parseQuery(source: string): Term {
-  const reader = tokenReader(source, "query", "v1");
+  const reader = tokenReader(source, { file: "query", version: "v1", parseBody });
   const term = parseTerm(reader);
   if (reader.peek().kind !== "end") reader.fail();
   return term;
 }
 
 function parseAs(source: string, file: string, version: RegoVersion): Module {
-  const reader = tokenReader(source, file, version);
+  const reader = tokenReader(source, { file, version, parseBody });
   const { at } = reader.expect("package");
   const name = parsePath(reader);
   const imports: Import[] = [];
@@ -62,17 +63,8 @@ function parsePath(reader: TokenReader): readonly string[] {
 function parseImport(reader: TokenReader, imports: Import[]): void {
   const { at } = reader.expect("import");
   const path = parsePath(reader);
-  const [root, second, third] = path;
-  if (root === "future" || root === "rego") {
-    const known = root === "rego" ? second === "v1" && path.length === 2 : second === "keywords" && path.length <= 3;
-    if (!known || (third !== undefined && !reader.future.includes(third)))
-      reader.fail(`unexpected import ${path.join(".")}`, at);
-    if (root === "rego" && reader.version === "v0") reader.fail("import rego.v1 makes the module a v1 module", at);
-    for (const keyword of third === undefined ? reader.future : [third]) reader.keywords.add(keyword);
-    // `every` is read with `in`.
-    if (third === "every") reader.keywords.add("in");
-    return;
-  }
+  const [root] = path;
+  if (root === "future" || root === "rego") return importKeywords(reader, path, at);
   if (root !== "data" && root !== "input")
     reader.fail(
       "unexpected import path, must begin with one of: {data, future, input, rego}, got: " + String(root),
@@ -80,4 +72,15 @@ function parseImport(reader: TokenReader, imports: Import[]): void {
     );
   const alias = reader.took("as") ? reader.next().text : (path.at(-1) ?? "");
   imports.push({ alias, path, at });
+}
+
+function importKeywords(reader: TokenReader, path: readonly string[], at: RegoPlace): void {
+  const [root, second, third] = path;
+  const isKnown = root === "rego" ? second === "v1" && path.length === 2 : second === "keywords" && path.length <= 3;
+  if (!isKnown || (third !== undefined && !reader.future.includes(third)))
+    reader.fail(`unexpected import ${path.join(".")}`, at);
+  if (root === "rego" && reader.version === "v0") reader.fail("import rego.v1 makes the module a v1 module", at);
+  for (const keyword of third === undefined ? reader.future : [third]) reader.keywords.add(keyword);
+  // `every` is read with `in`.
+  if (third === "every") reader.keywords.add("in");
 }

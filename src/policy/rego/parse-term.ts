@@ -1,6 +1,5 @@
 import type { Literal, Term } from "./ast.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
-import { parseBody } from "./parse-body.ts";
 import type { TokenReader } from "./token-reader.ts";
 
 const comparisons = new Map([
@@ -119,7 +118,9 @@ function parseName(reader: TokenReader): Term {
   const { text, at } = reader.next();
   const constant = constants.get(text);
   if (constant !== undefined) return { kind: "scalar", value: constant, at };
-  if (reader.keywords.has(text)) return reader.fail(`unexpected ${text} keyword`, at);
+  // `contains` is a keyword of heads, and a function.
+  const isFunction = text === "contains" && reader.isSign("(") && reader.peek().isAdjacent;
+  if (reader.keywords.has(text) && !isFunction) return reader.fail(`unexpected ${text} keyword`, at);
   if (text === "set" && reader.isSign("(") && reader.peek(1).text === ")") {
     reader.next();
     reader.next();
@@ -224,7 +225,7 @@ function comprehension(reader: TokenReader, close: string, at: RegoPlace): Found
   try {
     const item = reader.nested(() => parseOperators(reader, tighterThanOr));
     if (reader.took("|")) {
-      const body: readonly Literal[] = parseBody(reader, close);
+      const body: readonly Literal[] = reader.body(close);
       return { kind: "comprehension", makes: "array", key: undefined, item, body, at };
     }
   } catch (error) {

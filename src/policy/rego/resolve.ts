@@ -1,4 +1,5 @@
-import type { Comprehension, Import, Literal, RefTerm, Term, With } from "./ast.ts";
+import type { Comprehension, Import, Literal, RefTerm, Term, VarTerm, With } from "./ast.ts";
+import { builtinNamed } from "./builtins.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 
 /** What names stand for in one module. */
@@ -54,28 +55,8 @@ function globalRef(name: string, names: Names, at: RegoPlace): RefTerm | undefin
 /** Declares the variables of a pattern. @throws RegoError `rego_compile_error` for one that is taken */
 export function declare(term: Term, how: How, scope: Scope, names: Names): Term {
   switch (term.kind) {
-    case "var": {
-      const { name, at } = term;
-      if (name.startsWith("$")) return term;
-      const before = scope.declared.get(name);
-      if (before !== undefined && how === "arg") return { ...term, name: before.unique };
-      const problem =
-        before?.how === "arg"
-          ? `arg ${name} redeclared`
-          : before !== undefined
-            ? `var ${name} ${before.how} above`
-            : scope.seen.has(name)
-              ? `var ${name} referenced above`
-              : undefined;
-      if (problem !== undefined) throw new RegoError("rego_compile_error", problem, at);
-      if (name === "input" || name === "data") {
-        const message = `variables must not shadow ${name} (use a different variable name)`;
-        throw new RegoError("rego_compile_error", message, at);
-      }
-      const unique = `${name}@${names.fresh()}`;
-      scope.declared.set(name, { unique, how });
-      return { ...term, name: unique };
-    }
+    case "var":
+      return declareVar(term, how, scope, names);
     case "array":
       return { ...term, items: term.items.map((item) => declare(item, how, scope, names)) };
     case "object":
@@ -94,6 +75,27 @@ export function declare(term: Term, how: How, scope: Scope, names: Names): Term 
       if (how === "assigned") throw new RegoError("rego_compile_error", `cannot assign to ${term.kind}`, term.at);
       return resolveTerm(term, scope, names);
   }
+}
+
+function declareVar(term: VarTerm, how: How, scope: Scope, names: Names): Term {
+  const { name, at } = term;
+  if (name.startsWith("$")) return term;
+  const before = scope.declared.get(name);
+  if (before !== undefined && how === "arg") return { ...term, name: before.unique };
+  const problem =
+    before?.how === "arg"
+      ? `arg ${name} redeclared`
+      : before !== undefined
+        ? `var ${name} ${before.how} above`
+        : scope.seen.has(name)
+          ? `var ${name} referenced above`
+          : name === "input" || name === "data"
+            ? `variables must not shadow ${name} (use a different variable name)`
+            : undefined;
+  if (problem !== undefined) throw new RegoError("rego_compile_error", problem, at);
+  const unique = `${name}@${names.fresh()}`;
+  scope.declared.set(name, { unique, how });
+  return { ...term, name: unique };
 }
 
 /** The term with its names told apart: variables from references to documents. */
@@ -205,6 +207,6 @@ function functionOr(term: Term, scope: Scope, names: Names): Term {
     if (part.kind !== "scalar" || typeof part.value !== "string") return resolveTerm(term, scope, names);
     name.push(part.value);
   }
-  // Whether it is one is known where the functions are.
+  if (builtinNamed(name.join(".")) === undefined) return resolveTerm(term, scope, names);
   return { kind: "call", name: [name.join(".")], args: [], at: term.at };
 }

@@ -163,34 +163,46 @@ function boundAfter(goal: Goal, bound: Bound, around: Bound): Bound | undefined 
     case "unify":
       return unified(goal.left, goal.right, bound);
     case "truth":
-      return isBound(goal.term, bound) ? bound : undefined;
+      return boundIf(isBound(goal.term, bound), bound);
     case "scan":
       return afterScan(goal, bound);
-    case "call": {
-      if (!goal.args.every((arg) => isBound(arg, bound))) return afterOutput(goal, bound);
-      return goal.out === undefined || isPattern(goal.out, bound) ? withVars(bound, goal.out) : undefined;
-    }
-    case "someIn": {
-      const { key, value, domain } = goal;
-      if (!isBound(domain, bound)) return undefined;
-      return [key, value].every((term) => term === undefined || isPattern(term, bound))
-        ? withVars(bound, key, value)
-        : undefined;
-    }
+    case "call":
+      return afterCall(goal, bound);
+    case "someIn":
+      return afterSomeIn(goal, bound);
     case "closure":
-      return isPattern(goal.out, bound) && closureRuns(goal, bound, around) ? withVars(bound, goal.out) : undefined;
+      return boundIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), withVars(bound, goal.out));
     case "every":
-      return isBound(goal.domain, bound) && closureRuns(goal, bound, around) ? bound : undefined;
+      return boundIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around), bound);
     case "not":
-      return closureRuns(goal, bound, around) && namedVars(goal.body).every((name) => bound.has(name))
-        ? bound
-        : undefined;
-    case "with": {
-      if (!goal.replaced.every(({ value }) => isBound(value, bound))) return undefined;
-      const { stuck, bound: after } = order(goal.body, bound, around);
-      return stuck.length === 0 ? after : undefined;
-    }
+      return boundIf(namedVars(goal.body).every((name) => bound.has(name)) && closureRuns(goal, bound, around), bound);
+    case "with":
+      return afterWith(goal, bound, around);
   }
+}
+
+function boundIf(condition: boolean, bound: Bound): Bound | undefined {
+  return condition ? bound : undefined;
+}
+
+type GoalOf<K extends Goal["kind"]> = Extract<Goal, { readonly kind: K }>;
+
+function afterCall(goal: GoalOf<"call">, bound: Bound): Bound | undefined {
+  if (!goal.args.every((arg) => isBound(arg, bound))) return afterOutput(goal, bound);
+  return goal.out === undefined || isPattern(goal.out, bound) ? withVars(bound, goal.out) : undefined;
+}
+
+function afterSomeIn({ key, value, domain }: GoalOf<"someIn">, bound: Bound): Bound | undefined {
+  if (!isBound(domain, bound)) return undefined;
+  return [key, value].every((term) => term === undefined || isPattern(term, bound))
+    ? withVars(bound, key, value)
+    : undefined;
+}
+
+function afterWith(goal: GoalOf<"with">, bound: Bound, around: Bound): Bound | undefined {
+  if (!goal.replaced.every(({ value }) => isBound(value, bound))) return undefined;
+  const { stuck, bound: after } = order(goal.body, bound, around);
+  return stuck.length === 0 ? after : undefined;
 }
 
 function afterScan({ ref, out }: Extract<Goal, { readonly kind: "scan" }>, bound: Bound): Bound | undefined {
@@ -214,7 +226,7 @@ function afterOutput({ args, out }: Extract<Goal, { readonly kind: "call" }>, bo
 function namedVars(goals: readonly Goal[]): readonly string[] {
   const names = new Set<string>();
   for (const goal of goals) visibleVars(goal, names);
-  return [...names].filter((name) => !/^[%$]/.test(name));
+  return [...names].filter((name) => !name.startsWith("%"));
 }
 
 function closureRuns(

@@ -17,23 +17,19 @@ interface Verb {
 /** `fmt.Sprintf` of Go for values of Rego. */
 export function sprintf(format: string, values: readonly RegoValue[], place: CallPlace): string {
   let next = 0;
-  const text = format.replaceAll(
-    verb,
-    (_all, flags: string, width: string, precision: string | undefined, letter: string) => {
-      if (letter === "%") return "%";
-      if (Number(width) > widest) throw failed("sprintf: too wide", place);
-      const value = values[next];
-      next += 1;
-      if (value === undefined) return `%!${letter}(MISSING)`;
-      occupy(place.state.meter, sizeOf(value) * 2 + Number(width));
-      const shown = formatted(
-        { flags, width: Number(width), precision: precision === undefined ? undefined : Number(precision), letter },
-        value,
-      );
-      occupy(place.state.meter, shown.length);
-      return shown;
-    },
-  );
+  const text = format.replaceAll(verb, (...found: readonly unknown[]) => {
+    const [, flags, width, precision, letter] = found.map((each) => (typeof each === "string" ? each : undefined));
+    if (letter === undefined || letter === "%") return "%";
+    if (Number(width) > widest) throw failed("sprintf: too wide", place);
+    const value = values[next];
+    next += 1;
+    if (value === undefined) return `%!${letter}(MISSING)`;
+    occupy(place.state.meter, sizeOf(value) * 2 + Number(width));
+    const given = { flags: flags ?? "", width: Number(width), letter };
+    const shown = formatted({ ...given, precision: precision === undefined ? undefined : Number(precision) }, value);
+    occupy(place.state.meter, shown.length);
+    return shown;
+  });
   const extra = values.slice(next).map((value) => `${goType(value)}=${regoText(value)}`);
   return extra.length === 0 ? text : `${text}%!(EXTRA ${extra.join(", ")})`;
 }
@@ -53,29 +49,33 @@ function formatted(given: Verb, value: RegoValue): string {
   if (number !== undefined && "dxXobcq".includes(given.letter) && isInteger(number))
     return padded(given, integerText(given, BigInt(number)));
   if (number !== undefined && "feEgGF".includes(given.letter)) return padded(given, floatText(given, Number(number)));
+  return otherText(given, value);
+}
+
+function otherText(given: Verb, value: RegoValue): string {
+  const text = typeof value === "string" ? value : regoText(value);
+  const mistaken = `%!${given.letter}(${goType(value)}=${text})`;
   switch (given.letter) {
     case "v":
     case "s": {
-      if (number !== undefined && given.letter === "s") return `%!s(${goType(value)}=${String(number)})`;
-      const text = typeof value === "string" ? value : regoText(value);
+      if (given.letter === "s" && typeof value === "number") return mistaken;
       return padded(given, given.precision === undefined ? text : Array.from(text).slice(0, given.precision).join(""));
     }
     case "q":
-      return padded(given, JSON.stringify(typeof value === "string" ? value : regoText(value)));
+      return padded(given, JSON.stringify(text));
     case "t":
-      return typeof value === "boolean" ? padded(given, String(value)) : `%!t(string=${regoText(value)})`;
+      return typeof value === "boolean" ? padded(given, text) : mistaken;
     case "x":
-      if (typeof value === "string")
-        return padded(
-          given,
-          Array.from(new TextEncoder().encode(value), (byte) => byte.toString(16).padStart(2, "0")).join(""),
-        );
-      return `%!x(${goType(value)}=${regoText(value)})`;
+      return typeof value === "string" ? padded(given, hexText(value)) : mistaken;
     case "T":
       return goType(value);
     default:
-      return `%!${given.letter}(${goType(value)}=${regoText(value)})`;
+      return mistaken;
   }
+}
+
+function hexText(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 const radices: Readonly<Record<string, number>> = { d: 10, x: 16, X: 16, o: 8, b: 2 };

@@ -1,4 +1,4 @@
-import type { RegoVersion } from "./ast.ts";
+import type { Literal, RegoVersion } from "./ast.ts";
 import { parseError, tokenize, type RegoToken } from "./lexer.ts";
 import type { RegoPlace } from "./rego-error.ts";
 
@@ -28,6 +28,8 @@ export interface TokenReader {
   nested<T>(read: () => T): T;
   /** A number that is new in this module. */
   fresh(): number;
+  /** Expressions up to a closing sign, which is read, too. */
+  body(close: string): readonly Literal[];
   fail(message?: string, at?: RegoPlace): never;
 }
 
@@ -35,8 +37,15 @@ const deepest = 100;
 /** How often each word may be read anew, on average. */
 const rereads = 20;
 
+/** What is read, and how its bodies are. */
+export interface ReaderOptions {
+  readonly file: string;
+  readonly version: RegoVersion;
+  readonly parseBody: (reader: TokenReader, close: string) => readonly Literal[];
+}
+
 /** @throws RegoError `size` or `rego_parse_error` */
-export function tokenReader(source: string, file: string, version: RegoVersion): TokenReader {
+export function tokenReader(source: string, { file, version, parseBody }: ReaderOptions): TokenReader {
   const tokens = tokenize(source, file);
   const keywords = new Set(version === "v1" ? [...always, ...future] : always);
   const last = tokens.length - 1;
@@ -62,7 +71,7 @@ export function tokenReader(source: string, file: string, version: RegoVersion):
     next();
     return true;
   };
-  return {
+  const reader: TokenReader = {
     file,
     version,
     keywords,
@@ -90,6 +99,8 @@ export function tokenReader(source: string, file: string, version: RegoVersion):
       }
     },
     fresh: () => (counter += 1),
+    body: (close) => parseBody(reader, close),
     fail,
   };
+  return reader;
 }

@@ -8,14 +8,13 @@ const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** Types, and what only shows something to who writes a policy. */
 export const typeBuiltins: readonly Builtin[] = [
-  // Other values have none, and not false, in OPA.
-  ...types.map((name) => builtin(`is_${name}`, ["any"], ([value]) => (typeOf(value) === name ? true : false))),
+  ...types.map((name) => builtin(`is_${name}`, ["any"], ([value]) => typeOf(value) === name)),
   builtin("type_name", ["any"], ([value]) => typeOf(value)),
   builtin("to_number", ["any"], ([value], place) => {
     if (value === null || typeof value === "boolean") return value === true ? 1 : 0;
     if (typeof value === "number" || typeof value === "bigint") return value;
     const number = typeof value === "string" && numberText.test(value) ? numberOf(value) : undefined;
-    if (number === undefined) throw failed(`to_number: operand 1 must be a number`, place);
+    if (number === undefined) throw failed("to_number: operand 1 must be a number", place);
     return number;
   }),
   builtin("print", ["any"], () => true),
