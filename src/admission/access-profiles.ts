@@ -13,6 +13,7 @@ const rbacGroup = "rbac.authorization.k8s.io";
 export function accessProfileAdmission(may: AccessCheck): AdmissionPlugin {
   return {
     name: "PratiqueAccessProfile",
+    concerns: ({ group }) => group === accessGroup,
     validate: async ({ resource, operation, object, user, name }) => {
       if (resource.group !== accessGroup || resource.plural !== "accessprofiles") return;
       if (operation === "DELETE" || object === undefined) return;

@@ -52,6 +52,7 @@ const mostCharacters = 32_768;
 export function accessRequestAdmission(options: AccessRequestsOptions): AdmissionPlugin {
   return {
     name: "PratiqueAccessRequest",
+    concerns: ({ group }) => group === accessGroup,
     mutate: async (request, round) => {
       const { object, operation, subresource } = request;
       // A decision is stamped once; what a webhook changed after that is the operator's word.

@@ -23,6 +23,7 @@ const defaultSeconds = 3600;
 export function accessTokenAdmission(lookups: AccessTokenLookups): AdmissionPlugin {
   return {
     name: "PratiqueAccessToken",
+    concerns: ({ group, plural }) => group === "" && plural === "serviceaccounts",
     mutate: async (request) => {
       const { object } = request;
       if (object === undefined || !isRenewal(request)) return undefined;

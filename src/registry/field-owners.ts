@@ -102,14 +102,18 @@ export function appliedTo(write: Write, stored: ApiObject | undefined, { config,
 
 /** Whether two objects differ in nothing but the times of their owners: such a write is none. */
 export function differsInTimesOnly(next: ApiObject, stored: ApiObject): boolean {
-  const { metadata: nextMeta, ...nextRest } = next;
-  const { metadata: storedMeta, ...storedRest } = stored;
   // Most writes change something, which shows here before anything dear is done.
-  if (!jsonEqual(nextRest, storedRest)) return false;
-  const { managedFields: mine, ...nextOthers } = nextMeta;
-  const { managedFields: theirs, ...storedOthers } = storedMeta;
+  if (!isSameApartFrom("metadata", next, stored)) return false;
+  const { managedFields: mine, ...nextOthers } = next.metadata;
+  const { managedFields: theirs, ...storedOthers } = stored.metadata;
   if (mine === undefined || theirs === undefined || mine.length !== theirs.length) return false;
   return jsonEqual(nextOthers, storedOthers) && jsonEqual(withoutTimes(mine), withoutTimes(theirs));
+}
+
+function isSameApartFrom(field: string, one: ApiObject, other: ApiObject): boolean {
+  const [mine, theirs] = [Object.keys(one), Object.keys(other)];
+  if (mine.length !== theirs.length) return false;
+  return mine.every((key) => Object.hasOwn(other, key) && (key === field || jsonEqual(one[key], other[key])));
 }
 
 /** By identity: entries of other times stand in another order. */

@@ -207,6 +207,8 @@ function restored(step: Step, prepared: ApiObject, mutated: ApiObject): ApiObjec
   return withAdmitted(next, prepared.metadata.managedFields, mutated.metadata.managedFields);
 }
 
+const noOptions = { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1" } as const;
+
 /** Runs admission and validation over the prepared object; returns what is to be stored. */
 async function admitted(backend: Backend, step: Step, prepared: ApiObject): Promise<ApiObject> {
   const { resource, request, current } = step;
@@ -223,7 +225,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
     dryRun: context.dryRun,
     warn: context.warn,
     annotate: context.annotate,
-    options: { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
+    options: isEmpty(context.options) ? noOptions : { ...noOptions, ...context.options },
   } as const;
   const admission = context.source === undefined ? asked : { ...asked, source: context.source };
   const mutated =
