@@ -33,7 +33,7 @@ export async function pretendedRuntime(path: string): Promise<PretendedRuntime> 
 function speak(socket: Socket): void {
   let waiting = Buffer.alloc(0);
   let hasBegun = false;
-  const send = (type: number, flag: number, stream: number, payload = Buffer.alloc(0)): void => {
+  const send = (type: number, flag: number, stream: number, payload: Buffer = Buffer.alloc(0)): void => {
     const head = Buffer.alloc(9);
     head.writeUIntBE(payload.length, 0, 3);
     head.writeUInt8(type, 3);
