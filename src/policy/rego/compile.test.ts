@@ -111,7 +111,11 @@ describe("what contradicts itself at run time", () => {
       "f(a) := 1\nf(a) := 2 if a\nx := f(1)",
       /eval_conflict_error: functions must not produce multiple outputs/,
     ],
-    ["two values of a member", 'x[k] := v if { some v in input.a; k := "k" }', /eval_conflict_error: .*object keys must be unique/],
+    [
+      "two values of a member",
+      'x[k] := v if { some v in input.a; k := "k" }',
+      /eval_conflict_error: .*object keys must be unique/,
+    ],
     [
       "two values in a comprehension",
       'x := {"k": v | some v in input.a}',

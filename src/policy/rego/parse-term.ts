@@ -83,7 +83,7 @@ function parsePrimary(reader: TokenReader): Term {
     case "name":
       return parseSuffixes(reader, parseName(reader));
     case "sign":
-      return parseSigned(reader, start.text, at);
+      return reader.remembered(() => parseSigned(reader, start.text, at));
     case "end":
       return reader.fail();
   }
@@ -229,7 +229,7 @@ function comprehension(reader: TokenReader, close: string, at: RegoPlace): Found
       return { kind: "comprehension", makes: "array", key: undefined, item, body, at };
     }
   } catch (error) {
-    if (!(error instanceof RegoError)) throw error;
+    if (!(error instanceof RegoError) || error.code !== "rego_parse_error") throw error;
   }
   reader.backTo(mark);
   return undefined;

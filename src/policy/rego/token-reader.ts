@@ -1,6 +1,6 @@
-import type { Literal, RegoVersion } from "./ast.ts";
+import type { Literal, RegoVersion, Term } from "./ast.ts";
 import { parseError, tokenize, type RegoToken } from "./lexer.ts";
-import type { RegoPlace } from "./rego-error.ts";
+import { RegoError, type RegoPlace } from "./rego-error.ts";
 
 const always = ["as", "default", "else", "false", "true", "null", "import", "package", "not", "some", "with"];
 const future = ["contains", "every", "if", "in"];
@@ -26,6 +26,8 @@ export interface TokenReader {
   backTo(mark: number): void;
   /** Guards against nesting deeper than the stack allows. @throws RegoError */
   nested<T>(read: () => T): T;
+  /** Reads a term, once: what stands at a place is the same term, or the same mistake, whoever reads it again. */
+  remembered(read: () => Term): Term;
   /** A number that is new in this module. */
   fresh(): number;
   /** Expressions up to a closing sign, which is read, too. */
@@ -52,6 +54,7 @@ export function tokenReader(source: string, { file, version, parseBody }: Reader
   let position = 0;
   let depth = 0;
   let counter = 0;
+  const memory = new Map<number, { readonly term: Term; readonly end: number } | RegoError>();
   let work = (tokens.length + 100) * rereads;
   const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
   const isSign = (text: string): boolean => peek().kind === "sign" && peek().text === text;
@@ -62,7 +65,7 @@ export function tokenReader(source: string, { file, version, parseBody }: Reader
   };
   const next = (): RegoToken => {
     const token = peek();
-    if ((work -= 1) < 0) fail("too many ways to read this");
+    if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", token.at);
     if (position < last) position += 1;
     return token;
   };
@@ -90,12 +93,29 @@ export function tokenReader(source: string, { file, version, parseBody }: Reader
       position = mark;
     },
     nested: (read) => {
-      if (depth >= deepest) fail(`nested deeper than ${deepest} levels`);
+      if (depth >= deepest) throw new RegoError("size", `nested deeper than ${deepest} levels`, peek().at);
       depth += 1;
       try {
         return read();
       } finally {
         depth -= 1;
+      }
+    },
+    remembered: (read) => {
+      const start = position;
+      const known = memory.get(start);
+      if (known instanceof RegoError) throw known;
+      if (known !== undefined) {
+        position = known.end;
+        return known.term;
+      }
+      try {
+        const term = read();
+        memory.set(start, { term, end: position });
+        return term;
+      } catch (error) {
+        if (error instanceof RegoError) memory.set(start, error);
+        throw error;
       }
     },
     fresh: () => (counter += 1),
