@@ -88,7 +88,12 @@ async function known(asked: AskedRequest, options: AskAgainOptions): Promise<Acc
 /** The same name with other characters at its end. */
 function anotherName(name: string, { random }: AskAgainOptions): string {
   const suffix = /-[^-]{5}$/.exec(name)?.[0] ?? "";
-  const isGenerated = suffix !== "" && suffix.slice(1).split("").every((letter) => generatedNameAlphabet.includes(letter));
+  const isGenerated =
+    suffix !== "" &&
+    suffix
+      .slice(1)
+      .split("")
+      .every((letter) => generatedNameAlphabet.includes(letter));
   return generatedName(`${(isGenerated ? name.slice(0, -suffix.length) : name).slice(0, 50)}-`, random);
 }
 

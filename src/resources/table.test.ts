@@ -168,7 +168,20 @@ describe("the built-in kinds", () => {
       expect(new Set(builtinResources.map((one) => one[key])).size).toBe(builtinResources.length);
     }
     const short = builtinResources.flatMap((one) => one.shortNames);
-    expect(short.toSorted()).toStrictEqual(["aprof", "areq", "cm", "crd", "crds", "csr", "ev", "no", "ns", "po", "sa", "svc"]);
+    expect(short.toSorted()).toStrictEqual([
+      "aprof",
+      "areq",
+      "cm",
+      "crd",
+      "crds",
+      "csr",
+      "ev",
+      "no",
+      "ns",
+      "po",
+      "sa",
+      "svc",
+    ]);
   });
 
   test("selectable fields never throw and give strings", () => {
