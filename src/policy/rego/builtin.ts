@@ -27,6 +27,11 @@ export function builtin<const T extends readonly Operand[]>(
   return { name, operands, apply, each: undefined };
 }
 
+/** What a built-in function says of operands of the wrong kind. */
+export function mistyped(message: string, { at }: CallPlace): RegoError {
+  return new RegoError("eval_type_error", message, at);
+}
+
 /** What a built-in function says of operands that it cannot use. */
 export function failed(message: string, { at }: CallPlace): RegoError {
   return new RegoError("eval_builtin_error", message, at);

@@ -1,4 +1,4 @@
-import type { Import, Module, Term } from "./ast.ts";
+import type { Import, Module, Rule, Term } from "./ast.ts";
 import { compileRule, type CompiledSource, type RuleSource } from "./compile-rule.ts";
 import { dataCursor, enter, valueAt, type Branching, type Cursor, type Group } from "./documents.ts";
 import type { State } from "./frame.ts";
@@ -167,14 +167,18 @@ function collectGroups(modules: readonly Module[]): ReadonlyMap<string, GroupSou
   return groups;
 }
 
+function refuseDocument({ path, at }: Rule): void {
+  const [root = ""] = groundPrefix(path);
+  if (root === "input" || root === "data")
+    throw new RegoError("rego_compile_error", `rules must not shadow ${root} (use a different rule name)`, at);
+}
+
 function grouped(path: readonly string[], source: RuleSource, before: GroupSources | undefined): GroupSources {
   const { rule, keys } = source;
   const arity = rule.args?.length;
   const kind =
     arity !== undefined ? "function" : keys.length > 0 ? "object" : rule.member !== undefined ? "set" : "complete";
-  const [root = ""] = groundPrefix(rule.path);
-  if (root === "input" || root === "data")
-    throw new RegoError("rego_compile_error", `rules must not shadow ${root} (use a different rule name)`, rule.at);
+  refuseDocument(rule);
   if (before === undefined) return { path, kind: kind === "function" ? "complete" : kind, arity, sources: [source] };
   const name = `data.${path.join(".")}`;
   const known = before.arity !== undefined ? "function" : before.kind;

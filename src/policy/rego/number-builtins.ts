@@ -1,4 +1,4 @@
-import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
 import { charge } from "./limits.ts";
 import { exact, isInteger, normalNumber, toBigInt } from "./numbers.ts";
 import { RegoError } from "./rego-error.ts";
@@ -68,7 +68,7 @@ const longestRange = 100_000;
 function range([from, to]: readonly [RegoNumber, RegoNumber], step: RegoNumber, place: CallPlace): RegoValue {
   for (const [at, value] of [from, to, step].entries()) {
     if (!Number.isSafeInteger(value))
-      throw failed(`operand ${at + 1} must be integer number but got floating-point number`, place);
+      throw mistyped(`numbers.range: operand ${at + 1} must be integer number but got floating-point number`, place);
   }
   if (Number(step) <= 0) throw failed("numbers.range_step: step must be a positive integer", place);
   const [first, last] = [Number(from), Number(to)];

@@ -105,11 +105,12 @@ const words = [
 
 describe("attacks", () => {
   test("no text makes the lexer or parser throw anything but RegoError", () => {
-    const onlyRego = (run: () => unknown): void => {
+    const onlyRego = (run: () => unknown): boolean => {
       try {
         run();
+        return true;
       } catch (error) {
-        expect(error).toBeInstanceOf(RegoError);
+        return error instanceof RegoError;
       }
     };
     fc.assert(

@@ -1,6 +1,7 @@
 import type { Term } from "./ast.ts";
 import { isDocument, type Goal } from "./goals.ts";
 import type { RegoPlace } from "./rego-error.ts";
+import { keyOf } from "./values.ts";
 
 /** Variables that have a value, by name. */
 export type Bound = ReadonlySet<string>;
@@ -61,23 +62,37 @@ export function isPattern(term: Term, bound: Bound): boolean {
 export function unified(left: Term, right: Term, bound: Bound): Bound | undefined {
   if (isBound(left, bound)) return isPattern(right, bound) ? withVars(bound, right) : undefined;
   if (isBound(right, bound)) return isPattern(left, bound) ? withVars(bound, left) : undefined;
-  if (left.kind === "array" && right.kind === "array" && left.items.length === right.items.length) {
-    let [pending, known]: [readonly (readonly [Term, Term])[], Bound] = [
-      left.items.map((item, at) => [item, right.items[at] as Term] as const),
-      bound,
-    ];
-    while (pending.length > 0) {
-      const stuck = pending.filter(([a, b]) => {
-        const after = unified(a, b, known);
-        known = after ?? known;
-        return after === undefined;
-      });
-      if (stuck.length === pending.length) return undefined;
-      pending = stuck;
+  let pending = partsOf(left, right);
+  let known = bound;
+  while (pending !== undefined && pending.length > 0) {
+    const stuck: (readonly [Term, Term])[] = [];
+    for (const [a, b] of pending) {
+      const after = unified(a, b, known);
+      known = after ?? known;
+      if (after === undefined) stuck.push([a, b]);
     }
-    return known;
+    pending = stuck.length === pending.length ? undefined : stuck;
   }
-  return undefined;
+  return pending === undefined ? undefined : known;
+}
+
+/** The terms that are to be unified for two arrays or objects to be; undefined when these cannot be taken apart. */
+export function partsOf(left: Term, right: Term): readonly (readonly [Term, Term])[] | undefined {
+  if (left.kind === "array" && right.kind === "array")
+    return left.items.length === right.items.length
+      ? left.items.map((item, at) => [item, right.items[at] ?? item] as const)
+      : undefined;
+  if (left.kind !== "object" || right.kind !== "object" || left.pairs.length !== right.pairs.length) return undefined;
+  const others = new Map(
+    right.pairs.map(([key, value]) => [key.kind === "scalar" ? keyOf(key.value) : undefined, value]),
+  );
+  const parts: (readonly [Term, Term])[] = [];
+  for (const [key, value] of left.pairs) {
+    const other = key.kind === "scalar" ? others.get(keyOf(key.value)) : undefined;
+    if (other === undefined) return undefined;
+    parts.push([value, other]);
+  }
+  return parts;
 }
 
 function withVars(bound: Bound, ...terms: readonly (Term | undefined)[]): Bound {

@@ -3,7 +3,7 @@ import { dataCursor, enter, valueAt, type Branching, type Cursor } from "./docum
 import type { Det, Frame, Match } from "./frame.ts";
 import { isDocument } from "./goals.ts";
 import { charge, occupy } from "./limits.ts";
-import { isBound, type Bound, unified, varsOf } from "./safety.ts";
+import { isBound, type Bound, partsOf, unified, varsOf } from "./safety.ts";
 import {
   arrayOf,
   isEqual,
@@ -182,20 +182,20 @@ export function termUnify(
       return given !== undefined && match(frame, given);
     };
   }
-  if (left.kind !== "array" || right.kind !== "array") return () => false;
   const tests: ((frame: Frame) => boolean)[] = [];
   let known = bound;
-  let pending = left.items.map((item, at) => [item, right.items[at] as Term] as const);
+  let pending = partsOf(left, right);
+  if (pending === undefined) return () => false;
   while (pending.length > 0) {
-    const before = pending.length;
-    pending = pending.filter(([a, b]) => {
+    const stuck: (readonly [Term, Term])[] = [];
+    for (const [a, b] of pending) {
       const after = unified(a, b, known);
-      if (after === undefined) return true;
-      tests.push(termUnify(a, b, { unit, bound: known }));
-      known = after;
-      return false;
-    });
-    if (pending.length === before) return () => false;
+      if (after === undefined) stuck.push([a, b]);
+      else tests.push(termUnify(a, b, { unit, bound: known }));
+      known = after ?? known;
+    }
+    if (stuck.length === pending.length) return () => false;
+    pending = stuck;
   }
   return (frame) => tests.every((test) => test(frame));
 }

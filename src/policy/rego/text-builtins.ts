@@ -1,4 +1,4 @@
-import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
 import { pairsOf } from "./collection-builtins.ts";
 import { charge, occupy } from "./limits.ts";
 import { isInteger, toBigInt } from "./numbers.ts";
@@ -67,8 +67,8 @@ function withinCutset(
 const bases = [2, 8, 10, 16];
 
 function formatInteger([value, base]: readonly [RegoNumber, RegoNumber], place: CallPlace): string {
-  if (!bases.includes(Number(base))) throw failed("format_int: operand 2 must be one of {2, 8, 10, 16}", place);
-  const whole = isInteger(value) ? toBigInt(value) : BigInt(Math.floor(Number(value)));
+  if (!bases.includes(Number(base))) throw mistyped("format_int: operand 2 must be one of {2, 8, 10, 16}", place);
+  const whole = isInteger(value) ? toBigInt(value) : BigInt(Math.trunc(Number(value)));
   return whole.toString(Number(base));
 }
 
@@ -118,7 +118,7 @@ export const textBuiltins: readonly Builtin[] = [
   builtin("strings.replace_n", ["object", "string"], ([pairs, text], place) => {
     const all = pairsOf(pairs).map(([key, value]) => {
       if (typeof key !== "string" || typeof value !== "string")
-        throw failed("strings.replace_n: operand 1 must hold strings", place);
+        throw mistyped("strings.replace_n: operand 1 must hold strings", place);
       return [key, value] as const;
     });
     return replacedOnce(text, all, place);

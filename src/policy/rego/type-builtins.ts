@@ -1,4 +1,4 @@
-import { builtin, failed, type Builtin } from "./builtin.ts";
+import { builtin, mistyped, type Builtin } from "./builtin.ts";
 import { numberOf } from "./numbers.ts";
 import { typeOf, type RegoTypeName } from "./values.ts";
 
@@ -14,7 +14,7 @@ export const typeBuiltins: readonly Builtin[] = [
     if (value === null || typeof value === "boolean") return value === true ? 1 : 0;
     if (typeof value === "number" || typeof value === "bigint") return value;
     const number = typeof value === "string" && numberText.test(value) ? numberOf(value) : undefined;
-    if (number === undefined) throw failed("to_number: operand 1 must be a number", place);
+    if (number === undefined) throw mistyped("to_number: operand 1 must be a number", place);
     return number;
   }),
   builtin("print", ["any"], () => true),

@@ -1,8 +1,8 @@
 import type { Term, With } from "./ast.ts";
 import type { CalleeOf } from "./callee.ts";
-import type { Overlay } from "./documents.ts";
+import type { Branching, Overlay } from "./documents.ts";
 import type { Det, Frame, Mock, State } from "./frame.ts";
-import { RegoError } from "./rego-error.ts";
+import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { termValue, type Unit } from "./terms.ts";
 import { keyOf, objectOf, type RegoEntry, type RegoValue } from "./values.ts";
 
@@ -47,12 +47,23 @@ function step({ target, value }: With, context: { readonly unit: Unit; readonly 
     if (part.kind !== "scalar") throw new RegoError("rego_type_error", "with keyword target must be ground", part.at);
     return part.value;
   });
+  if (target.head.name === "data") refusePart(path, context.unit.rules, target.at);
   return valued(
     termValue(value, context.unit),
     target.head.name === "input"
       ? (state, given) => ({ ...state, input: withMember(state.input, path, given) })
       : (state, given) => ({ ...state, overlay: withOverlay(state.overlay, path, given) }),
   );
+}
+
+/** What rules make is replaced as a whole or not at all. */
+function refusePart(path: readonly RegoValue[], rules: Branching, at: RegoPlace): void {
+  let branch: Branching | undefined = rules;
+  for (const part of path) {
+    if (branch?.group !== undefined)
+      throw new RegoError("rego_compile_error", "with keyword cannot partially replace virtual document(s)", at);
+    branch = typeof part === "string" ? branch?.children.get(part) : undefined;
+  }
 }
 
 function valued(value: Det, replace: Replace): Step {
