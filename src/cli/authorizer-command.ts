@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { logOptions } from "./log-options.ts";
+import { servingOptions } from "./serving-options.ts";
 import { policyOption, queryOption } from "./policy-command.ts";
 
 /** `pratique authorizer`. */
@@ -29,48 +30,7 @@ export const authorizerCommand: Command = {
       value: "URL",
       description: "the https:// URL at which kube-apiserver reaches it; default that of --bind-address",
     },
-    {
-      name: "cert-dir",
-      kind: "text",
-      value: "DIR",
-      default: "pratique-authorizer",
-      completes: "directory",
-      description: "where the CA is kept that is made for the serving certificate",
-    },
-    {
-      name: "tls-san",
-      kind: "list",
-      value: "NAMES",
-      description: "more names and addresses for that certificate, besides those of --url and this machine",
-    },
-    {
-      name: "tls-cert-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "a serving certificate of your own, with its key in --tls-private-key-file",
-    },
-    {
-      name: "tls-private-key-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "the private key of that certificate",
-    },
-    {
-      name: "tls-ca-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "the CA of that certificate, for --print-kubeconfig; default the certificate itself",
-    },
-    {
-      name: "client-ca-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "answer only those who show a client certificate of this CA; default everybody",
-    },
+    ...servingOptions({ dir: "pratique-authorizer", hosts: "--url", printed: "--print-kubeconfig" }),
     {
       name: "print-kubeconfig",
       kind: "boolean",

@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { hubLimitOptions } from "./hub-limit-options.ts";
+import { logOptions } from "./log-options.ts";
 
 /** `pratique hub`. */
 export const hubCommand: Command = {
@@ -363,22 +364,7 @@ export const hubCommand: Command = {
       description: "how long to wait before events that it did not take are sent again; longer each time",
     },
     ...hubLimitOptions,
-    {
-      name: "log-format",
-      kind: "text",
-      value: "FORMAT",
-      choices: ["text", "json"],
-      default: "text",
-      description: "how log lines on stderr look",
-    },
-    {
-      name: "log-level",
-      kind: "text",
-      value: "LEVEL",
-      choices: ["debug", "info", "warn", "error"],
-      default: "info",
-      description: "the least that is logged",
-    },
+    ...logOptions,
   ],
   examples: [
     { note: "a hub for this machine", line: "hub" },

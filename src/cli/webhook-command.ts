@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { logOptions } from "./log-options.ts";
+import { servingOptions } from "./serving-options.ts";
 import { serverOptions } from "./server-options.ts";
 
 /** `pratique webhook`. */
@@ -36,49 +37,11 @@ export const webhookCommand: Command = {
       default: "pratique-system/pratique-webhook",
       description: "the Service by which kube-apiserver reaches it",
     },
-    {
-      name: "cert-dir",
-      kind: "text",
-      value: "DIR",
-      default: "pratique-webhook",
-      completes: "directory",
-      description: "where the CA is kept that is made for the serving certificate",
-    },
-    {
-      name: "tls-san",
-      kind: "list",
-      value: "NAMES",
-      description: "more names and addresses for that certificate, besides those of --url, --service and this machine",
-    },
-    {
-      name: "tls-cert-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "a serving certificate of your own, with its key in --tls-private-key-file",
-    },
-    {
-      name: "tls-private-key-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "the private key of that certificate",
-    },
-    {
-      name: "tls-ca-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description:
-        "the CA of that certificate, for --register and --print-configuration; default the certificate itself",
-    },
-    {
-      name: "client-ca-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "answer only those who show a client certificate of this CA; default everybody",
-    },
+    ...servingOptions({
+      dir: "pratique-webhook",
+      hosts: "--url, --service",
+      printed: "--register and --print-configuration",
+    }),
     {
       name: "ca-file",
       kind: "text",
