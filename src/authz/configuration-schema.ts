@@ -1,18 +1,8 @@
-import type { ArraySchema, Field, ObjectSchema, StringSchema } from "../core/schema.ts";
+import { fieldsSchema as object, listSchema as list } from "../core/configuration-file.ts";
+import type { Field, ObjectSchema, StringSchema } from "../core/schema.ts";
 
 const text: StringSchema = { type: "string" };
 const flag: Field["schema"] = { type: "boolean" };
-
-function object(properties: Readonly<Record<string, Field["schema"]>>): ObjectSchema {
-  return {
-    type: "object",
-    properties: Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, { schema }])),
-  };
-}
-
-function list(items: ObjectSchema): ArraySchema {
-  return { type: "array", items };
-}
 
 /** The fields of an AuthorizationConfiguration, with their types. Source: apiserver.config.k8s.io/v1. */
 export function authorizationConfigurationSchema(): ObjectSchema {

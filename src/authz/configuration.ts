@@ -1,5 +1,4 @@
-import { decodeObject } from "../core/decode.ts";
-import { DecodeError } from "../core/decode-error.ts";
+import { readConfigurationFile } from "../core/configuration-file.ts";
 import { DurationError, parseDuration } from "../core/duration.ts";
 import {
   duplicate,
@@ -37,7 +36,6 @@ export interface ConfiguredAuthorizer {
   readonly webhook?: WebhookConfiguration;
 }
 
-const kind = "AuthorizationConfiguration";
 const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
 const mostAuthorizers = 64;
 const mostConditions = 64;
@@ -54,32 +52,15 @@ export function readAuthorizationConfiguration(
 ):
   | { readonly authorizers: readonly ConfiguredAuthorizer[] }
   | { readonly errors: readonly FieldError[]; readonly authorizers?: undefined } {
-  const decoded = decodedValue(value);
-  if ("errors" in decoded) return decoded;
-  const { object } = decoded;
+  const { object, errors: faults } = readConfigurationFile(value, {
+    kind: "AuthorizationConfiguration",
+    apiVersions,
+    schema: authorizationConfigurationSchema(),
+  });
+  if (faults.length > 0) return { errors: faults };
   const list = fieldListAt(object, "authorizers");
-  const errors = [...typeErrors(object), ...countErrors(list), ...authorizerErrors(list, types)];
+  const errors = [...countErrors(list), ...authorizerErrors(list, types)];
   return errors.length > 0 ? { errors } : { authorizers: list.map(authorizerOf) };
-}
-
-function decodedValue(value: unknown): { readonly object: Fields } | { readonly errors: readonly FieldError[] } {
-  try {
-    const { object, unknown } = decodeObject(authorizationConfigurationSchema(), value);
-    if (unknown.length === 0) return { object };
-    return { errors: unknown.map((path) => forbiddenField(path, "unknown field")) };
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    return { errors: [invalid(error.path, "", error.message)] };
-  }
-}
-
-function typeErrors(object: Fields): readonly FieldError[] {
-  const apiVersion = stringAt(object, "apiVersion");
-  const found = stringAt(object, "kind");
-  return [
-    ...(apiVersions.includes(apiVersion) ? [] : [notSupported("apiVersion", apiVersion, apiVersions)]),
-    ...(found === kind ? [] : [notSupported("kind", found, [kind])]),
-  ];
 }
 
 function countErrors(list: readonly Fields[]): readonly FieldError[] {

@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto";
-import { decodeObject } from "../../core/decode.ts";
-import { DecodeError } from "../../core/decode-error.ts";
-import { duplicate, forbiddenField, invalid, notSupported, required, type FieldError } from "../../core/field-error.ts";
+import { readConfigurationFile } from "../../core/configuration-file.ts";
+import { duplicate, forbiddenField, invalid, required, type FieldError } from "../../core/field-error.ts";
 import { arrayAt, fieldListAt, fieldsAt, stringAt, stringsAt, type Fields } from "../../resources/json-fields.ts";
 import { authenticationConfigurationSchema } from "./configuration-schema.ts";
 import { mappingErrors } from "./mapping-errors.ts";
@@ -56,12 +55,14 @@ export function readAuthenticationConfiguration(
 ):
   | { readonly configuration: AuthenticationConfiguration }
   | { readonly errors: readonly FieldError[]; readonly configuration?: undefined } {
-  const decoded = decodedValue(value);
-  if ("errors" in decoded) return decoded;
-  const { object } = decoded;
+  const { object, errors: faults } = readConfigurationFile(value, {
+    kind: "AuthenticationConfiguration",
+    apiVersions,
+    schema: authenticationConfigurationSchema(),
+  });
+  if (faults.length > 0) return { errors: faults };
   const jwt = fieldListAt(object, "jwt");
   const errors = [
-    ...typeErrors(object),
     ...(jwt.length > mostIssuers
       ? [forbiddenField("jwt", `there are ${jwt.length}; at most ${mostIssuers} are allowed`)]
       : []),
@@ -71,26 +72,6 @@ export function readAuthenticationConfiguration(
   ];
   if (errors.length > 0) return { errors };
   return { configuration: { issuers: jwt.map(issuerOf), anonymous: anonymousOf(object) } };
-}
-
-function decodedValue(value: unknown): { readonly object: Fields } | { readonly errors: readonly FieldError[] } {
-  try {
-    const { object, unknown } = decodeObject(authenticationConfigurationSchema(), value);
-    if (unknown.length === 0) return { object };
-    return { errors: unknown.map((path) => forbiddenField(path, "unknown field")) };
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    return { errors: [invalid(error.path, "", error.message)] };
-  }
-}
-
-function typeErrors(object: Fields): readonly FieldError[] {
-  const apiVersion = stringAt(object, "apiVersion");
-  const kind = stringAt(object, "kind");
-  return [
-    ...(apiVersions.includes(apiVersion) ? [] : [notSupported("apiVersion", apiVersion, apiVersions)]),
-    ...(kind === "AuthenticationConfiguration" ? [] : [notSupported("kind", kind, ["AuthenticationConfiguration"])]),
-  ];
 }
 
 function issuerErrors(jwt: Fields, at: string): readonly FieldError[] {
