@@ -6,11 +6,8 @@ import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AuthorizationMetrics } from "./authorization-metrics.ts";
 import { openKubeconfigTarget, TargetError } from "./kubeconfig-target.ts";
+import { retriedReview } from "./webhook-retry.ts";
 
-/** How a review is sent again. Source: apiserver pkg/util/webhook DefaultRetryBackoffWithInitialDelay. */
-const tries = 5;
-const pause = { firstMs: 500, factor: 1.5, jitter: 0.2 };
-const passingStatus: readonly number[] = [429, 500, 504];
 const maximumBytes = 1 << 20;
 
 export interface AuthorizationWebhookOptions {
@@ -43,7 +40,7 @@ export async function openAuthorizationWebhook(
     unauthorizedMs: webhook.unauthorizedMs,
     ...(webhook.matchConditions.length === 0 ? {} : { match: matchConditions(webhook.matchConditions) }),
     now: () => clock.now(),
-    post: retried((review) => measured(target.post(review), name, metrics), clock),
+    post: retriedReview((review) => measured(target.post(review), name, metrics), clock),
     failedOpen: () => metrics.failedOpen(name),
     excluded: () => metrics.excluded(name),
   });
@@ -61,26 +58,6 @@ async function measured(answer: Promise<unknown>, name: string, metrics: Authori
     metrics.asked(name, isTimeout(error) ? "timeout" : "error", taken());
     throw error;
   }
-}
-
-/** Sends again what was broken off or refused for now, never what took too long: nobody waits much longer than one time-out. */
-function retried(post: (body: object) => Promise<unknown>, clock: Clock): (body: object) => Promise<unknown> {
-  return async (body) => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await post(body);
-      } catch (error) {
-        if (attempt === tries || !isPassing(error)) throw error;
-        const { firstMs, factor, jitter } = pause;
-        await clock.sleep(firstMs * factor ** (attempt - 1) * (1 + jitter * Math.random()));
-      }
-    }
-  };
-}
-
-function isPassing(error: unknown): boolean {
-  if (error instanceof ConnectionError) return error.code === "ECONNRESET";
-  return error instanceof TargetError && error.code === "status" && passingStatus.includes(error.status);
 }
 
 function isTimeout(error: unknown): boolean {

@@ -9,8 +9,6 @@ import {
 import { issuerKeys } from "../authn/oidc/issuer-keys.ts";
 import { oidcAlgorithms, oidcTokens } from "../authn/oidc/oidc-tokens.ts";
 import { webhookTokens } from "../authn/webhook-tokens.ts";
-import { jitteredBackoffMs } from "../client/backoff.ts";
-import { ConnectionError } from "../client/client.ts";
 import { remoteClient } from "../client/remote.ts";
 import type { Clock } from "../core/clock.ts";
 import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
@@ -19,6 +17,7 @@ import { HubError } from "./hub-error.ts";
 import type { HubOptions, LogEntry } from "./hub-options.ts";
 import { openKubeconfigTarget, TargetError, type KubeconfigTarget } from "./kubeconfig-target.ts";
 import { oidcFlagsConfiguration } from "./oidc-flags.ts";
+import { retriedReview } from "./webhook-retry.ts";
 
 /** Ways to authenticate that rest on somebody else's word. */
 export interface OutsideIdentity {
@@ -40,9 +39,6 @@ export interface OutsideIdentityOptions {
 const readMs = 30_000;
 const maximumBytes = 1 << 20;
 const maximumCharacters = 1 << 20;
-/** How a token review is sent again. Source: apiserver pkg/util/webhook DefaultRetryBackoffWithInitialDelay. */
-const tries = 5;
-const pause = { initialMs: 500, maximumMs: 2_500 };
 
 /** Reads the files that name outside issuers and services. Nobody is asked before the first token comes. @throws HubError naming option and field. */
 export async function outsideIdentity(options: OutsideIdentityOptions): Promise<OutsideIdentity> {
@@ -144,25 +140,6 @@ async function tokenWebhook(
     timeoutMs: readMs,
     maximumBytes,
   });
-  const post = retried((review) => target.post(review), clock);
+  const post = retriedReview((review: object) => target.post(review), clock);
   return { target, member: webhookTokens({ version, post, audiences, cacheMs, now: () => clock.now() }) };
-}
-
-/** Sends again while the service cannot be reached or is busy. */
-function retried(post: (body: object) => Promise<unknown>, clock: Clock): (body: object) => Promise<unknown> {
-  return async (body) => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await post(body);
-      } catch (error) {
-        if (attempt === tries || !isPassing(error)) throw error;
-        await clock.sleep(jitteredBackoffMs(pause, attempt, Math.random));
-      }
-    }
-  };
-}
-
-function isPassing(error: unknown): boolean {
-  if (error instanceof ConnectionError) return true;
-  return error instanceof TargetError && error.code === "status" && (error.status >= 500 || error.status === 429);
 }
