@@ -36,8 +36,10 @@ export interface IssuerKeysOptions {
 
 /** A key that is not known is asked for again at most this often, so that tokens made up by others cannot drive us. */
 const againMs = 10_000;
-/** Keys that an issuer has withdrawn are believed no longer than this after the issuer could last be asked. */
-const staleMs = 10 * 60_000;
+/** Keys older than this are read anew, so that a withdrawn key ends. */
+const freshMs = 10 * 60_000;
+/** While an issuer is down, its keys are believed this long after they were read: about as long as the tokens it gave out before. */
+const staleMs = 60 * 60_000;
 const mostKeys = 100;
 
 /**
@@ -63,15 +65,21 @@ export function issuerKeys(options: IssuerKeysOptions): IssuerKeys {
   const isRecent = (): boolean => now() >= askedAt && now() < askedAt + againMs;
   return {
     current: async () => {
-      const age = known === undefined ? Number.POSITIVE_INFINITY : now() - known.at;
-      if (known !== undefined && age >= 0 && age < staleMs) return known.find;
+      if (known !== undefined && isYounger(now() - known.at, freshMs)) return known.find;
+      const last = known !== undefined && isYounger(now() - known.at, staleMs) ? known.find : undefined;
       if (underWay === undefined && isRecent()) {
+        if (last !== undefined) return last;
         throw new IssuerKeysError("unreachable", `the keys of ${options.issuer} could not be read a moment ago`);
       }
-      return fetched();
+      return last === undefined ? fetched() : fetched().catch(() => last);
     },
     renewed: async () => (underWay !== undefined || !isRecent() ? fetched() : undefined),
   };
+}
+
+/** A clock that went back says nothing of how old something is. */
+function isYounger(age: number, than: number): boolean {
+  return age >= 0 && age < than;
 }
 
 async function keySet(options: IssuerKeysOptions): Promise<JSONWebKeySet> {
