@@ -1,0 +1,128 @@
+import type { Clock } from "../core/clock.ts";
+import type { ApiObject } from "../core/object.ts";
+import { badRequest } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { RequestContext } from "../registry/context.ts";
+import type { Registry } from "../registry/registry.ts";
+import { selectionOf, type Selection } from "../registry/selection.ts";
+import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
+import type { Resource, ShownAs } from "../resources/resource.ts";
+import { subresourceOf } from "./allowed-verb.ts";
+import { includeObjectOf, type View } from "./encode.ts";
+import { header } from "./exchange.ts";
+import { negotiate } from "./negotiate.ts";
+import type { Admitted } from "./pipeline.ts";
+import { prettyWanted } from "./pretty.ts";
+import type { WriteOptions } from "./query-options.ts";
+
+export interface ResourceVerbsOptions {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  /** A number from 0 up to 1, for spreading the ends of watches. */
+  readonly chance: () => number;
+  /** Aborts when the hub shuts down: open watches end in the normal way. */
+  readonly shutdown: AbortSignal;
+  /** Aborts when a user is nobody any more: its open watches end; undefined where that cannot be. */
+  readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
+}
+
+/** One request for a resource that exists. */
+export interface Call extends Admitted {
+  readonly resource: Resource;
+  /** What is sent and answered: the resource itself, or what its subresource creates. */
+  readonly kind: Resource;
+  readonly options: ResourceVerbsOptions;
+}
+
+/** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
+export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
+  const { request, response, info, query, user, now, warn, annotate, body, heard, alsoMay, common, streaming } =
+    admitted;
+  const { resource, kind, options } = of;
+  return {
+    request,
+    response,
+    info,
+    query,
+    user,
+    now,
+    warn,
+    annotate,
+    body,
+    heard,
+    alsoMay,
+    common,
+    streaming,
+    resource,
+    kind,
+    options,
+  };
+}
+
+/** The shape that a subresource has of its own, such as Scale. */
+export function shownAsOf({ resource, info }: Call): ShownAs | undefined {
+  return subresourceOf(resource, info)?.shownAs;
+}
+
+/** The namespace of the objects spoken of; a namespace itself lies in none. */
+export function namespaceOf({ info, resource }: Call): string {
+  return resource.scope === "Namespaced" ? info.namespace : "";
+}
+
+/** How this call's answer is shown: as itself, as a table or as metadata, in the media type asked for. */
+export function viewOf(call: Call): View {
+  const { kind: resource, now, request, query } = call;
+  const media = negotiate(header(request, "accept"), { meta: true, protobuf: speaksProtobuf(resource) || "meta" });
+  return {
+    resource,
+    now,
+    includeObject: media.as === "Table" ? includeObjectOf(query) : "Metadata",
+    media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
+  };
+}
+
+/** The selectors of the query. @throws StatusError BadRequest for one that cannot be read or that the resource does not know. */
+export function selectionIn(call: Call): Selection {
+  const { query, resource } = call;
+  return selectionOf(resource, {
+    labelSelector: query.get("labelSelector") ?? "",
+    fieldSelector: query.get("fieldSelector") ?? "",
+  });
+}
+
+/** What the registry is told of this call: who, from where, when, and how the write was asked. */
+export function contextOf(
+  call: Call,
+  write: Pick<WriteOptions, "dryRun" | "fieldManager"> & Partial<Pick<WriteOptions, "asked">>,
+): RequestContext {
+  const { user, now, warn, annotate, request } = call;
+  const { dryRun, fieldManager, asked = {} } = write;
+  const source = { address: request.socket?.remoteAddress ?? "", userAgent: header(request, "user-agent") ?? "" };
+  return { user, source, now, warn, annotate, dryRun, fieldManager, options: asked };
+}
+
+/** The very object. @throws StatusError BadRequest where it names another place than the path. */
+export function placed(call: Call, object: ApiObject): ApiObject {
+  checkPlace(call, object);
+  return object;
+}
+
+/** @throws StatusError BadRequest where the object names another place than the path. */
+export function checkPlace(call: Call, object: ApiObject): void {
+  const { name = "" } = object.metadata;
+  if (name === "") {
+    throw badRequest(
+      `the name of the object (${call.info.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (name !== call.info.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${call.info.name})`);
+  }
+  checkNamespace(call, object);
+}
+
+/** @throws StatusError BadRequest where the object names another namespace than the path. */
+export function checkNamespace({ resource, info }: Call, { metadata: { namespace = "" } }: ApiObject): void {
+  if (namespace === "" || resource.scope === "Cluster" || namespace === info.namespace) return;
+  throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}

@@ -1,0 +1,111 @@
+import type { ApiObject } from "../core/object.ts";
+import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
+import { applierOf, applyType } from "./apply-body.ts";
+import { mediaType, objectOfBody, parseBody, refuseProtobuf } from "./decode-body.ts";
+import { entryReply } from "./encode.ts";
+import { header, type Reply } from "./exchange.ts";
+import { patcherOf } from "./patch-body.ts";
+import { writeOptions, type WriteOptions } from "./query-options.ts";
+import {
+  checkNamespace,
+  checkPlace,
+  contextOf,
+  namespaceOf,
+  placed,
+  shownAsOf,
+  viewOf,
+  type Call,
+} from "./resource-call.ts";
+import { shapedChange, shapedEntry } from "./shown-as.ts";
+import { unrecognized } from "./undecodable.ts";
+
+/** The object in the body, of the kind that is asked for. */
+async function objectIn(call: Call, { fieldValidation }: WriteOptions): Promise<ApiObject> {
+  const contentType = header(call.request, "content-type");
+  if (!speaksProtobuf(call.kind)) refuseProtobuf(contentType);
+  const bytes = await call.body();
+  const refuse = unrecognized(call.kind, bytes);
+  const parsed = await parseBody({ bytes, contentType }, () => call.kind.schema, refuse);
+  call.heard(parsed);
+  const { warn, kind: resource, options } = call;
+  return objectOfBody(parsed, { resource, fieldValidation, warn, refuse, kinds: options.registry.resources });
+}
+
+export async function create(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { resource, info, query } = call;
+  const write = writeOptions(call.request, query, "CreateOptions");
+  const object = await objectIn(call, write);
+  checkNamespace(call, object);
+  const request = { namespace: namespaceOf(call), object, context: contextOf(call, write) };
+  const { registry } = call.options;
+  const entry =
+    info.subresource === ""
+      ? await registry.create(resource, request)
+      : await registry.createUnder(resource, { ...request, name: info.name, subresource: info.subresource });
+  return entryReply(view, entry, 201);
+}
+
+export async function update(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource, query } = call;
+  const write = writeOptions(call.request, query, "UpdateOptions");
+  const shownAs = shownAsOf(call);
+  const object = await objectIn(call, write);
+  checkPlace(call, object);
+  const named = { ...object, metadata: { ...object.metadata, name: info.name } };
+  const { entry, created } = await call.options.registry.update(resource, {
+    namespace: namespaceOf(call),
+    name: info.name,
+    subresource: info.subresource,
+    desired: shapedChange(shownAs, () => named),
+    whenMissing: { object: named, mayCreate: () => call.alsoMay("create") },
+    context: contextOf(call, write),
+  });
+  return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
+}
+
+export async function patch(call: Call): Promise<Reply> {
+  const contentType = header(call.request, "content-type");
+  if (mediaType(contentType) === applyType) return apply(call);
+  const view = viewOf(call);
+  const { info, resource, query } = call;
+  const write = writeOptions(call.request, query, "PatchOptions");
+  const { fieldValidation } = write;
+  const shownAs = shownAsOf(call);
+  const strategic = resource.custom === undefined;
+  const desired = patcherOf({ contentType, resource: call.kind, strategic, query, fieldValidation, warn: call.warn });
+  const bytes = await call.body();
+  call.heard({ bytes, contentType });
+  const patched = await desired(bytes);
+  const { entry } = await call.options.registry.update(resource, {
+    namespace: namespaceOf(call),
+    name: info.name,
+    subresource: info.subresource,
+    desired: shapedChange(shownAs, (stored) => placed(call, patched(stored))),
+    context: contextOf(call, write),
+  });
+  return entryReply(view, shapedEntry(shownAs, entry), 200);
+}
+
+async function apply(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource, query } = call;
+  const context = contextOf(call, writeOptions(call.request, query, "PatchOptions"));
+  const { name, subresource } = info;
+  const shownAs = shownAsOf(call);
+  const applier = applierOf({ write: { resource, subresource, context }, name, shownAs, query });
+  const bytes = await call.body();
+  call.heard({ bytes, contentType: header(call.request, "content-type") });
+  const applied = await applier(bytes);
+  const { entry, created } = await call.options.registry.update(resource, {
+    namespace: namespaceOf(call),
+    name,
+    subresource,
+    applied: true,
+    desired: (stored) => placed(call, applied(stored)),
+    whenMissing: { object: () => placed(call, applied(undefined)), mayCreate: () => call.alsoMay("create") },
+    context,
+  });
+  return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
+}
