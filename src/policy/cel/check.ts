@@ -1,41 +1,39 @@
 import type { CelExpression, CelNode } from "./ast.ts";
-import { celError, type CelIssue } from "./cel-error.ts";
-import type { CelOverload } from "./environment.ts";
+import { celError } from "./cel-error.ts";
+import { applied } from "./check-call.ts";
+import { mapEntry, predicate, ranged } from "./check-comprehension.ts";
+import { dottedName, identifier, qualified } from "./check-names.ts";
+import {
+  fits,
+  freshType,
+  issue,
+  localNamed,
+  settled,
+  show,
+  undeclared,
+  type CelReference,
+  type CelResolvedCall,
+  type Checker,
+  type Locals,
+} from "./checker.ts";
 import type { CelParsed } from "./parser.ts";
 import type { Scope } from "./scope.ts";
 import {
   boolType,
+  bytesType,
   doubleType,
   dynType,
-  bytesType,
-  formatType,
-  innerTypes,
   intType,
-  mapInnerTypes,
   listType,
   mapType,
   nullType,
   optionalType,
   stringType,
-  typeParameter,
   uintType,
   type CelType,
 } from "./types.ts";
-import { moreGeneral, newTypeBindings, sameType, substitute, unify, type TypeBindings } from "./unify.ts";
+import { moreGeneral, newTypeBindings, substitute } from "./unify.ts";
 import { kindOf } from "./values.ts";
-
-/** What a name stands for: a variable, a type, or a variable that a macro made. */
-export type CelReference =
-  | { readonly kind: "variable"; readonly name: string }
-  | { readonly kind: "local"; readonly name: string }
-  | { readonly kind: "type"; readonly name: string };
-
-/** A call whose function is known: its arguments, the receiver first, and the overloads that may apply. */
-export interface CelResolvedCall {
-  readonly name: string;
-  readonly args: readonly CelExpression[];
-  readonly overloads: readonly CelOverload[];
-}
 
 /** What the checker found out about the nodes of an expression. */
 export interface CelChecked {
@@ -45,24 +43,6 @@ export interface CelChecked {
   readonly referenceOf: (node: CelExpression) => CelReference | undefined;
   /** The variables of the environment that occur. */
   readonly variables: readonly string[];
-}
-
-interface Checker {
-  readonly scope: Scope;
-  readonly types: CelType[];
-  readonly calls: CelResolvedCall[];
-  readonly references: CelReference[];
-  readonly issues: CelIssue[];
-  readonly variables: Set<string>;
-  readonly known: TypeBindings;
-  fresh: number;
-}
-
-/** The variables that macros made, innermost first. */
-interface Locals {
-  readonly name: string;
-  readonly type: CelType;
-  readonly outer: Locals | undefined;
 }
 
 /**
@@ -94,11 +74,6 @@ export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelCh
     referenceOf: (node) => checker.references[node.id],
     variables: [...checker.variables],
   };
-}
-
-/** Parameters that nothing decided are dyn. */
-function settled(type: CelType): CelType {
-  return type.kind === "parameter" ? dynType : mapInnerTypes(type, settled);
 }
 
 function check(checker: Checker, node: CelExpression, locals: Locals | undefined): CelType {
@@ -137,28 +112,6 @@ function typeOfNode(checker: Checker, node: CelExpression, locals: Locals | unde
   }
 }
 
-function issue(checker: Checker, node: CelExpression, message: string): CelType {
-  checker.issues.push({ offset: node.offset, message });
-  return dynType;
-}
-
-function undeclared(checker: Checker, node: CelExpression, name: string): CelType {
-  return issue(checker, node, `undeclared reference to '${name}' (in container '')`);
-}
-
-function show(checker: Checker, type: CelType): string {
-  const shown = formatType(settled(substitute(checker.known, type)));
-  return shown.length > 500 ? `${shown.slice(0, 500)}…` : shown;
-}
-
-function fits(checker: Checker, given: CelType, wanted: CelType): boolean {
-  return unify(checker.known, [given], [wanted]);
-}
-
-function freshType(checker: Checker): CelType {
-  return typeParameter(`_${checker.fresh++}`);
-}
-
 function literalType(node: CelNode<"literal">): CelType {
   const { value } = node;
   if (value === null) return nullType;
@@ -167,48 +120,6 @@ function literalType(node: CelNode<"literal">): CelType {
   if (typeof value === "number" || typeof value === "bigint") return intType;
   if (value instanceof Uint8Array) return bytesType;
   return kindOf(value) === "uint" ? uintType : doubleType;
-}
-
-function localNamed(locals: Locals | undefined, name: string): Locals | undefined {
-  for (let local = locals; local !== undefined; local = local.outer) if (local.name === name) return local;
-  return undefined;
-}
-
-function identifier(checker: Checker, node: CelNode<"identifier">, locals: Locals | undefined): CelType {
-  const local = localNamed(locals, node.name);
-  if (local !== undefined) {
-    checker.references[node.id] = { kind: "local", name: node.name };
-    return local.type;
-  }
-  return named(checker, node, node.name) ?? undeclared(checker, node, node.name);
-}
-
-function named(checker: Checker, node: CelExpression, written: string): CelType | undefined {
-  const name = written.startsWith(".") ? written.slice(1) : written;
-  const variable = checker.scope.variable(name);
-  if (variable !== undefined) {
-    checker.references[node.id] = { kind: "variable", name };
-    checker.variables.add(name);
-    return variable;
-  }
-  const type = checker.scope.type(name);
-  if (type !== undefined) checker.references[node.id] = { kind: "type", name };
-  return type;
-}
-
-/** `a.b.c` when it is one dotted name. */
-function dottedName(node: CelExpression): string | undefined {
-  if (node.kind === "identifier") return node.name;
-  if (node.kind !== "select" || node.optional) return undefined;
-  const operand = dottedName(node.operand);
-  return operand === undefined ? undefined : `${operand}.${node.field}`;
-}
-
-function qualified(checker: Checker, node: CelNode<"select">, locals: Locals | undefined): CelType | undefined {
-  const name = dottedName(node);
-  if (name === undefined) return undefined;
-  const head = name.slice(0, name.indexOf(".", 1));
-  return localNamed(locals, head) === undefined ? named(checker, node, name) : undefined;
 }
 
 function select(checker: Checker, node: CelNode<"select">, operand: CelType): CelType {
@@ -257,43 +168,8 @@ interface Callee {
 }
 
 function resolve(checker: Checker, node: CelExpression, callee: Callee): CelType {
-  const { name, args, member } = callee;
-  const types = args.map((argument) => check(checker, argument, callee.locals));
-  const overloads = checker.scope.overloads(name, member);
-  const declared = overloads ?? checker.scope.overloads(name, !member);
-  if (declared === undefined) return undeclared(checker, node, name);
-  const matching: CelOverload[] = [];
-  let result: CelType | undefined;
-  for (const overload of overloads ?? []) {
-    const candidate = apply(checker, overload, types);
-    if (candidate === undefined) continue;
-    matching.push(overload);
-    if (result === undefined) result = candidate;
-    else if (!sameType(checker.known, result, candidate)) result = dynType;
-  }
-  if (result === undefined) {
-    const shown = types.map((type) => show(checker, type));
-    const written = member ? `${shown[0]}.(${shown.slice(1).join(", ")})` : `(${shown.join(", ")})`;
-    return issue(checker, node, `found no matching overload for '${name}' applied to '${written}'`);
-  }
-  checker.calls[node.id] = { name, args, overloads: matching };
-  return result;
-}
-
-/** The result of an overload for arguments of these types; undefined when it does not fit. */
-function apply(checker: Checker, overload: CelOverload, types: readonly CelType[]): CelType | undefined {
-  if (overload.args.length !== types.length) return undefined;
-  const renamed = newTypeBindings();
-  const rename = (type: CelType): CelType => {
-    for (const name of parameterNames(type)) if (!renamed.known.has(name)) renamed.known.set(name, freshType(checker));
-    return substitute(renamed, type);
-  };
-  if (!unify(checker.known, types, overload.args.map(rename))) return undefined;
-  return substitute(checker.known, rename(overload.result));
-}
-
-function parameterNames(type: CelType): readonly string[] {
-  return type.kind === "parameter" ? [type.name] : innerTypes(type).flatMap(parameterNames);
+  const types = callee.args.map((argument) => check(checker, argument, callee.locals));
+  return applied(checker, node, { ...callee, types });
 }
 
 /** The type of a list's elements so far, and one more: their common type, or dyn. */
@@ -330,25 +206,6 @@ function map(checker: Checker, node: CelNode<"map">, locals: Locals | undefined)
   return mapType(keyType ?? freshType(checker), valueType ?? freshType(checker));
 }
 
-function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
-  const type = substitute(checker.known, range);
-  switch (type.kind) {
-    case "list":
-      return [intType, type.element];
-    case "map":
-      return [type.key, type.value];
-    case "dyn":
-    case "parameter":
-      return [dynType, dynType];
-    default: {
-      const shown = show(checker, type);
-      const message = `expression of type '${shown}' cannot be range of a comprehension (must be list, map, or dynamic)`;
-      issue(checker, node.range, message);
-      return [dynType, dynType];
-    }
-  }
-}
-
 function comprehension(checker: Checker, node: CelNode<"comprehension">, locals: Locals | undefined): CelType {
   const rangeType = check(checker, node.range, locals);
   const [key, value] = ranged(checker, node, rangeType);
@@ -364,24 +221,6 @@ function comprehension(checker: Checker, node: CelNode<"comprehension">, locals:
   return node.macro === "transformMapEntry"
     ? mapEntry(checker, node, substitute(checker.known, transformed))
     : boolType;
-}
-
-function mapEntry(checker: Checker, node: CelExpression, type: CelType): CelType {
-  if (type.kind === "map" || type.kind === "dyn") return type;
-  const applied = `(map(dyn, dyn), ${show(checker, type)})`;
-  return issue(checker, node, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
-}
-
-/** How cel-go words a predicate that is not boolean: the macro's expansion shows through. */
-function predicate(checker: Checker, node: CelNode<"comprehension">, type: CelType): void {
-  if (fits(checker, type, boolType)) return;
-  const shown = show(checker, type);
-  const applied = (name: string, types: string): CelType =>
-    issue(checker, node, `found no matching overload for '${name}' applied to '(${types})'`);
-  if (node.macro === "all") applied("_&&_", `bool, ${shown}`);
-  else if (node.macro === "exists") applied("_||_", `bool, ${shown}`);
-  else if (node.macro === "exists_one") applied("_?_:_", `${shown}, int, int`);
-  else applied("_?_:_", `${shown}, list(dyn), list(dyn)`);
 }
 
 function optionalMap(checker: Checker, node: CelNode<"optionalMap">, locals: Locals | undefined): CelType {

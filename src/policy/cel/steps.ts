@@ -1,5 +1,6 @@
 import type { CelExpression, CelNode } from "./ast.ts";
-import type { CelChecked, CelResolvedCall } from "./check.ts";
+import type { CelChecked } from "./check.ts";
+import type { CelResolvedCall } from "./checker.ts";
 import { comprehensionStep } from "./comprehensions.ts";
 import { converterFor, type Converter } from "./convert.ts";
 import { binaryCall, dispatch } from "./dispatch.ts";
