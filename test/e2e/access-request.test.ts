@@ -75,20 +75,15 @@ beforeAll(async () => {
     resources: ["accessrequests", "accessrequests/status"],
     verbs: ["get", "patch"],
   };
-  const approve = { apiGroups: ["access.pratique.dev"], resources: ["accessprofiles"], verbs: ["approve"] };
   const rbac = "/apis/rbac.authorization.k8s.io/v1";
   const made = await Promise.all([
     admin("/api/v1/namespaces", { method: "POST", body: { metadata: { name: "vms" } } }),
     admin(`${rbac}/clusterroles`, { method: "POST", body: { metadata: { name: "viewer" }, rules: view } }),
-    admin(`${rbac}/clusterroles`, {
-      method: "POST",
-      body: { metadata: { name: "approver" }, rules: [status, approve] },
-    }),
     admin(`${rbac}/clusterroles`, { method: "POST", body: { metadata: { name: "writer" }, rules: [status] } }),
   ]);
   if (made.some((reply) => reply.status !== 201)) throw new TypeError(made.map(({ text }) => text).join());
   for (const [name, who] of [
-    ["approver", "approvers"],
+    ["pratique:access-approver", "approvers"],
     ["writer", "writers"],
   ]) {
     const subjects = [{ kind: "Group", name: who, apiGroup: "rbac.authorization.k8s.io" }];

@@ -9,7 +9,7 @@ const write = "create delete deletecollection patch update";
 
 /**
  * The ClusterRoles for people in a namespace, and the ones they gather their rules from: view within edit within admin.
- * Nobody but admin touches roles, nobody below edit sees Secrets.
+ * Nobody but admin touches roles, nobody below edit sees Secrets. Beside them the role of those who answer access requests.
  */
 export function userRoles(): readonly ClusterRole[] {
   return [
@@ -19,6 +19,16 @@ export function userRoles(): readonly ClusterRole[] {
     clusterRole("system:aggregate-to-admin", adminRules(), feeds("admin")),
     clusterRole("system:aggregate-to-edit", editRules(), feeds("edit")),
     clusterRole("system:aggregate-to-view", viewRules(), feeds("view")),
+    clusterRole("pratique:access-approver", accessApproverRules()),
+  ];
+}
+
+/** What a person needs who answers access requests of every profile; bind it by name of the role. */
+export function accessApproverRules(): readonly PolicyRule[] {
+  return [
+    rule("get list watch", "access.pratique.dev", "accessprofiles accessrequests"),
+    rule("patch update", "access.pratique.dev", "accessrequests/status"),
+    rule("approve", "access.pratique.dev", "accessprofiles"),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { controllerRoles, namespacedRoles } from "../../authz/bootstrap-policy/controller-roles.ts";
 import { rbacApiVersion, rule, user } from "../../authz/bootstrap-policy/policy-object.ts";
 import type { ApiObject } from "../../core/object.ts";
+import { accessApproverRules } from "../../authz/bootstrap-policy/user-roles.ts";
 import { anonymousUser } from "../../core/user.ts";
 import { rbacGroup, type Subject } from "../../resources/binding.ts";
 import type { PolicyRule } from "../../resources/policy-rule.ts";
@@ -33,11 +34,7 @@ export function accessRbac(namespace: string): readonly ApiObject[] {
       rule("create get", "access.pratique.dev", "accessrequests"),
     ]),
     // For people: bind it to those who decide.
-    clusterRole("pratique:access-approver", [
-      rule("get list watch", "access.pratique.dev", "accessprofiles accessrequests"),
-      rule("patch update", "access.pratique.dev", "accessrequests/status"),
-      rule("approve", "access.pratique.dev", "accessprofiles"),
-    ]),
+    clusterRole("pratique:access-approver", accessApproverRules()),
     ...clusterWide("pratique:access-controller", account(controller), hubRules()),
     ...within("kube-system", "pratique:access-controller", account(controller), hubSecretRules()),
     ...within(namespace, "pratique:access-controller-election", account(controller), [
