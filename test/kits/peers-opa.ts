@@ -15,11 +15,11 @@ const installMs = 15 * 60_000;
  */
 export async function opaSuite(title: string, body: (opa: string) => void): Promise<void> {
   const made = await opaProgram();
-  if ("path" in made) describe(title, () => body(made.path));
-  else {
-    tellSkipped(title, made.missing);
-    describe.skip(title, () => body("opa"));
-  }
+  if ("missing" in made) tellSkipped(title, made.missing);
+  const run = "path" in made ? describe : describe.skip;
+  run(title, () => {
+    body("path" in made ? made.path : "opa");
+  });
 }
 
 /** The folder with the sources of the same OPA, its published cases among them, or why there is none. */
