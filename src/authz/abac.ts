@@ -13,6 +13,8 @@ export interface AbacPolicy {
   readonly resource: string;
   readonly namespace: string;
   readonly nonResourcePath: string;
+  /** Where it stands in its file, counted from 1. */
+  readonly line: number;
 }
 
 /** An ABAC policy file that cannot be used; the message begins with `line <n>` where one line is at fault. */
@@ -47,12 +49,17 @@ export function parseAbacPolicies(text: string): readonly AbacPolicy[] {
 
 /** Allows what a policy of the list matches, and has no opinion on the rest. Source: pkg/auth/authorizer/abac. */
 export function abac(policies: readonly AbacPolicy[]): NamedAuthorizer {
-  const allowed: Decision = { verdict: "allow", reason: "" };
   const refused: Decision = { verdict: "noOpinion", reason: "No policy matched." };
+  const allowing = policies.map((policy) => ({ policy, decision: { verdict: "allow", reason: "" } as const }));
+  const lines = new Map<Decision, number>(allowing.map(({ policy, decision }) => [decision, policy.line]));
   return {
     name: "ABAC",
     authorize: async function abac(attributes) {
-      return policies.some((policy) => matches(policy, attributes)) ? allowed : refused;
+      return allowing.find(({ policy }) => matches(policy, attributes))?.decision ?? refused;
+    },
+    explain: (decision) => {
+      const line = lines.get(decision);
+      return line === undefined ? {} : { note: `line ${line} of the policy file` };
     },
   };
 }
@@ -123,13 +130,13 @@ function policyOf(object: Fields, number: number): AbacPolicy {
     check(object, number, { at: "", texts: ["kind", "apiVersion"], flags: [], objects: ["spec", "metadata"] });
     const spec = fieldsAt(object, "spec");
     check(spec, number, { at: "spec.", texts, flags: ["readonly"], objects: [] });
-    return currentForm(spec, number);
+    return { ...currentForm(spec, number), line: number };
   }
   check(object, number, { at: "", texts: [...oldTexts, "kind", "apiVersion"], flags: ["readonly"], objects: [] });
-  return oldForm(object);
+  return { ...oldForm(object), line: number };
 }
 
-function currentForm(spec: Fields, number: number): AbacPolicy {
+function currentForm(spec: Fields, number: number): Omit<AbacPolicy, "line"> {
   const [user, group, apiGroup, resource, namespace, nonResourcePath] = texts.map((field) => stringAt(spec, field));
   if (user === "" && group === "") {
     throw new AbacError("line", `line ${number}: spec.user: user or group must be set`);
@@ -146,7 +153,7 @@ function currentForm(spec: Fields, number: number): AbacPolicy {
 }
 
 /** In the old form what is left out means everything, and everybody means everybody with a credential. */
-function oldForm(object: Fields): AbacPolicy {
+function oldForm(object: Fields): Omit<AbacPolicy, "line"> {
   const [user = "", group = "", resource = "", namespace = ""] = oldTexts.map((field) => stringAt(object, field));
   const everybody = (user === "" && group === "") || user === "*" || group === "*";
   return {

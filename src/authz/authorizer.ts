@@ -1,4 +1,5 @@
 import type { UserInfo } from "../core/user.ts";
+import type { ExplainedGrant } from "./explained-grant.ts";
 
 /** What somebody wants to do. `path` is set for non-resource requests only. Source: apiserver pkg/authorization/authorizer Attributes. */
 export interface Attributes {
@@ -36,8 +37,18 @@ export interface Decision {
 /** Decides one request. Throwing counts as noOpinion with that error. */
 export type Authorizer = (attributes: Attributes) => Promise<Decision>;
 
+/** What a decision rests on, beyond its reason: the grant that allowed it, or a sentence for people. */
+export interface StepDetail {
+  readonly grant?: ExplainedGrant;
+  readonly note?: string;
+}
+
 /** A member of a chain with the name under which it appears in traces and audit. */
 export interface NamedAuthorizer {
   readonly name: string;
+  /** The mode that it stands for, where its name may be another one. */
+  readonly type?: string;
   readonly authorize: Authorizer;
+  /** Says more of a decision that `authorize` has just given; asked for traces only, so that deciding stays fast. */
+  readonly explain?: (decision: Decision, attributes: Attributes) => StepDetail;
 }

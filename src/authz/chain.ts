@@ -1,9 +1,11 @@
 import { aggregateErrors } from "./aggregate-errors.ts";
-import type { Attributes, Authorizer, Decision, NamedAuthorizer, Verdict } from "./authorizer.ts";
+import type { Attributes, Authorizer, Decision, NamedAuthorizer, StepDetail, Verdict } from "./authorizer.ts";
 
 /** What one member of a chain answered; `ms` is the time it took where the chain was given a clock. */
-export interface TraceStep {
+export interface TraceStep extends StepDetail {
   readonly name: string;
+  /** The mode that the member stands for, where it is known. */
+  readonly type?: string;
   readonly verdict: Verdict;
   readonly reason: string;
   readonly error?: string;
@@ -75,9 +77,11 @@ async function traced(
     const ms = now === undefined || start === undefined ? undefined : now() - start;
     trace.push({
       name: member.name,
+      ...(member.type === undefined ? {} : { type: member.type }),
       verdict: isFinal(decision) ? decision.verdict : "noOpinion",
       reason: decision.reason,
       ...(decision.error === undefined ? {} : { error: decision.error }),
+      ...member.explain?.(decision, attributes),
       ...(ms === undefined ? {} : { ms }),
     });
     if (isFinal(decision)) return { ...decidedBy(member, decision), trace };

@@ -10,7 +10,10 @@ const noOpinion: Decision = { verdict: "noOpinion", reason: "" };
  */
 export const masters: NamedAuthorizer = {
   name: "Masters",
+  type: "Masters",
   authorize: async function masters(attributes: Attributes): Promise<Decision> {
     return attributes.user.groups.includes(mastersGroup) ? allow : noOpinion;
   },
+  explain: (decision) =>
+    decision === allow ? { note: `the group ${mastersGroup} may do everything, whatever the authorizers say` } : {},
 };

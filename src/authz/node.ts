@@ -7,7 +7,17 @@ import type { NodeGraph } from "./node-graph.ts";
 import type { RulesLister } from "./rules-review.ts";
 
 const allowed: Decision = { verdict: "allow", reason: "" };
+const allowedByRole: Decision = { verdict: "allow", reason: "" };
+const allowedByPod: Decision = { verdict: "allow", reason: "" };
 const silent: Decision = { verdict: "noOpinion", reason: "" };
+const noNode: Decision = { verdict: "noOpinion", reason: "" };
+/** What is said of decisions that have no reason of their own. */
+const notes: ReadonlyMap<Decision, string> = new Map([
+  [allowed, "what every node may do to its own objects"],
+  [allowedByRole, "a rule of the role system:node, which holds for every node"],
+  [allowedByPod, "a pod that is bound to the node speaks of the object"],
+  [noNode, "is asked about nodes alone: users system:node:NAME of the group system:nodes"],
+]);
 const leaseNamespace = "kube-node-lease";
 const ownVerbs: readonly string[] = ["get", "create", "update", "patch", "delete"];
 
@@ -25,13 +35,17 @@ export function nodeAuthorizer(graph: NodeGraph): NamedAuthorizer {
     name: "Node",
     authorize: async function node(attributes) {
       const name = nodeNameOf(attributes.user);
-      if (name === undefined) return silent;
+      if (name === undefined) return noNode;
       if (name === "") return refused(`unknown node for user ${JSON.stringify(attributes.user.username)}`);
       if (attributes.path === undefined) {
         const rule = rules.get(`${attributes.resource}.${attributes.group}`);
         if (rule !== undefined) return rule(name, attributes, graph);
       }
-      return firstMatch(common, ruleQuery(attributes)) === undefined ? silent : allowed;
+      return firstMatch(common, ruleQuery(attributes)) === undefined ? silent : allowedByRole;
+    },
+    explain: (decision) => {
+      const note = notes.get(decision);
+      return note === undefined ? {} : { note };
     },
   };
 }
@@ -50,7 +64,7 @@ function refused(reason: string): Decision {
 
 function related(kind: ReferencedKind | "pods", node: string, attributes: Attributes, graph: NodeGraph): Decision {
   if (attributes.name === "") return refused("No Object name found");
-  return graph.reaches(kind, attributes, node) ? allowed : unrelated(node);
+  return graph.reaches(kind, attributes, node) ? allowedByPod : unrelated(node);
 }
 
 function unrelated(node: string): Decision {
@@ -88,7 +102,7 @@ const serviceAccounts: Rule = (node, attributes, graph) => {
   if (verb === "get" && subresource === "") return readable("serviceaccounts")(node, attributes, graph);
   if (verb !== "create" || name === "") return refused("can only create tokens for individual service accounts");
   if (subresource !== "token") return refused("can only create token subresource of serviceaccount");
-  return graph.reaches("serviceaccounts", attributes, node) ? allowed : unrelated(node);
+  return graph.reaches("serviceaccounts", attributes, node) ? allowedByPod : unrelated(node);
 };
 
 /** The name of what is created is not in the request; admission sees it. */

@@ -1,11 +1,11 @@
 import type { ApiObject } from "../core/object.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Attributes } from "./authorizer.ts";
-import { type RuleQuery, firstMatch, ruleQuery } from "./compiled-rules.ts";
+import { type CompiledRules, type RuleQuery, firstMatch, ruleQuery } from "./compiled-rules.ts";
 import type { RoleRef } from "../resources/binding.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import type { AnyBinding, AnyRole, RbacKind } from "./rbac-types.ts";
-import { roleSlots } from "./role-slots.ts";
+import { type RoleKey, roleSlots } from "./role-slots.ts";
 import {
   type Grant,
   type SubjectTable,
@@ -44,6 +44,12 @@ export interface RbacIndex {
   readonly rulesFor: (user: UserInfo, namespace: string) => HeldRules;
   /** The rules of a role as a binding in `namespace` (`""`: a ClusterRoleBinding) sees it; undefined when it is missing. */
   readonly rulesOf: (roleRef: RoleRef, namespace: string) => readonly PolicyRule[] | undefined;
+  /** Every role that exists. */
+  readonly roles: () => Iterable<readonly [RoleKey, CompiledRules]>;
+  /** Every grant of every binding, those to nobody included. */
+  readonly grants: () => Iterable<Grant>;
+  /** The namespaces in which somebody holds a grant. */
+  readonly namespaces: () => Iterable<string>;
   /** How many roles are referred to and missing; while it is 0 no decision needs to look for them. */
   readonly missingRoles: () => number;
 }
@@ -113,6 +119,11 @@ export function rbacIndex(): RbacIndex {
       };
     },
     rulesOf: (roleRef, namespace) => slots.find(roleRef, namespace)?.rules?.rules,
+    roles: slots.existing,
+    grants: function* grants() {
+      for (const each of bindings.values()) yield* each;
+    },
+    namespaces: () => namespaces.keys(),
     missingRoles: () => slots.dangling(),
   };
 }

@@ -20,6 +20,8 @@ export interface RoleSlots {
   readonly remove: (role: RoleKey) => void;
   /** How many roles are referred to and missing. */
   readonly dangling: () => number;
+  /** Every role that exists, with its rules. */
+  readonly existing: () => Iterable<readonly [RoleKey, CompiledRules]>;
 }
 
 /** Which role object; `namespace` counts for Roles only. */
@@ -78,6 +80,9 @@ export function roleSlots(): RoleSlots {
     put: (role, rules) => setRules(role, compileRules(rules)),
     remove: (role) => setRules(role, undefined),
     dangling: () => dangling.size,
+    existing: function* existing() {
+      for (const [key, { rules }] of slots) if (rules !== undefined) yield [roleKey(key), rules];
+    },
   };
 }
 
@@ -96,4 +101,10 @@ function slotKey(roleRef: Pick<RoleRef, "kind" | "name">, namespace: string): st
   return roleRef.kind === "Role" && namespace !== ""
     ? `Role/${namespace}/${roleRef.name}`
     : `unsupported/${roleRef.kind}/${roleRef.name}`;
+}
+
+// Only roles that exist are asked for, so the kind is one of the two and no part holds a slash.
+function roleKey(key: string): RoleKey {
+  const [kind, namespace = "", name = ""] = key.split("/");
+  return { kind: kind === "Role" ? "Role" : "ClusterRole", namespace, name };
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isFields, valueAt } from "../resources/json-fields.ts";
 import { accessReviewSpec, type AskedSpec } from "./access-review-spec.ts";
-import type { Attributes, Authorizer, Decision } from "./authorizer.ts";
+import type { Attributes, Authorizer, Decision, NamedAuthorizer } from "./authorizer.ts";
 import type { MatchConditions } from "./match-conditions.ts";
 
 /** What a service said of a request. */
@@ -45,8 +45,20 @@ const bothText = "webhook subject access review returned both allow and deny res
  * Source: apiserver plugin/pkg/authorizer/webhook.
  */
 export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
+  return explainedWebhook(options).authorize;
+}
+
+/** `webhookAuthorizer` as a member of a chain that can say whether its service was asked at all. */
+export function explainedWebhook(
+  options: WebhookAuthorizerOptions,
+): Required<Pick<NamedAuthorizer, "authorize" | "explain">> {
   const answers = answerCache(options);
   const asking = new Map<string, Promise<Answer>>();
+  const notes = new WeakMap<Decision, string>();
+  const noted = (decision: Decision, note: string): Decision => {
+    notes.set(decision, note);
+    return decision;
+  };
 
   function answered(spec: AskedSpec, attributes: Attributes): Promise<Answer> | Answer {
     const key = createHash("sha256").update(JSON.stringify(spec), "utf8").digest("base64");
@@ -64,21 +76,35 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
     return question;
   }
 
-  return async function webhook(attributes) {
+  async function webhook(attributes: Attributes): Promise<Decision> {
     const spec = accessReviewSpec(attributes);
     const match = options.match?.(spec);
-    if (match !== undefined && "error" in match) return { verdict: options.onError, reason: "", error: match.error };
+    if (match !== undefined && "error" in match) {
+      return noted({ verdict: options.onError, reason: "", error: match.error }, "its service was not asked");
+    }
     if (match?.matches === false) {
       options.excluded?.();
-      return { verdict: "noOpinion", reason: "" };
+      return noted({ verdict: "noOpinion", reason: "" }, "its matchConditions leave this request out");
     }
     try {
-      return decisionOf(await answered(spec, attributes));
+      const answer = answered(spec, attributes);
+      return answer instanceof Promise
+        ? decisionOf(await answer)
+        : noted(decisionOf(answer), "an answer that was kept");
     } catch (error) {
       if (options.onError === "noOpinion") options.failedOpen?.();
       const why = error instanceof Error ? error.message : "the authorization webhook failed";
-      return { verdict: options.onError, reason: "", error: why };
+      const policy = `failurePolicy ${options.onError === "deny" ? "Deny" : "NoOpinion"} decides`;
+      return noted({ verdict: options.onError, reason: "", error: why }, `its service gave no answer: ${policy}`);
     }
+  }
+
+  return {
+    authorize: webhook,
+    explain: (decision) => {
+      const note = notes.get(decision);
+      return note === undefined ? {} : { note };
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./printable.ts";
 import type { ServerAccess } from "./server-access.ts";
-import { shellWord } from "./shell-word.ts";
+import { shellWord } from "../core/shell-word.ts";
 
 /** What people decide about access. */
 export type AccessVerdict = AccessDecision["verdict"];

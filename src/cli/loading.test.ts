@@ -40,6 +40,7 @@ describe("what is loaded", () => {
       "agent/wall-clock.ts",
       "client/client.ts",
       "core/duration.ts",
+      "core/nearest.ts",
       "core/status.ts",
     ]);
     // Had the patterns found nothing, all this would hold too.

@@ -4,7 +4,7 @@ import { exitCodes } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../core/nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { printable } from "./printable.ts";
 import { release } from "./release.ts";

@@ -9,7 +9,7 @@ import { failureOf } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { logTo } from "./log-to.ts";
 import { release } from "./release.ts";
-import { shellWord } from "./shell-word.ts";
+import { shellWord } from "../core/shell-word.ts";
 
 /** Starts a hub, says how to reach it, and waits for a signal or its end. */
 export async function runHub(args: Args, io: Io): Promise<ExitName> {

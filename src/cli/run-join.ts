@@ -12,7 +12,7 @@ import { writeResult } from "./output.ts";
 import { printable } from "./printable.ts";
 import { progress, type Progress } from "./progress.ts";
 import { release } from "./release.ts";
-import { shellWord } from "./shell-word.ts";
+import { shellWord } from "../core/shell-word.ts";
 
 /** Joins, telling each step on stderr, and prints what the machine now holds. */
 export async function runJoin(args: Args, io: Io): Promise<ExitName> {

@@ -7,7 +7,7 @@ import type { ConfiguredAuthorizer } from "../authz/configuration.ts";
 import { masters } from "../authz/masters.ts";
 import { nodeAuthorizer, nodeRules } from "../authz/node.ts";
 import type { NodeGraph } from "../authz/node-graph.ts";
-import { rbac } from "../authz/rbac.ts";
+import { rbacAuthorizer } from "../authz/rbac.ts";
 import type { RbacIndex } from "../authz/rbac-index.ts";
 import {
   allRules,
@@ -34,6 +34,8 @@ export interface MemberParts {
   readonly clock: Clock;
   readonly release: string;
   readonly metrics: AuthorizationMetrics;
+  /** Answers reviews in place of the services that are configured; absent where those are asked. */
+  readonly answer?: (review: object) => Promise<unknown>;
 }
 
 /** A chain, with what it was made from. */
@@ -55,7 +57,7 @@ type Open = (configured: ConfiguredAuthorizer, parts: MemberParts) => Member | P
 
 const openers: Readonly<Record<string, Open>> = {
   Node: (_, { graph }) => ({ authorizer: nodeAuthorizer(graph()), rules: nodeRules }),
-  RBAC: (_, { index }) => ({ authorizer: { name: "RBAC", authorize: rbac(index) }, rules: rbacRules(index) }),
+  RBAC: (_, { index }) => ({ authorizer: rbacAuthorizer(index), rules: rbacRules(index) }),
   ABAC: (_, parts) => openAbac(parts),
   Webhook: (configured, parts) => openWebhook(configured, parts),
   AlwaysAllow: () => ({ authorizer: alwaysAllow, rules: alwaysAllowRules }),
@@ -75,7 +77,10 @@ export async function buildChain(configured: readonly ConfiguredAuthorizer[], pa
     close();
     throw error;
   }
-  const named = members.map(({ authorizer }, index) => ({ ...authorizer, name: configured[index]?.name ?? "" }));
+  const named = members.map(({ authorizer }, index) => {
+    const { name, type } = configured[index] ?? { name: "", type: "" };
+    return { ...authorizer, name, type };
+  });
   return {
     chain: firstDecision([masters, ...named], { now: () => performance.now() }),
     rules: allRules(members.map((member) => member.rules)),

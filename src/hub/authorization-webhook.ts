@@ -1,7 +1,7 @@
 import type { NamedAuthorizer } from "../authz/authorizer.ts";
 import type { WebhookConfiguration } from "../authz/configuration.ts";
 import { matchConditions } from "../authz/match-conditions.ts";
-import { webhookAuthorizer } from "../authz/webhook.ts";
+import { explainedWebhook } from "../authz/webhook.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AuthorizationMetrics } from "./authorization-metrics.ts";
@@ -33,7 +33,7 @@ export async function openAuthorizationWebhook(
     timeoutMs: webhook.timeoutMs,
     maximumBytes,
   });
-  const authorize = webhookAuthorizer({
+  const authorizer = explainedWebhook({
     version: webhook.version,
     onError: webhook.onError,
     authorizedMs: webhook.authorizedMs,
@@ -44,7 +44,7 @@ export async function openAuthorizationWebhook(
     failedOpen: () => metrics.failedOpen(name),
     excluded: () => metrics.excluded(name),
   });
-  return { authorizer: { name, authorize }, close: () => target.close() };
+  return { authorizer: { name, ...authorizer }, close: () => target.close() };
 }
 
 async function measured(answer: Promise<unknown>, name: string, metrics: AuthorizationMetrics): Promise<unknown> {

@@ -1,0 +1,54 @@
+import type { Attributes } from "./authorizer.ts";
+import { firstMatch, ruleQuery } from "./compiled-rules.ts";
+import { ruleText } from "./rule-coverage.ts";
+import type { Grant } from "./subject-table.ts";
+
+/** An object of the RBAC group; without a namespace it is cluster-wide. */
+export interface PolicyObject {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** What allowed a request, by name: the binding, its subject that applies, the role, and the rule as text. */
+export interface ExplainedGrant {
+  readonly binding: PolicyObject;
+  readonly subject: PolicyObject;
+  readonly role: PolicyObject;
+  readonly rule?: string;
+}
+
+/** The longest rule that is shown, in characters. */
+const longestRule = 512;
+
+/** The grant with the rule of its role that permits the request, found by the matcher that decides. */
+export function explainedGrant(grant: Grant, attributes: Attributes): ExplainedGrant {
+  const match = grant.role.rules === undefined ? undefined : firstMatch(grant.role.rules, ruleQuery(attributes));
+  return {
+    ...namedGrant(grant),
+    ...(match === undefined ? {} : { rule: shownRule(match.rule) }),
+  };
+}
+
+/** The names in a grant. */
+export function namedGrant({ kind, namespace, name, subject, roleRef }: Grant): Omit<ExplainedGrant, "rule"> {
+  return {
+    binding: { kind, ...(namespace === "" ? {} : { namespace }), name },
+    subject: {
+      kind: subject.kind,
+      ...(subject.kind === "ServiceAccount" ? { namespace: subject.namespace || namespace } : {}),
+      name: subject.name,
+    },
+    role: {
+      kind: roleRef.kind,
+      ...(roleRef.kind === "Role" ? { namespace } : {}),
+      name: roleRef.name,
+    },
+  };
+}
+
+/** A rule as text, cut where it is very long. */
+export function shownRule(rule: Parameters<typeof ruleText>[0]): string {
+  const text = ruleText(rule);
+  return text.length > longestRule ? `${text.slice(0, longestRule)}…` : text;
+}
