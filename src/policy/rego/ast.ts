@@ -40,6 +40,8 @@ export interface Comprehension {
   readonly key: Term | undefined;
   readonly item: Term;
   readonly body: readonly Literal[];
+  /** Whether it stands for an expression of a template: its variables are those of the bodies around. */
+  readonly isTemplate?: boolean;
   readonly at: RegoPlace;
 }
 
@@ -53,6 +55,9 @@ export type Literal = (
   | { readonly kind: "expression"; readonly term: Term }
   | { readonly kind: "assign" | "unify"; readonly left: Term; readonly right: Term }
   | { readonly kind: "not"; readonly body: Literal }
+  /** `not` of `future.keywords.not`: all of it is evaluated within. */
+  | { readonly kind: "notBody"; readonly inner: Operand }
+  | { readonly kind: "logical"; readonly operator: "and" | "or"; readonly left: Operand; readonly right: Operand }
   | { readonly kind: "some"; readonly vars: readonly VarTerm[] }
   | { readonly kind: "someIn"; readonly key: Term | undefined; readonly value: Term; readonly domain: Term }
   | {
@@ -63,6 +68,12 @@ export type Literal = (
       readonly body: readonly Literal[];
     }
 ) & { readonly with: readonly With[]; readonly at: RegoPlace };
+
+/** What `not`, `and` and `or` are about: one expression, or a body in braces, whose variables are its own. */
+export interface Operand {
+  readonly body: readonly Literal[];
+  readonly isExplicit: boolean;
+}
 
 /** What a rule yields when its body holds. */
 export interface Branch {

@@ -15,6 +15,7 @@ const operators = new Set([
   "gte",
   "internal.member_2",
   "internal.member_3",
+  "internal.template_string",
   "lt",
   "lte",
   "minus",

@@ -1,4 +1,4 @@
-import type { Comprehension, Literal, RefTerm, Term, With } from "./ast.ts";
+import type { Comprehension, Literal, Operand, RefTerm, Term, With } from "./ast.ts";
 import type { RegoPlace } from "./rego-error.ts";
 
 /** One step of a body after nested calls, iterations and comprehensions were taken apart. Its terms hold none of these. */
@@ -16,7 +16,7 @@ export type Goal =
       readonly at: RegoPlace;
     }
   | EveryGoal
-  | { readonly kind: "not"; readonly body: readonly Goal[]; readonly at: RegoPlace }
+  | NotGoal
   | WithGoal;
 
 export interface CallGoal {
@@ -36,6 +36,7 @@ export interface ClosureGoal {
   readonly item: Term;
   readonly body: readonly Goal[];
   readonly out: Term;
+  readonly isTemplate: boolean;
   readonly at: RegoPlace;
 }
 
@@ -45,6 +46,14 @@ export interface EveryGoal {
   readonly value: Term;
   readonly domain: Term;
   readonly body: readonly Goal[];
+  readonly at: RegoPlace;
+}
+
+export interface NotGoal {
+  readonly kind: "not";
+  readonly body: readonly Goal[];
+  /** Whether the body has variables of its own. */
+  readonly isExplicit: boolean;
   readonly at: RegoPlace;
 }
 
@@ -95,9 +104,15 @@ function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
     case "not": {
       const body: Goal[] = [];
       addNegated(literal.body, { inside: body, before: goals }, fresh);
-      goals.push({ kind: "not", body, at });
+      goals.push({ kind: "not", body, isExplicit: false, at });
       return;
     }
+    case "notBody":
+      goals.push(negated(literal.inner, at, fresh));
+      return;
+    case "logical":
+      goals.push(...logical(literal, fresh));
+      return;
     case "some":
       return;
     case "someIn": {
@@ -112,6 +127,18 @@ function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
       goals.push({ kind: "every", key, value, domain, body: goalsOf(literal.body, fresh), at });
     }
   }
+}
+
+function negated({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): NotGoal {
+  return { kind: "not", body: goalsOf(body, fresh), isExplicit, at };
+}
+
+/** `and` and `or` as negations, which bind nothing and hold in one way at most: `a or b` is `not {not a; not b}`. */
+function logical(literal: Extract<Literal, { readonly kind: "logical" }>, fresh: Fresh): readonly Goal[] {
+  const { at } = literal;
+  const [left, right] = [negated(literal.left, at, fresh), negated(literal.right, at, fresh)];
+  const not = (...body: readonly Goal[]): Goal => ({ kind: "not", body, isExplicit: true, at });
+  return literal.operator === "or" ? [not(left, right)] : [not(left), not(right)];
 }
 
 interface Places {
@@ -206,7 +233,16 @@ function addInto(term: Term, out: Term, goals: Goal[], fresh: Fresh): void {
       const body: Goal[] = [...goalsOf(term.body, fresh)];
       const key = term.key === undefined ? undefined : simple(term.key, body, fresh);
       const item = simple(term.item, body, fresh);
-      goals.push({ kind: "closure", makes: term.makes, key, item, body, out, at });
+      goals.push({
+        kind: "closure",
+        makes: term.makes,
+        key,
+        item,
+        body,
+        out,
+        isTemplate: term.isTemplate === true,
+        at,
+      });
       return;
     }
     case "ref": {

@@ -1,4 +1,6 @@
-import type { Literal, Term, VarTerm, With } from "./ast.ts";
+import type { Literal, Term, VarTerm } from "./ast.ts";
+import { isOperator, negatedIf, parseLed, parseNotBody, parseTail } from "./parse-logical.ts";
+import { parseExpression, withReplaced } from "./parse-expression.ts";
 import { parseTerm } from "./parse-term.ts";
 import type { RegoPlace } from "./rego-error.ts";
 import type { TokenReader } from "./token-reader.ts";
@@ -17,26 +19,23 @@ export function parseBody(reader: TokenReader, close: string): readonly Literal[
 /** One expression, with what is replaced while it is evaluated. */
 export function parseLiteral(reader: TokenReader): Literal {
   return reader.nested(() => {
-    const literal = parseBare(reader);
-    const replaced: With[] = [];
-    while (reader.took("with")) {
-      const target = parseTerm(reader);
-      reader.expect("as");
-      replaced.push({ target, value: parseTerm(reader) });
-    }
-    return replaced.length === 0 ? literal : { ...literal, with: replaced };
+    const led = parseLed(reader);
+    if (led !== undefined) return led;
+    const { at, text } = reader.peek();
+    if (reader.isReference()) reader.allowAsName();
+    if (reader.took("some")) return withReplaced(reader, parseSome(reader, at));
+    if (reader.took("every")) return withReplaced(reader, parseEvery(reader, at));
+    const isNegated = reader.took("not");
+    if (isNegated && (reader.isKeyword("some") || reader.isKeyword("every")))
+      reader.fail(`illegal negation of '${reader.peek().text}'`);
+    const body = isNegated && reader.notBodies.areOn ? parseNotBody(reader, at) : undefined;
+    if (body !== undefined) return parseTail(reader, { body: [body], isExplicit: false });
+    const literal = withReplaced(reader, negatedIf(reader, isNegated ? at : undefined, parseExpression(reader)));
+    if (!isOperator(reader)) return literal;
+    if (literal.with.length > 0) reader.fail("with may not be applied to an operand without parentheses");
+    if (text === "{") reader.fail("`{...}` in an operand position must contain expression(s)", at);
+    return parseTail(reader, { body: [literal], isExplicit: false });
   });
-}
-
-function parseBare(reader: TokenReader): Literal {
-  const { at } = reader.peek();
-  if (reader.took("not")) return { kind: "not", body: reader.nested(() => parseBare(reader)), with: [], at };
-  if (reader.took("some")) return parseSome(reader, at);
-  if (reader.took("every")) return parseEvery(reader, at);
-  const left = parseTerm(reader, true);
-  if (reader.took(":=")) return { kind: "assign", left, right: parseTerm(reader, true), with: [], at };
-  if (reader.took("=")) return { kind: "unify", left, right: parseTerm(reader, true), with: [], at };
-  return { kind: "expression", term: left, with: [], at };
 }
 
 function parseSome(reader: TokenReader, at: RegoPlace): Literal {

@@ -1,5 +1,5 @@
 import type { Import, Module, RegoVersion, Rule, Term } from "./ast.ts";
-import { parseBody } from "./parse-body.ts";
+import { parseBody, parseLiteral } from "./parse-body.ts";
 import { parseRule } from "./parse-rule.ts";
 import { parseStep, parseTerm } from "./parse-term.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
@@ -25,14 +25,14 @@ export function parseModule(source: string, file: string): Module {
 
 /** Reads `data.a.b` and the like. @throws RegoError `rego_parse_error` */
 export function parseQuery(source: string): Term {
-  const reader = tokenReader(source, { file: "query", version: "v1", parseBody });
+  const reader = tokenReader(source, { file: "query", version: "v1", parseBody, parseLiteral });
   const term = parseTerm(reader);
   if (reader.peek().kind !== "end") reader.fail();
   return term;
 }
 
 function parseAs(source: string, file: string, version: RegoVersion): Module {
-  const reader = tokenReader(source, { file, version, parseBody });
+  const reader = tokenReader(source, { file, version, parseBody, parseLiteral });
   const { at } = reader.expect("package");
   const name = parsePath(reader);
   const imports: Import[] = [];
@@ -70,17 +70,34 @@ function parseImport(reader: TokenReader, imports: Import[]): void {
       "unexpected import path, must begin with one of: {data, future, input, rego}, got: " + String(root),
       at,
     );
-  const alias = reader.took("as") ? reader.next().text : (path.at(-1) ?? "");
+  const alias = importedName(reader, path, at);
   imports.push({ alias, path, at });
+}
+
+function importedName(reader: TokenReader, path: readonly string[], at: RegoPlace): string {
+  if (reader.took("as")) {
+    const token = reader.next();
+    if (token.kind !== "name" || reader.isReserved(token)) reader.fail("expected var", token.at);
+    return token.text;
+  }
+  const last = path.at(-1) ?? "";
+  if (path.length > 1 && reader.keywords.has(last))
+    reader.fail(`unexpected import path, must not end with a keyword, got: ${last}`, at);
+  return last;
 }
 
 function importKeywords(reader: TokenReader, path: readonly string[], at: RegoPlace): void {
   const [root, second, third] = path;
-  const isKnown = root === "rego" ? second === "v1" && path.length === 2 : second === "keywords" && path.length <= 3;
+  const isKnown =
+    root === "rego" ? /^v[12]$/.test(second ?? "") && path.length === 2 : second === "keywords" && path.length <= 3;
   if (!isKnown || (third !== undefined && !reader.future.includes(third)))
     reader.fail(`unexpected import ${path.join(".")}`, at);
-  if (root === "rego" && reader.version === "v0") reader.fail("import rego.v1 makes the module a v1 module", at);
-  for (const keyword of third === undefined ? reader.future : [third]) reader.keywords.add(keyword);
+  if (root === "rego" && reader.version === "v0") reader.fail(`import rego.${second} makes the module a v1 module`, at);
+  if (second === "v1") return;
+  for (const keyword of third === undefined ? reader.future : [third]) {
+    reader.keywords.add(keyword);
+    if (keyword === "not") reader.notBodies.areOn = true;
+  }
   // `every` is read with `in`.
   if (third === "every") reader.keywords.add("in");
 }

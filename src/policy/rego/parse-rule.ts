@@ -1,6 +1,7 @@
 import type { Branch, Literal, Rule, Term } from "./ast.ts";
 import { parseBody, parseLiteral } from "./parse-body.ts";
-import { parseList, parseStep, parseTerm } from "./parse-term.ts";
+import { attempt } from "./parse-logical.ts";
+import { parseList, parseStep, parseTerm, templateFunction } from "./parse-term.ts";
 import type { RegoPlace } from "./rego-error.ts";
 import type { TokenReader } from "./token-reader.ts";
 
@@ -21,12 +22,32 @@ export function parseRule(reader: TokenReader): readonly Rule[] {
     path = path.slice(0, -1);
   } else if (isBare && !isDefault) reader.fail(`${head.name} must have value assignment and/or body declaration`, at);
   const elses = isDefault ? [] : parseElses(reader);
-  const rule = { path, args: head.args, member, isDefault, at };
+  const { args, tests } = templatesApart(reader, head.args);
+  const rule = { path, args, member, isDefault, at };
   const [, ...more] = bodies;
+  const branch = (each: Branch): Branch => ({ value: each.value, body: [...tests, ...each.body] });
   return [
-    { ...rule, branches: [{ value, body: first?.body ?? [] }, ...elses] },
-    ...more.map(({ body }) => ({ ...rule, branches: [{ value, body }] })),
+    { ...rule, branches: [{ value, body: first?.body ?? [] }, ...elses].map(branch) },
+    ...more.map(({ body }) => ({ ...rule, branches: [branch({ value, body })] })),
   ];
+}
+
+interface Arguments {
+  readonly args: readonly Term[] | undefined;
+  readonly tests: readonly Literal[];
+}
+
+/** Arguments that are templates become variables, which the bodies compare with what the templates are then. */
+function templatesApart(reader: TokenReader, args: readonly Term[] | undefined): Arguments {
+  const tests: Literal[] = [];
+  const plain = args?.map((arg): Term => {
+    if (arg.kind !== "call" || arg.name[0] !== templateFunction) return arg;
+    const { at } = arg;
+    const left: Term = { kind: "var", name: `$${reader.fresh()}`, at };
+    tests.push({ kind: "unify", left, right: arg, with: [], at });
+    return left;
+  });
+  return { args: plain, tests };
 }
 
 interface Head {
@@ -39,8 +60,10 @@ interface Head {
 }
 
 function parseHead(reader: TokenReader): Head {
+  const isReference = reader.isReference();
   const { kind, text, at } = reader.next();
-  if (kind !== "name" || reader.keywords.has(text)) return reader.fail(`var cannot be used for rule name`, at);
+  if (kind !== "name" || (reader.keywords.has(text) && !isReference))
+    return reader.fail(`var cannot be used for rule name`, at);
   const path: Term[] = [{ kind: "scalar", value: text, at }];
   let isBracketed = false;
   while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
@@ -80,6 +103,11 @@ function parseBodies(reader: TokenReader): readonly Body[] {
 
 function parseIfBody(reader: TokenReader, hasIf: boolean): readonly Literal[] {
   if (hasIf && !reader.isSign("{")) return [parseLiteral(reader)];
+  const mark = reader.mark();
+  const literal = hasIf ? attempt(reader, () => parseLiteral(reader)) : undefined;
+  // A set would always hold: what looks like one is a body.
+  if (literal !== undefined && !(literal.kind === "expression" && literal.term.kind === "set")) return [literal];
+  reader.backTo(mark);
   reader.expect("{");
   return parseBody(reader, "}");
 }

@@ -80,8 +80,11 @@ function parsePrimary(reader: TokenReader): Term {
     case "string":
       reader.next();
       return parseSuffixes(reader, { kind: "scalar", value: start.text, at });
+    case "template":
+      return reader.remembered(() => parseTemplate(reader));
     case "name":
       return parseSuffixes(reader, parseName(reader));
+    case "templateRest":
     case "sign":
       return reader.remembered(() => parseSigned(reader, start.text, at));
     case "end":
@@ -92,10 +95,12 @@ function parsePrimary(reader: TokenReader): Term {
 function parseSigned(reader: TokenReader, sign: string, at: RegoPlace): Term {
   if (sign === "-") {
     reader.next();
-    const digits = reader.peek();
-    if (digits.kind !== "number" || digits.number === undefined) return reader.fail();
+    const next = reader.peek();
+    if (next.kind === "name" && !constants.has(next.text))
+      return call("minus", [{ kind: "scalar", value: 0, at }, parseSuffixes(reader, parseName(reader))], at);
+    if (next.kind !== "number" || next.number === undefined) return reader.fail();
     reader.next();
-    return { kind: "scalar", value: digits.number === 0 ? 0 : -digits.number, at };
+    return { kind: "scalar", value: next.number === 0 ? 0 : -next.number, at };
   }
   if (sign === "(") {
     reader.next();
@@ -108,6 +113,34 @@ function parseSigned(reader: TokenReader, sign: string, at: RegoPlace): Term {
   return reader.fail();
 }
 
+/** The function that puts a template together; an expression is a set of at most one value. */
+export const templateFunction = "internal.template_string";
+
+function parseTemplate(reader: TokenReader): Term {
+  const { at } = reader.peek();
+  const items: Term[] = [];
+  for (;;) {
+    const { text, isOpen, at: place } = reader.next();
+    if (text !== "") items.push({ kind: "scalar", value: text, at: place });
+    if (!isOpen) return call(templateFunction, [{ kind: "array", items, at }], at);
+    items.push(templateItem(reader, reader.literal()));
+    if (reader.peek().kind !== "templateRest") reader.fail("expected } to end template string expression");
+  }
+}
+
+function templateItem(reader: TokenReader, literal: Literal): Term {
+  const { at } = literal;
+  if (literal.kind !== "expression")
+    return reader.fail("unexpected expression in a template string: it must have a value", at);
+  const { term } = literal;
+  if (term.kind === "call" && term.name[0] === "walk")
+    reader.fail("illegal call to relation built-in 'walk' that may cause multiple outputs", at);
+  if (term.kind === "scalar" && literal.with.length === 0) return term;
+  const item: Term = { kind: "var", name: `%t${reader.fresh()}`, at };
+  const body: readonly Literal[] = [{ kind: "unify", left: item, right: term, with: literal.with, at }];
+  return { kind: "comprehension", makes: "set", key: undefined, item, body, isTemplate: true, at };
+}
+
 const constants = new Map<string, null | boolean>([
   ["null", null],
   ["true", true],
@@ -115,12 +148,14 @@ const constants = new Map<string, null | boolean>([
 ]);
 
 function parseName(reader: TokenReader): Term {
-  const { text, at } = reader.next();
+  const token = reader.next();
+  const { text, at } = token;
+  const isReserved = reader.isReserved(token);
   const constant = constants.get(text);
-  if (constant !== undefined) return { kind: "scalar", value: constant, at };
-  // `contains` is a keyword of heads, and a function.
-  const isFunction = text === "contains" && reader.isSign("(") && reader.peek().isAdjacent;
-  if (reader.keywords.has(text) && !isFunction) return reader.fail(`unexpected ${text} keyword`, at);
+  if (constant !== undefined && isReserved) return { kind: "scalar", value: constant, at };
+  // Keywords, and functions as well.
+  const isFunction = ["contains", "and", "or"].includes(text) && reader.isSign("(") && reader.peek().isAdjacent;
+  if (isReserved && !isFunction && text !== "contains") return reader.fail(`unexpected ${text} keyword`, at);
   if (text === "set" && reader.isSign("(") && reader.peek(1).text === ")") {
     reader.next();
     reader.next();

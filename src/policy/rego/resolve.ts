@@ -1,4 +1,4 @@
-import type { Comprehension, Import, Literal, RefTerm, Term, VarTerm, With } from "./ast.ts";
+import type { Comprehension, Import, Literal, Operand, RefTerm, Term, VarTerm, With } from "./ast.ts";
 import { builtinNamed } from "./builtins.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 
@@ -174,7 +174,15 @@ function resolveBare(literal: Literal, scope: Scope, names: Names): Literal {
     case "unify":
       return { ...literal, left: resolve(literal.left), right: resolve(literal.right) };
     case "not":
+      refuseAssignment([literal.body], "negated expression");
       return { ...literal, body: resolveLiteral(literal.body, scope, names) };
+    case "notBody":
+      return { ...literal, inner: resolveOperand(literal.inner, "negated expression", scope, names) };
+    case "logical": {
+      const { operator } = literal;
+      const operand = (each: Operand): Operand => resolveOperand(each, `implicit ${operator} operand`, scope, names);
+      return { ...literal, left: operand(literal.left), right: operand(literal.right) };
+    }
     case "some":
       for (const each of literal.vars) declare(each, "declared", scope, names);
       return literal;
@@ -191,6 +199,19 @@ function resolveBare(literal: Literal, scope: Scope, names: Names): Literal {
       return { ...literal, domain, key, value, body: resolveBody(literal.body, newScope(inner), names) };
     }
   }
+}
+
+// oxlint-disable-next-line max-params
+function resolveOperand({ body, isExplicit }: Operand, what: string, scope: Scope, names: Names): Operand {
+  if (isExplicit) return { isExplicit, body: resolveBody(body, newScope(scope), names) };
+  refuseAssignment(body, what);
+  return { isExplicit, body: resolveBody(body, scope, names) };
+}
+
+/** What a single expression assigns would be seen by nobody. */
+function refuseAssignment(body: readonly Literal[], what: string): void {
+  const found = body.find(({ kind }) => kind === "assign");
+  if (found !== undefined) throw new RegoError("rego_compile_error", `cannot assign vars inside ${what}`, found.at);
 }
 
 /** The name of a function as a call, so that it is told from a variable. */

@@ -132,7 +132,8 @@ export function order(goals: readonly Goal[], bound: Bound, outer: Bound): Order
 /** Variables that a goal has outside of closures: they are those of the body. */
 function visibleVars(goal: Goal, into: Set<string>): void {
   for (const term of termsOf(goal)) varsOf(term, into);
-  if (goal.kind === "not" || goal.kind === "with") for (const inner of goal.body) visibleVars(inner, into);
+  if ((goal.kind === "not" && !goal.isExplicit) || goal.kind === "with")
+    for (const inner of goal.body) visibleVars(inner, into);
 }
 
 function termsOf(goal: Goal): readonly Term[] {
@@ -189,8 +190,10 @@ function boundAfter(goal: Goal, bound: Bound, around: Bound): Bound | undefined 
       return boundIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), withVars(bound, goal.out));
     case "every":
       return boundIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around), bound);
-    case "not":
-      return boundIf(namedVars(goal.body).every((name) => bound.has(name)) && closureRuns(goal, bound, around), bound);
+    case "not": {
+      const isReady = goal.isExplicit || namedVars(goal.body).every((name) => bound.has(name));
+      return boundIf(isReady && closureRuns(goal, bound, around), bound);
+    }
     case "with":
       return afterWith(goal, bound, around);
   }
@@ -250,7 +253,9 @@ function closureRuns(
   around: Bound,
 ): boolean {
   const inside = goal.kind === "every" ? withVars(bound, goal.key, goal.value) : bound;
-  if (goal.kind !== "not") {
+  if (goal.kind === "closure" && goal.isTemplate && !namedVars(goal.body).every((name) => bound.has(name)))
+    return false;
+  if (goal.kind !== "not" || goal.isExplicit) {
     for (const name of allVars([goal], new Set()))
       if (around.has(name) && !inside.has(name) && !isOut(goal, name)) return false;
   }

@@ -116,7 +116,7 @@ function numberText(value: RegoNumber): string {
 }
 
 /** The value as Rego writes it. */
-function regoText(value: RegoValue): string {
+export function regoText(value: RegoValue): string {
   if (typeof value !== "object" || value === null) return toJsonText(value);
   switch (value.kind) {
     case "array":

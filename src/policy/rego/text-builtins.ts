@@ -3,9 +3,10 @@ import { pairsOf } from "./collection-builtins.ts";
 import { charge, occupy } from "./limits.ts";
 import { isInteger, toBigInt } from "./numbers.ts";
 import { RegoError } from "./rego-error.ts";
-import { sprintf } from "./sprintf.ts";
+import { regoText, sprintf } from "./sprintf.ts";
 import {
   arrayOf,
+  sizeOf,
   sortedMembers,
   typeOf,
   type RegoArray,
@@ -98,6 +99,20 @@ function matching(name: string, test: (text: string, part: string) => boolean): 
   });
 }
 
+/** A template: texts, and sets of the one value that stands there, or of none. */
+function filledIn({ items }: RegoArray, place: CallPlace): string {
+  const texts = items.map((item) => {
+    const members = typeof item === "object" && item !== null && item.kind === "set" ? sortedMembers(item) : [item];
+    if (members.length > 1)
+      throw new RegoError("eval_conflict_error", "template-strings must not produce multiple outputs", place.at);
+    const [value] = members;
+    if (value === undefined) return "<undefined>";
+    occupy(place.state.meter, 2 * sizeOf(value));
+    return typeof value === "string" ? value : regoText(value);
+  });
+  return joined("", texts, place);
+}
+
 /** Texts. */
 export const textBuiltins: readonly Builtin[] = [
   builtin("concat", ["string", "array|set"], ([separator, list], place) =>
@@ -148,6 +163,7 @@ export const textBuiltins: readonly Builtin[] = [
   builtin("strings.count", ["string", "string"], ([text, part]) =>
     part === "" ? Array.from(text).length + 1 : text.split(part).length - 1,
   ),
+  builtin("internal.template_string", ["array"], ([parts], place) => filledIn(parts, place)),
   builtin("strings.reverse", ["string"], ([text]) => Array.from(text).reverse().join("")),
 ];
 

@@ -4,6 +4,8 @@ import { RegoError, type RegoPlace } from "./rego-error.ts";
 
 const always = ["as", "default", "else", "false", "true", "null", "import", "package", "not", "some", "with"];
 const future = ["contains", "every", "if", "in"];
+/** Keywords that no version has without an import; `not` is there, and then means more. */
+const later = ["and", "not", "or"];
 
 /** Reads the words of one module, back and forth. */
 export interface TokenReader {
@@ -11,12 +13,22 @@ export interface TokenReader {
   readonly version: RegoVersion;
   /** Words that are no names; `import` may add some. */
   readonly keywords: Set<string>;
+  /** What `import future.keywords` brings. */
   readonly future: readonly string[];
+  /** Whether `not` takes a body, and evaluates all of it within. */
+  readonly notBodies: { areOn: boolean };
   peek(ahead?: number): RegoToken;
   next(): RegoToken;
   /** Whether the next word is this sign. */
   isSign(text: string): boolean;
+  /** Whether the next word is this keyword, and not the beginning of a reference. */
   isKeyword(text: string): boolean;
+  /** Whether the next word begins a reference, whatever word it is. */
+  isReference(): boolean;
+  /** Lets the next word be a name, even if it is a keyword. */
+  allowAsName(): void;
+  /** Whether the word, which is next or was just read, is a keyword here. */
+  isReserved(token: RegoToken): boolean;
   /** Reads the sign or keyword if it is next. */
   took(text: string): boolean;
   /** @throws RegoError when it is not next */
@@ -32,6 +44,7 @@ export interface TokenReader {
   fresh(): number;
   /** Expressions up to a closing sign, which is read, too. */
   body(close: string): readonly Literal[];
+  literal(): Literal;
   fail(message?: string, at?: RegoPlace): never;
 }
 
@@ -44,21 +57,53 @@ export interface ReaderOptions {
   readonly file: string;
   readonly version: RegoVersion;
   readonly parseBody: (reader: TokenReader, close: string) => readonly Literal[];
+  readonly parseLiteral: (reader: TokenReader) => Literal;
+}
+
+function extendsReference({ kind, text, isAdjacent }: RegoToken): boolean {
+  return kind === "sign" && (text === "." || text === "[") && isAdjacent;
+}
+
+interface ReadTerm {
+  readonly term: Term;
+  /** Where the reader stands behind it. */
+  readonly end: number;
+}
+
+/** What was read at each place, mistakes too. */
+function newMemory(): (start: number, read: () => ReadTerm) => ReadTerm {
+  const memory = new Map<number, ReadTerm | RegoError>();
+  return (start, read) => {
+    const known = memory.get(start);
+    if (known instanceof RegoError) throw known;
+    if (known !== undefined) return known;
+    try {
+      const found = read();
+      memory.set(start, found);
+      return found;
+    } catch (error) {
+      if (error instanceof RegoError) memory.set(start, error);
+      throw error;
+    }
+  };
 }
 
 /** @throws RegoError `size` or `rego_parse_error` */
-export function tokenReader(source: string, { file, version, parseBody }: ReaderOptions): TokenReader {
+export function tokenReader(source: string, { file, version, parseBody, parseLiteral }: ReaderOptions): TokenReader {
   const tokens = tokenize(source, file);
   const keywords = new Set(version === "v1" ? [...always, ...future] : always);
   const last = tokens.length - 1;
   let position = 0;
   let depth = 0;
   let counter = 0;
-  const memory = new Map<number, { readonly term: Term; readonly end: number } | RegoError>();
+  const remember = newMemory();
   let work = (tokens.length + 100) * rereads;
   const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
   const isSign = (text: string): boolean => peek().kind === "sign" && peek().text === text;
-  const isKeyword = (text: string): boolean => peek().kind === "name" && peek().text === text && keywords.has(text);
+  const isReference = (): boolean => peek().kind === "name" && extendsReference(peek(1));
+  const isKeyword = (text: string): boolean =>
+    peek().kind === "name" && peek().text === text && keywords.has(text) && !isReference();
+  let name: RegoToken | undefined;
   const fail = (message?: string, at = peek().at): never => {
     const { kind, text } = peek();
     throw parseError(message ?? `unexpected ${kind === "sign" ? `${text} token` : `${kind} ${text}`}`, at);
@@ -78,11 +123,17 @@ export function tokenReader(source: string, { file, version, parseBody }: Reader
     file,
     version,
     keywords,
-    future,
+    future: [...future, ...later],
+    notBodies: { areOn: false },
     peek,
     next,
     isSign,
     isKeyword,
+    isReference,
+    allowAsName: () => {
+      name = peek();
+    },
+    isReserved: (token) => keywords.has(token.text) && token !== name,
     took,
     expect: (text) => {
       const token = peek();
@@ -102,24 +153,13 @@ export function tokenReader(source: string, { file, version, parseBody }: Reader
       }
     },
     remembered: (read) => {
-      const start = position;
-      const known = memory.get(start);
-      if (known instanceof RegoError) throw known;
-      if (known !== undefined) {
-        position = known.end;
-        return known.term;
-      }
-      try {
-        const term = read();
-        memory.set(start, { term, end: position });
-        return term;
-      } catch (error) {
-        if (error instanceof RegoError) memory.set(start, error);
-        throw error;
-      }
+      const { term, end } = remember(position, () => ({ term: read(), end: position }));
+      position = end;
+      return term;
     },
     fresh: () => (counter += 1),
     body: (close) => parseBody(reader, close),
+    literal: () => parseLiteral(reader),
     fail,
   };
   return reader;
