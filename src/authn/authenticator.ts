@@ -1,4 +1,5 @@
 import type { UserInfo } from "../core/user.ts";
+import type { Credential } from "../resources/revocation-index.ts";
 
 /** What an authenticator may look at. Nothing here has been verified. */
 export interface RequestFacts {
@@ -19,6 +20,8 @@ export type Authentication =
       readonly user: UserInfo;
       /** Those asked for that a token is meant for; absent for credentials that name none. */
       readonly audiences?: readonly string[];
+      /** By what else than the user the credential can be named; absent where there is nothing else. */
+      readonly credential?: Credential;
     }
   | { readonly kind: "absent" }
   | { readonly kind: "rejected"; readonly reason: string };

@@ -1,4 +1,5 @@
 import type { UserInfo } from "../core/user.ts";
+import type { Credential } from "../resources/revocation-index.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 import { headerText } from "./header-text.ts";
 import { firstAuthenticated } from "./union.ts";
@@ -11,6 +12,8 @@ export type TokenAuthentication =
       readonly until?: number;
       /** Whom the token is meant for; absent for tokens that name nobody and so are meant for the API itself. */
       readonly audiences?: readonly string[];
+      /** By what else than the user the token can be named. */
+      readonly credential?: Credential;
     }
   | { readonly kind: "absent" }
   | { readonly kind: "rejected"; readonly reason: string };
@@ -40,7 +43,10 @@ export function bearer(options: BearerOptions, ...members: readonly TokenAuthent
     if (found.kind === "rejected") return found;
     const asked = request.audiences ?? options.audiences;
     const audiences = (found.audiences ?? options.audiences).filter((audience) => asked.includes(audience));
-    if (audiences.length > 0) return { kind: "authenticated", user: found.user, audiences };
+    const { user, credential } = found;
+    if (audiences.length > 0) {
+      return { kind: "authenticated", user, audiences, ...(credential === undefined ? {} : { credential }) };
+    }
     return { kind: "rejected", reason: meantForOthers(found.audiences, asked) };
   };
 }

@@ -1,6 +1,7 @@
 import type { ApiObject } from "../core/object.ts";
 import { serviceAccountsGroup, type UserInfo } from "../core/user.ts";
 import { stringAt, type Fields } from "../resources/json-fields.ts";
+import { credentialOf } from "../resources/revocation-index.ts";
 import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
 import {
   leewayMs,
@@ -58,7 +59,10 @@ function boundVerdict(claims: Fields, lookup: ObjectLookup, now: number): TokenA
   if (why !== undefined) return rejected(why);
   const { namespace, serviceAccount, audiences } = bound;
   const user = { ...accountUser(namespace, serviceAccount), extra: extraOf(bound) };
-  return { kind: "authenticated", user, audiences, until: bound.expiresAt * 1000 + leewayMs };
+  const until = bound.expiresAt * 1000 + leewayMs;
+  if (bound.secret === undefined) return { kind: "authenticated", user, audiences, until };
+  const credential = { ...credentialOf(user), secret: `${namespace}/${bound.secret.name}` };
+  return { kind: "authenticated", user, audiences, until, credential };
 }
 
 function wrongTime({ expiresAt, notBefore, issuedAt }: BoundClaims, now: number): string | undefined {
@@ -139,7 +143,9 @@ function legacyVerdict(claims: Fields, token: string, lookup: ObjectLookup): Tok
   if (uid !== serviceAccount.uid) {
     return rejected(`service account UID (${uid}) does not match claim (${serviceAccount.uid})`);
   }
-  return { kind: "authenticated", user: accountUser(namespace, serviceAccount) };
+  const user = accountUser(namespace, serviceAccount);
+  const credential = { ...credentialOf(user), secret: `${namespace}/${legacy.secret}` };
+  return { kind: "authenticated", user, credential };
 }
 
 /** `system:authenticated` is added where all credentials come together. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { UserInfo } from "../core/user.ts";
+import { credentialIdKey } from "../resources/revocation-index.ts";
 import { type ClientChainVerdict, type TrustRoot, verifyClientChain } from "../pki/verify-chain.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 
@@ -82,13 +83,16 @@ function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentic
   if (commonName === "") {
     return { kind: "absent" };
   }
+  const ids = [`X509SHA256=${verdict.fingerprint}`];
   const user: UserInfo = {
     username: commonName,
     ...(verdict.uid === undefined ? {} : { uid: verdict.uid }),
     groups: organizations,
-    extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${verdict.fingerprint}`] },
+    extra: { [credentialIdKey]: ids },
   };
-  return { kind: "authenticated", user };
+  const { serialNumber, rawIssuer } = verdict.leaf;
+  const issuer = createHash("sha256").update(rawIssuer).digest("hex");
+  return { kind: "authenticated", user, credential: { username: commonName, ids, serialNumber, issuer } };
 }
 
 /** Each length is hashed before its bytes, so that no two lists of certificates give one key. */

@@ -8,6 +8,7 @@ import { selectedName, parseFieldSelector } from "../core/field-selector.ts";
 import { SelectorError } from "../core/selector-error.ts";
 import { StatusError, badRequest, unauthorized } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
+import type { Credential } from "../resources/revocation-index.ts";
 import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
 import { readBody } from "./body.ts";
@@ -29,12 +30,14 @@ export interface Admitted {
   readonly info: RequestInfo;
   readonly query: Query;
   readonly user: UserInfo;
+  /** Who really asks, where `user` is impersonated, and with what; anonymous asks with nothing. */
+  readonly requester: Requester;
   /** Milliseconds since the epoch, read once. */
   readonly now: number;
   readonly warn: (text: string) => void;
   /** Adds an annotation to the audit event; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
-  /** Reads the whole body; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest; Crowded. */
+  /** Reads the whole body; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
   readonly body: () => Promise<Buffer>;
   /** Tells the audit event what was sent. */
   readonly heard: (body: HeardBody) => void;
@@ -46,6 +49,12 @@ export interface Admitted {
   readonly streaming: () => void;
 }
 
+/** Whom a request was authenticated as. */
+export interface Requester {
+  readonly user: UserInfo;
+  readonly credential?: Credential;
+}
+
 /** A reply to send, or `streamed` once a stream has ended. */
 export type Handler = (admitted: Admitted) => Promise<Reply | "streamed">;
 
@@ -53,7 +62,9 @@ export interface PipelineOptions {
   /** Anonymous is already decided here: absent credentials come back as a user or as rejected. */
   readonly authenticate: (
     facts: RequestFacts,
-  ) => Promise<{ readonly kind: "authenticated"; readonly user: UserInfo } | { readonly kind: "rejected" }>;
+  ) => Promise<({ readonly kind: "authenticated" } & Requester) | { readonly kind: "rejected" }>;
+  /** Whether a credential that was good has been revoked since; asked again after each wait for the client. */
+  readonly isRevoked: (credential: Credential) => boolean;
   /** The user to go on as, from the impersonation headers; undefined without any. @throws StatusError when it is not allowed. */
   readonly impersonate: (request: Incoming, user: UserInfo) => Promise<UserInfo | undefined>;
   readonly authorizer: AuthorizerChain;
@@ -164,7 +175,7 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
   const entered = enter(options, passage, user);
   const place = entered instanceof Promise ? await entered : entered;
   try {
-    return await admit(options, passage, { user, query, place });
+    return await admit(options, passage, { user, requester: authentication, query, place });
   } finally {
     place.leave();
   }
@@ -183,11 +194,24 @@ function enter(
   });
 }
 
+interface Entered {
+  readonly user: UserInfo;
+  readonly requester: Requester;
+  readonly query: Query;
+  readonly place: Place;
+}
+
+/** @throws StatusError Unauthorized */
+function checkStillGood({ isRevoked }: Pick<PipelineOptions, "isRevoked">, { credential }: Requester): void {
+  if (credential !== undefined && isRevoked(credential)) throw unauthorized();
+}
+
 async function admit(
   options: PipelineOptions,
   { request, response, progress, trail }: Passage,
-  { user, query, place }: { readonly user: UserInfo; readonly query: Query; readonly place: Place },
+  { user, requester, query, place }: Entered,
 ): Promise<Reply | "streamed"> {
+  checkStillGood(options, requester);
   const plain = attributesOf(progress.info, user);
   const attributes = selectingVerbs.has(plain.verb) ? { ...plain, ...selectorsOf(progress.info, query) } : plain;
   progress.decision = await options.authorizer.decide(attributes);
@@ -199,13 +223,18 @@ async function admit(
     info: progress.info,
     query,
     user,
+    requester,
     now: progress.receivedAt,
     warn: (text) => (progress.warnings ??= []).push(text),
     annotate: (key, value) => {
       progress.annotations ??= new Map();
       if (!progress.annotations.has(key)) progress.annotations.set(key, value);
     },
-    body: () => place.whileReading(() => readBody(request, { timeoutMs: bodyTimeoutMs })),
+    body: async () => {
+      const body = await place.whileReading(() => readBody(request, { timeoutMs: bodyTimeoutMs }));
+      checkStillGood(options, requester);
+      return body;
+    },
     heard: trail.hear,
     alsoMay: async (verb) => {
       const also = { ...attributes, verb };

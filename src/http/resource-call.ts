@@ -3,6 +3,7 @@ import type { ApiObject } from "../core/object.ts";
 import { badRequest } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { RequestContext } from "../registry/context.ts";
+import type { Credential } from "../resources/revocation-index.ts";
 import type { Registry } from "../registry/registry.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
 import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
@@ -24,6 +25,8 @@ export interface ResourceVerbsOptions {
   readonly shutdown: AbortSignal;
   /** Aborts when a user is nobody any more: its open watches end; undefined where that cannot be. */
   readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
+  /** A signal that aborts when a credential is revoked: what was begun with it ends. */
+  readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
 }
 
 /** One request for a resource that exists. */
@@ -36,8 +39,8 @@ export interface Call extends Admitted {
 
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
-  const { request, response, info, query, user, now, warn, annotate, body, heard, alsoMay, common, streaming } =
-    admitted;
+  const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
+  const { body, heard, alsoMay, common, streaming } = admitted;
   const { resource, kind, options } = of;
   return {
     request,
@@ -45,6 +48,7 @@ export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | 
     info,
     query,
     user,
+    requester,
     now,
     warn,
     annotate,

@@ -66,6 +66,8 @@ export async function watch(call: Call): Promise<"streamed"> {
     response.end(encoder.error(handle));
     return "streamed";
   }
+  const { user, credential } = call.requester;
+  const followed = credential === undefined ? undefined : options.follow(credential);
   const stream = watchStream({
     handle,
     response,
@@ -73,11 +75,12 @@ export async function watch(call: Call): Promise<"streamed"> {
     clock: options.clock,
     timeoutMs,
     bookmarks: flag(query, "allowWatchBookmarks"),
-    signals: [options.shutdown, options.lifeOf(call.user) ?? []].flat(),
+    signals: [options.shutdown, options.lifeOf(user) ?? [], followed?.signal ?? []].flat(),
   });
   wake = stream.wake;
   stream.wake();
   await stream.done;
+  followed?.release();
   return "streamed";
 }
 

@@ -13,6 +13,7 @@ import {
 import { serviceAccountTokens } from "../authn/service-account-token.ts";
 import { parseTokenFile, staticTokens, TokenFileError } from "../authn/static-token-file.ts";
 import { firstAuthenticated } from "../authn/union.ts";
+import { unlessRevoked } from "../authn/unless-revoked.ts";
 import { x509 } from "../authn/x509.ts";
 import type { AuthorizerChain } from "../authz/chain.ts";
 import { forbiddenRequest } from "../authz/forbidden-text.ts";
@@ -25,6 +26,7 @@ import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { HubError } from "./hub-error.ts";
 import type { OutsideIdentity } from "./outside-identity.ts";
+import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { tokenObjects } from "./token-requests.ts";
 
@@ -36,6 +38,8 @@ export interface AuthenticationOptions {
   /** Whose tokens of ServiceAccounts are believed, and for whom tokens must be meant. */
   readonly issuer: ServiceAccountIssuer;
   readonly anonymousAuth: boolean;
+  /** What is believed no longer, whoever vouches for it. */
+  readonly revocations: Revocations;
   readonly outside: Pick<OutsideIdentity, "members" | "anonymous">;
   readonly warn: (message: string) => void;
 }
@@ -61,7 +65,8 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
   members.push(bootstrapTokens(lookup, now), ...options.outside.members);
   const tokens = bearer({ audiences }, ...members);
-  const credentials = withAuthenticatedGroup(firstAuthenticated(x509({ roots: () => roots, now }), tokens));
+  const known = firstAuthenticated(x509({ roots: () => roots, now }), tokens);
+  const credentials = withAuthenticatedGroup(unlessRevoked(known, options.revocations.find));
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
 }
 

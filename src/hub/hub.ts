@@ -33,6 +33,7 @@ import { inProcessClient } from "./in-process-client.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder, replaceFile } from "../agent/private-files.ts";
 import type { OutsideIdentity, OutsideIdentityOptions } from "./outside-identity.ts";
+import { revocations, type Revocations } from "./revocations.ts";
 import { reviews } from "./reviews.ts";
 import { openServiceAccountIssuer, type ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { serve } from "./serving.ts";
@@ -91,7 +92,8 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
   let furnished = false;
-  const base = { store, cache, authority, issuer, clock, closers, isFurnished: () => furnished };
+  const revoked = revocations(cache, clock);
+  const base = { store, cache, authority, issuer, clock, closers, revoked, isFurnished: () => furnished };
   const parts = await decisions(options, base);
   const { verbs, access, identity, clientOf, custom } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
@@ -103,6 +105,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     verbs,
     access,
     identity,
+    revoked,
     authority,
     issuer,
     cache,
@@ -170,6 +173,7 @@ async function decisions(
     readonly issuer: ServiceAccountIssuer;
     readonly clock: Clock;
     readonly closers: Closer[];
+    readonly revoked: Revocations;
     /** Whether the objects are there that a hub begins with. */
     readonly isFurnished: () => boolean;
   },
@@ -192,6 +196,7 @@ async function decisions(
     issuer,
     outside,
     anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
+    revocations: base.revoked,
     warn: (message) => options.log({ level: "warn", message }),
   });
   const webhooks = webhookCaller();

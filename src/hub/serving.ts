@@ -25,6 +25,7 @@ import type { HubOptions } from "./hub-options.ts";
 import { nameOnlyCertificate } from "./name-only-certificate.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiPublisher } from "./open-api.ts";
+import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { servingRenewal } from "./serving-renewal.ts";
 
@@ -33,6 +34,7 @@ export interface ServeParts {
   readonly verbs: Registry;
   readonly access: Authorization;
   readonly identity: Authentication;
+  readonly revoked: Revocations;
   readonly authority: CertificateAuthority;
   readonly issuer: ServiceAccountIssuer;
   readonly cache: WatchCache;
@@ -64,8 +66,9 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
   }
 }
 
-function resourcesOf({ verbs, clock, shutdown, cache }: ServeParts): ReturnType<typeof resourceVerbs> {
-  return resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown, lifeOf: accountLives(cache) });
+function resourcesOf({ verbs, clock, shutdown, cache, revoked }: ServeParts): ReturnType<typeof resourceVerbs> {
+  const { follow } = revoked;
+  return resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown, lifeOf: accountLives(cache), follow });
 }
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
@@ -111,6 +114,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     now: () => clock.now(),
     handle: pipeline({
       authenticate: identity.request,
+      isRevoked: (credential) => parts.revoked.find(credential) !== undefined,
       impersonate: impersonation(access.chain),
       authorizer: access.chain,
       handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),

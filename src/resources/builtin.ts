@@ -3,6 +3,7 @@ import { accessRequests } from "./access-request.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { clusterRoleBindings } from "./cluster-role-binding.ts";
 import { clusterRoles } from "./cluster-role.ts";
+import { credentialRevocations } from "./credential-revocation.ts";
 import { configMaps } from "./config-map.ts";
 import { csiNodes } from "./csi-node.ts";
 import { customResourceDefinitions } from "./custom-resource-definition.ts";
@@ -32,6 +33,7 @@ import { validatingWebhookConfigurations } from "./validating-webhook-configurat
 export const storedResources: readonly Resource[] = [
   accessProfiles,
   accessRequests,
+  credentialRevocations,
   configMaps,
   events,
   namespaces,

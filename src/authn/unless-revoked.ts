@@ -1,0 +1,20 @@
+import { credentialOf, type Credential, type FoundRevocation } from "../resources/revocation-index.ts";
+import type { Authenticator } from "./authenticator.ts";
+
+/**
+ * Rejects what `revocationOf` finds to be revoked, whoever else the request could be: it ends as 401. It is asked with each request,
+ * as nothing of its answer may be remembered, and throws where it cannot know. The credential comes along in the result.
+ */
+export function unlessRevoked(
+  member: Authenticator,
+  revocationOf: (credential: Credential) => FoundRevocation | undefined,
+): Authenticator {
+  return async function unrevoked(request) {
+    const result = await member(request);
+    if (result.kind !== "authenticated") return result;
+    const credential = result.credential ?? credentialOf(result.user);
+    const found = revocationOf(credential);
+    if (found === undefined) return result.credential === undefined ? { ...result, credential } : result;
+    return { kind: "rejected", reason: `the credential is revoked: ${found.name}` };
+  };
+}
