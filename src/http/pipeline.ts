@@ -1,11 +1,8 @@
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuthorizerChain, ChainDecision } from "../authz/chain.ts";
 import { forbiddenRequest } from "../authz/forbidden-text.ts";
-import { fieldSelectorText, labelSelectorText } from "../authz/selector-attributes.ts";
 import type { RequestFacts } from "../authn/authenticator.ts";
 import type { Clock } from "../core/clock.ts";
-import { selectedName, parseFieldSelector } from "../core/field-selector.ts";
-import { SelectorError } from "../core/selector-error.ts";
 import { StatusError, badRequest, unauthorized } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Credential } from "../resources/revocation-index.ts";
@@ -13,12 +10,13 @@ import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
 import { readBody } from "./body.ts";
 import { statusOf, statusReply } from "./error-reply.ts";
-import { flag, header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
+import { header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
 import type { PeerCertificates } from "./peer.ts";
 import { flowOf, priorityLevel } from "./priority-level.ts";
 import { newProgress, type HeardBody, type Progress } from "./progress.ts";
 import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
-import { requestInfo, type RequestInfo } from "./request-info.ts";
+import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
+import type { RequestInfo } from "./request-info.ts";
 import { UndecidedRequest } from "./undecided-request.ts";
 import { respond, type CommonHeaders } from "./respond.ts";
 import { warningHeaders } from "./warnings.ts";
@@ -80,8 +78,6 @@ export interface PipelineOptions {
   readonly uuid: () => string;
 }
 
-/** With these verbs the selectors of the query count. */
-const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 const auditIdForm = /^[\w.-]{1,64}$/;
 /** Milliseconds in which a body must have arrived. Source: apiserver's request timeout of 34 seconds for writes. */
 const bodyTimeoutMs = 34_000;
@@ -212,8 +208,7 @@ async function admit(
   { user, requester, query, place }: Entered,
 ): Promise<Reply | "streamed"> {
   checkStillGood(options, requester);
-  const plain = attributesOf(progress.info, user);
-  const attributes = selectingVerbs.has(plain.verb) ? { ...plain, ...selectorsOf(progress.info, query) } : plain;
+  const attributes = requestAttributes(progress.info, user, query);
   progress.decision = await options.authorizer.decide(attributes);
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
@@ -250,33 +245,6 @@ async function admit(
   });
 }
 
-/** Attributes of a request for the authorizers. */
-export function attributesOf(info: RequestInfo, user: UserInfo): Attributes {
-  const { verb, group, version, resource, subresource, namespace, name } = info;
-  return {
-    user,
-    verb,
-    group,
-    version,
-    resource,
-    subresource,
-    namespace,
-    name,
-    path: info.isResource ? undefined : info.path,
-  };
-}
-
-/** The selectors of a request for several objects, as far as they can be read; what is wrong with them is told by whoever handles it. */
-function selectorsOf(info: RequestInfo, query: Query): Pick<Attributes, "fieldSelector" | "labelSelector"> {
-  if (!info.isResource) return {};
-  const field = fieldSelectorText(query.get("fieldSelector") ?? "").requirements;
-  const label = labelSelectorText(query.get("labelSelector") ?? "").requirements;
-  return {
-    ...(field.length === 0 ? {} : { fieldSelector: field }),
-    ...(label.length === 0 ? {} : { labelSelector: label }),
-  };
-}
-
 /** Whoever is not allowed is refused; where an authorizer failed, nobody can say that he may not. Source: apiserver endpoints/filters. */
 function refusal(attributes: Attributes, decision: ChainDecision, uri: string): StatusError | UndecidedRequest {
   return decision.error === undefined
@@ -285,25 +253,10 @@ function refusal(attributes: Attributes, decision: ChainDecision, uri: string): 
 }
 
 function infoOf(request: Incoming, path: string, query: Query): RequestInfo {
-  const info = requestInfo(request.method ?? "GET", path, {
-    watch: flag(query, "watch"),
-    nameSelector: nameSelector(query),
-  });
+  const info = requestInfoOf(request.method ?? "GET", path, query);
   if (info === undefined)
     throw badRequest(`the path ${JSON.stringify(path.slice(0, 256))} is not valid percent-encoding`);
   return info;
-}
-
-function nameSelector(query: Query): string | undefined {
-  const selector = query.get("fieldSelector");
-  if (selector === null || selector === "") return undefined;
-  try {
-    return selectedName(parseFieldSelector(selector));
-  } catch (error) {
-    // The handler refuses it in full; authorization then decides as if there were no selector.
-    if (error instanceof SelectorError) return undefined;
-    throw error;
-  }
 }
 
 function auditId(request: Incoming, uuid: () => string): string {
