@@ -63,7 +63,8 @@ export async function startAttackedHub(
   };
 }
 
-async function authorityIn(dataDir: string): Promise<CertificateAuthority> {
+/** The CA that lies in a data directory. */
+export async function authorityIn(dataDir: string): Promise<CertificateAuthority> {
   const [certificatePem, keyPem] = await Promise.all(
     ["ca.crt", "ca.key"].map((file) => readFile(join(dataDir, "pki", file), "utf8")),
   );
