@@ -40,11 +40,12 @@ const deadlineMs = 240_000;
 
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
- * run unless `controllers` names those that shall; `manager` holds more flags of kube-controller-manager.
+ * run unless `controllers` names those that shall; `manager` and `api` hold more flags of kube-controller-manager and kube-apiserver.
  */
 export async function startKubernetes(
   controllers = "*,bootstrapsigner,tokencleaner",
   manager: Parameters<typeof goFlags>[0] = {},
+  api: Parameters<typeof goFlags>[0] = {},
 ): Promise<Kubernetes> {
   const dir = await mkdtemp(join(tmpdir(), "pratique-kube-"));
   const running: PeerProcess[] = [];
@@ -62,10 +63,10 @@ export async function startKubernetes(
     const ports = await freePorts();
     await prepare(dir, ports.api);
     start("etcd", etcdFlags(ports));
-    const api = start("kube-apiserver", apiFlags(dir, ports));
+    const server = start("kube-apiserver", { ...apiFlags(dir, ports), ...api });
     const kubeconfig = join(dir, "admin.conf");
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
-    await ready(kubectl, api);
+    await ready(kubectl, server);
     start("kube-controller-manager", { ...managerFlags(dir, ports.manager), ...manager, controllers });
     await kubeadm(dir, "bootstrap-token", "--skip-token-print", "--kubeconfig", kubeconfig);
     const ca = await readFile(join(dir, "pki", "ca.crt"), "utf8");
@@ -192,7 +193,8 @@ async function freePorts(): Promise<Ports> {
   return { api, etcd, etcdPeers, manager };
 }
 
-async function freePort(): Promise<number> {
+/** A port of this machine that nobody listens on. */
+export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt += 1) {
     const port = lowestPort + randomInt(portRange);
     if (await isFree(port)) return port;
