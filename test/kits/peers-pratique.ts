@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
@@ -13,7 +13,7 @@ export interface PratiqueProgram {
   remove(): Promise<void>;
 }
 
-/** Bundles the command line into a folder of its own; what only a hub needs is left out. */
+/** Bundles the command line into a folder of its own; what only a hub needs is found where this package has it. */
 export async function pratiqueProgram(): Promise<PratiqueProgram> {
   const root = resolve(import.meta.dirname, "../..");
   const dir = await mkdtemp(join(tmpdir(), "pratique-program-"));
@@ -34,6 +34,7 @@ export async function pratiqueProgram(): Promise<PratiqueProgram> {
     },
     logLevel: "error",
   });
+  await symlink(join(root, "node_modules"), join(dir, "node_modules"));
   const path = join(dir, "pratique.mjs");
   const executable = join(dir, "pratique");
   await writeFile(executable, `#!/bin/sh\nexec "${process.execPath}" "${path}" "$@"\n`, { mode: 0o755 });

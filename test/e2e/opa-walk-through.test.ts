@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../kits/peers-kube.ts";
+import { peerSuite } from "../kits/peers.ts";
+import { docsSection, examplePolicies, exampleShell, withoutReasons, type ExampleShell } from "../kits/walk-through.ts";
+
+const heading = "The classic example, step by step";
+
+async function shellFor(words: string): Promise<ExampleShell> {
+  const [hub, authorizer] = [await freePort(), await freePort()];
+  const shell = await exampleShell("opa-walk-through", {
+    "6443": String(hub),
+    [examplePolicies[0].words]: words,
+    "pratique authorizer": `pratique authorizer --secure-port ${authorizer}`,
+    "pratique hub": `pratique hub --secure-port ${hub}`,
+  });
+  onTestFinished(() => shell.remove());
+  return shell;
+}
+
+peerSuite("kubectl", "the walk-through of docs/policy.md on a hub", () => {
+  describe.each(examplePolicies)("with $title", ({ words, reasons }) => {
+    test("prints what the page says, line by line", async () => {
+      const { setup, spoken } = await docsSection("policy.md", heading);
+      const shell = await shellFor(words);
+      for (const line of setup) {
+        if (line.startsWith("cd ") || line.startsWith("export ")) continue;
+        if (line.endsWith(" &")) await shell.start(line.slice(0, -2)).until(/^Ready|the authorizer listens/m);
+        else await shell.ok(line);
+      }
+      expect(spoken.length).toBeGreaterThan(10);
+      for (const { command, printed } of reasons ? spoken : withoutReasons(spoken)) {
+        const said = await shell.run(command, { KUBECONFIG: join(shell.dir, "users.kubeconfig") });
+        expect({ command, printed: said }).toEqual({ command, printed });
+      }
+    }, 120_000);
+  });
+});
