@@ -30,6 +30,8 @@ export interface Kubernetes {
   /** A folder for the test's own files. */
   readonly dir: string;
   readonly kubectl: Kubectl;
+  /** Starts one more kube-apiserver on the same objects, with other flags, and waits until it is ready. */
+  readonly another: (flags: Parameters<typeof goFlags>[0]) => Promise<Pick<Kubernetes, "url" | "ca" | "kubeconfig">>;
   /** What its programs have printed. */
   readonly printed: () => string;
   stop(): Promise<void>;
@@ -67,11 +69,19 @@ export async function startKubernetes(
     const kubeconfig = join(dir, "admin.conf");
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
     await ready(kubectl, server);
+    const another: Kubernetes["another"] = async (flags) => {
+      const port = await freePort();
+      const added = start("kube-apiserver", { ...apiFlags(dir, { ...ports, api: port }), ...flags });
+      const url = `https://127.0.0.1:${port}`;
+      await ready((...args) => kubectl("--server", url, ...args), added);
+      return { url, ca: await readFile(join(dir, "pki", "ca.crt"), "utf8"), kubeconfig };
+    };
     start("kube-controller-manager", { ...managerFlags(dir, ports.manager), ...manager, controllers });
     await kubeadm(dir, "bootstrap-token", "--skip-token-print", "--kubeconfig", kubeconfig);
     const ca = await readFile(join(dir, "pki", "ca.crt"), "utf8");
     const endpoint = `127.0.0.1:${ports.api}`;
-    return { url: `https://${endpoint}`, endpoint, token, ca, pin: pinOf(ca), kubeconfig, dir, kubectl, printed, stop };
+    const [url, pin] = [`https://${endpoint}`, pinOf(ca)];
+    return { url, endpoint, token, ca, pin, kubeconfig, dir, kubectl, another, printed, stop };
   } catch (error) {
     process.stderr.write(`${printed()}\n`);
     await stop();
@@ -122,7 +132,7 @@ async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> 
   if (code !== 0) throw new Error(`kubeadm init phase ${phase.join(" ")} ended with ${code}: ${printed}`);
 }
 
-async function ready(kubectl: Kubectl, api: PeerProcess): Promise<void> {
+async function ready(kubectl: (...args: readonly string[]) => ReturnType<Kubectl>, api: PeerProcess): Promise<void> {
   let ended = false;
   void api.done.then(() => (ended = true));
   const answer = await eventually("the API server to be ready", async () =>
