@@ -28,8 +28,8 @@ export interface AccessRequestLookups {
   readonly pending: () => number;
   /** How many of them came from where this address is; absent where addresses are not seen. */
   readonly pendingFrom?: (address: string) => number;
-  /** Pin of the CA that answers carry. */
-  readonly caPin: string;
+  /** Pins of the CAs that machines may have seen. */
+  readonly caPins: () => readonly string[];
 }
 
 export interface AccessRequestsOptions {
@@ -178,14 +178,17 @@ type Possession = NonNullable<AccessEvidence["possession"]>;
 
 /** @throws StatusError Forbidden for a proof that proves nothing here */
 function provenOr(
-  { lookups: { caPin } }: AccessRequestsOptions,
+  { lookups }: AccessRequestsOptions,
   { name, resource }: AdmissionRequest,
   { object, key }: { readonly object: AccessRequest; readonly key: SshPublicKey },
 ): Possession {
   const { proof = "" } = object.spec;
   if (proof === "") return "Unproven";
-  if (provesPossession(key, { name, fingerprint: key.fingerprint, caPin }, proof)) return "Proven";
-  const why = `its proof is not of this key, name and CA (${caPin}): if the machine saw another CA, somebody stands between it and this API`;
+  const pins = lookups.caPins();
+  const proves = (caPin: string): boolean =>
+    provesPossession(key, { name, fingerprint: key.fingerprint, caPin }, proof);
+  if (pins.some(proves)) return "Proven";
+  const why = `its proof is not of this key, name and CA (${pins.join(" or ")}): if the machine saw another CA, somebody stands between it and this API`;
   throw forbidden(resource, name, why);
 }
 

@@ -27,7 +27,7 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
   const signal = io.interrupted();
   await withServer(args, io, async (server) => {
     const plan = await planOf(args, io, server);
-    if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pin: plan.ca.pin });
+    if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pins: plan.ca.pins });
     let ready = false;
     const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
     const lead = async (term: AbortSignal): Promise<void> => work({ client: server.client, plan, io, log }, term);
@@ -46,7 +46,7 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
 
 /** What the controllers that shall run need to know; absent for those that shall not. */
 interface Plan {
-  readonly ca: { readonly pem: string; readonly pin: string } | undefined;
+  readonly ca: { readonly pem: string; readonly pins: readonly string[] } | undefined;
   readonly serving: ServingApproval | undefined;
 }
 
@@ -162,22 +162,21 @@ interface RootCa extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** The CA that answers carry, with the pin by which machines know it: that of its first certificate. @throws CliError usage; PinError */
+/** The CAs that answers carry, with the pins by which machines know them. @throws CliError usage; PinError */
 export async function caToHandOut(
   args: Args,
   io: Io,
   { client, config }: ServerAccess,
-): Promise<{ readonly pem: string; readonly pin: string }> {
+): Promise<{ readonly pem: string; readonly pins: readonly string[] }> {
   const file = args.text("ca-file");
   const pem =
     file === undefined
       ? (config.caPem ?? (await rootCa(client)))
       : Buffer.from(await io.readFile(file)).toString("utf8");
-  const [first] = pem === undefined ? [] : certificatesOfBundle(pem);
-  if (pem === undefined || first === undefined) {
+  if (pem === undefined) {
     throw new CliError("usage", "there is no CA to give to machines: the kubeconfig names none; give --ca-file");
   }
-  return { pem, pin: first.pin };
+  return { pem, pins: certificatesOfBundle(pem).map(({ pin }) => pin) };
 }
 
 async function rootCa(client: Client): Promise<string | undefined> {

@@ -114,8 +114,8 @@ interface Guard {
 async function guarded({ args, io, server, log }: Serving, signal: AbortSignal): Promise<Guard> {
   const { client } = server;
   const { clock } = io;
-  const { pin } = await caToHandOut(args, io, server);
-  log({ level: "info", message: "proofs must be for this CA", pin });
+  const { pins } = await caToHandOut(args, io, server);
+  log({ level: "info", message: "proofs must be for this CA", pins });
   const follow = (resource: Resource): ReturnType<typeof informer> =>
     informer({
       client,
@@ -143,7 +143,7 @@ async function guarded({ args, io, server, log }: Serving, signal: AbortSignal):
       lookups: {
         profileOf,
         pending: () => requests.list().filter((request) => stateOf(request) === "Pending").length,
-        caPin: pin,
+        caPins: () => pins,
       },
       may,
       // Where a request comes from is not known here: the limit on all is the only one.

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { issueOwn, openAuthority, type KeyPair } from "../hub/authority.ts";
+import { openAuthorities } from "../hub/authority-folder.ts";
+import { issueOwn, type KeyPair } from "../hub/authority.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
@@ -45,7 +46,13 @@ async function givenPair({ args, io }: PairOptions, certFile: string, keyFile: s
 async function madePair({ args, io, place }: PairOptions): Promise<ServingPair> {
   const { clock, random } = io;
   const dir = resolve(io.cwd, args.text("cert-dir") ?? "");
-  const authority = await openAuthority({ dir, certFile: undefined, keyFile: undefined, now: clock.now(), random });
+  const { signer: authority } = await openAuthorities({
+    dir,
+    certFile: undefined,
+    keyFile: undefined,
+    now: clock.now(),
+    random,
+  });
   const names = ["localhost", "127.0.0.1", io.hostname.toLowerCase(), ...namesOf(place), ...args.list("tls-san")];
   const bind = args.text("bind-address") ?? "";
   if (isIP(bind) !== 0 && bind !== "0.0.0.0" && bind !== "::") names.push(bind);

@@ -20,7 +20,7 @@ function request(status: AccessRequestStatus = {}): AccessRequest {
 }
 
 function step(one: AccessRequest, view: Partial<AccessView> = {}): AccessStep {
-  return accessStep({ request: one, profile: pods(), sameKey: 0, caPin: "sha256:00", now: start + second, ...view });
+  return accessStep({ request: one, profile: pods(), sameKey: 0, caPins: ["sha256:00"], now: start + second, ...view });
 }
 
 function approved(of: object = {}, verdict: AccessDecision["verdict"] = "Approved"): AccessRequestStatus {

@@ -18,7 +18,8 @@ export interface AccessView {
   readonly profile: AccessProfile | undefined;
   /** How many other requests of the same key there are. */
   readonly sameKey: number;
-  readonly caPin: string;
+  /** Of the CAs that the machine may have seen. */
+  readonly caPins: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -119,15 +120,15 @@ function outlived({ request, profile, now }: AccessView): AccessStep {
 
 /** What the API could not see itself, once. */
 function observed(
-  { request, sameKey, caPin }: AccessView,
+  { request, sameKey, caPins }: AccessView,
   status: AccessRequestStatus,
 ): AccessRequestStatus | undefined {
   const { fingerprint, evidence = {} } = status;
   if (evidence.possession !== undefined && evidence.earlierRequests !== undefined) return undefined;
   const key = readKey(request);
   if (key === undefined) return undefined;
-  const facts = { name: request.metadata.name ?? "", fingerprint: key.fingerprint, caPin };
-  const isProven = provesPossession(key, facts, request.spec.proof ?? "");
+  const facts = { name: request.metadata.name ?? "", fingerprint: key.fingerprint };
+  const isProven = caPins.some((caPin) => provesPossession(key, { ...facts, caPin }, request.spec.proof ?? ""));
   return {
     ...status,
     fingerprint: fingerprint ?? key.fingerprint,

@@ -41,8 +41,8 @@ export interface AccessRequestOptions {
   readonly informers: SharedInformers;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** The CA that machines are to trust, in PEM, and its pin. */
-  readonly ca: { readonly pem: string; readonly pin: string };
+  /** The CAs that machines are to trust, in PEM, and their pins. */
+  readonly ca: { readonly pem: string; readonly pins: readonly string[] };
 }
 
 /**
@@ -64,7 +64,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
       request,
       profile: profileFor(profiles.list() as readonly AccessProfile[], request.spec.profile),
       sameKey: isCounted(request) ? 0 : othersOfKey(requests.list() as readonly AccessRequest[], request),
-      caPin: options.ca.pin,
+      caPins: options.ca.pins,
       now: options.clock.now(),
     });
     try {

@@ -34,8 +34,8 @@ export interface Server {
   readonly port: number;
   /** Connections open now. */
   connections(): number;
-  /** Replaces the serving certificate for new connections. */
-  renew(certPem: string, keyPem: string): void;
+  /** Replaces the serving certificate, and the names sent to clients, for new connections. */
+  renew(next: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
   /** Stops accepting, lets requests under way finish for `graceMs` milliseconds, then cuts what is left. */
   close(graceMs: number): Promise<void>;
 }
@@ -115,7 +115,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     connections: () => sockets.size,
-    renew: (cert, key) => server.setSecureContext({ ...secure, cert, key }),
+    renew: ({ certPem, keyPem, clientCaPem }) =>
+      server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
     close: (graceMs) => closeServer({ server, sockets, sessions, graceMs }),
   };
 }

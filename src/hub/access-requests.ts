@@ -32,16 +32,16 @@ export function accessAdmission(options: {
   readonly cache: WatchCache;
   readonly clock: Clock;
   readonly may: AccessCheck;
-  readonly caPin: string;
+  readonly caPins: () => readonly string[];
   readonly limits: AccessRequestLimits;
 }): readonly AdmissionPlugin[] {
-  const { cache, clock, may, caPin, limits } = options;
+  const { cache, clock, may, caPins, limits } = options;
   const profiles = compiledObjects(cache, {
     prefix: storagePrefix(accessProfiles),
     compile: (entry) => objectOf(entry) as AccessProfile,
   });
   const profileOf = (name: string | undefined): AccessProfile | undefined => profileFor(profiles(), name);
-  const lookups: AccessRequestLookups = { profileOf, ...pendingIn(cache), caPin };
+  const lookups: AccessRequestLookups = { profileOf, ...pendingIn(cache), caPins };
   const at = (prefix: string, name: string): ApiObject | undefined => {
     const entry = cache.get(prefix + name);
     return entry === undefined ? undefined : objectOf(entry);

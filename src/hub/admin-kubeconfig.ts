@@ -1,16 +1,16 @@
 import { mastersGroup } from "../core/user.ts";
 import type { RandomBytes } from "../core/clock.ts";
-import type { CertificateAuthority } from "../pki/ca.ts";
+import type { Authorities } from "./authority-folder.ts";
 import { issueOwn } from "./authority.ts";
 
 /** A kubeconfig with a new client certificate of group system:masters; whoever reads it may do everything. */
 export function adminKubeconfig(
-  authority: CertificateAuthority,
+  authorities: Authorities,
   url: string,
   at: { readonly now: number; readonly random: RandomBytes },
 ): string {
   const pair = issueOwn(
-    authority,
+    authorities.signer,
     {
       commonName: "kubernetes-admin",
       organizations: [mastersGroup],
@@ -28,7 +28,7 @@ export function adminKubeconfig(
     "- name: pratique",
     "  cluster:",
     `    server: ${url}`,
-    `    certificate-authority-data: ${base64(authority.pem)}`,
+    `    certificate-authority-data: ${base64(authorities.bundlePem)}`,
     "users:",
     "- name: kubernetes-admin",
     "  user:",

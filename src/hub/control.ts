@@ -1,16 +1,18 @@
 import { apiserverAccount } from "../controllers/kinds.ts";
-import { runControllers } from "../controllers/runner.ts";
+import { runControllers, type RunningControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { Clock } from "../core/clock.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import type { ServingApproval } from "../controllers/serving-approving.ts";
-import type { CertificateAuthority } from "../pki/ca.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Authorities } from "./authority-folder.ts";
 import { errorText } from "./error-text.ts";
 import { hubControllers, systemRandom } from "./hub-controllers.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { inProcessClient } from "./in-process-client.ts";
+import type { ManagedClusters } from "./managed-clusters.ts";
 import type { Metrics } from "./metrics.ts";
+import { restartableControl, type RestartableControl } from "./restartable-control.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 
 /** What the controllers need of the parts made before. */
@@ -18,17 +20,22 @@ export interface ControlParts {
   readonly verbs: Registry;
   readonly clientOf: (user: UserInfo) => ReturnType<typeof inProcessClient>;
   readonly clock: Clock;
-  readonly authority: CertificateAuthority;
+  readonly authorities: () => Authorities;
   readonly issuer: ServiceAccountIssuer;
   readonly url: string;
   readonly metrics: Metrics;
   readonly servingApproval: ServingApproval | undefined;
+  readonly clusters: ManagedClusters | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Starts the controllers, each under the ServiceAccount of its own. */
-export function control(options: HubOptions, parts: ControlParts): ReturnType<typeof runControllers> {
-  const { clock, signal, verbs, metrics } = parts;
+/** Starts the controllers, each under the ServiceAccount of its own; a restart gives them the CAs of that moment. */
+export function control(options: HubOptions, parts: ControlParts): RestartableControl {
+  return restartableControl((signal) => started(options, parts, signal), parts.signal);
+}
+
+function started(options: HubOptions, parts: ControlParts, signal: AbortSignal): RunningControllers {
+  const { clock, verbs, metrics } = parts;
   const clientFor = (account: string): ReturnType<typeof inProcessClient> =>
     parts.clientOf(
       account === apiserverAccount
@@ -53,12 +60,13 @@ export function control(options: HubOptions, parts: ControlParts): ReturnType<ty
     informers,
     clock,
     random: systemRandom,
-    authority: parts.authority,
+    authorities: parts.authorities(),
     issuer: parts.issuer,
     server: parts.url,
     signingSeconds: options.clusterSigningDurationSeconds,
     resources: verbs.resources,
     servingApproval: parts.servingApproval,
+    clusters: parts.clusters,
   });
   return runControllers({
     controllers,

@@ -20,12 +20,13 @@ import { servingApproving, type ServingApproval } from "../controllers/serving-a
 import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { tokenCleaner } from "../controllers/token-cleaner.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
-import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { readVerifiedCsr } from "../pki/csr.ts";
 import { certificateValidity } from "../pki/validity.ts";
 import { builtinResources } from "../resources/builtin.ts";
 import type { Resource } from "../resources/resource.ts";
+import { pinsOf, type Authorities } from "./authority-folder.ts";
+import type { ManagedClusters } from "./managed-clusters.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { systemResolver } from "./system-resolver.ts";
 
@@ -33,7 +34,7 @@ export interface HubControllersOptions {
   readonly informers: SharedInformers;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  readonly authority: CertificateAuthority;
+  readonly authorities: Authorities;
   /** Signs the tokens that Secrets ask for. */
   readonly issuer: Pick<ServiceAccountIssuer, "sign">;
   /** Where joining machines reach this hub. */
@@ -43,13 +44,16 @@ export interface HubControllersOptions {
   readonly resources: () => readonly Resource[];
   /** Absent where serving certificates are left to people. */
   readonly servingApproval?: ServingApproval | undefined;
+  /** Absent where no clusters join. */
+  readonly clusters?: Pick<ManagedClusters, "controllers"> | undefined;
 }
 
 /** The controllers that run inside the hub. Each has the rights of its own ServiceAccount and no others. */
 export function hubControllers(options: HubControllersOptions): readonly Controller[] {
-  const { informers, clock, authority, issuer, server, resources, servingApproval } = options;
+  const { informers, clock, authorities, issuer, server, resources, servingApproval } = options;
+  const caPem = authorities.bundlePem;
   return [
-    accessRequest({ informers, clock, random: options.random, ca: { pem: authority.pem, pin: authority.pin } }),
+    accessRequest({ informers, clock, random: options.random, ca: { pem: caPem, pins: pinsOf(authorities) } }),
     csrApproving({ informers, parse: readVerifiedCsr }),
     ...(servingApproval === undefined
       ? []
@@ -64,32 +68,33 @@ export function hubControllers(options: HubControllersOptions): readonly Control
         ]),
     csrSigning({ informers, parse: readVerifiedCsr, sign: async (order) => sign(order, options) }),
     csrCleaner({ informers, clock }),
-    clusterInfoPublisher({ informers, info: { server, caPem: authority.pem } }),
+    clusterInfoPublisher({ informers, info: { server, caPem } }),
     bootstrapSigner({ informers, clock }),
     tokenCleaner({ informers, clock }),
-    rootCaPublisher({ informers, caPem: authority.pem }),
+    rootCaPublisher({ informers, caPem }),
     serviceAccountDefault({ informers }),
-    serviceAccountToken({ informers, caPem: authority.pem, mint: (order) => issuer.sign(legacyClaims(order)) }),
+    serviceAccountToken({ informers, caPem, mint: (order) => issuer.sign(legacyClaims(order)) }),
     namespaceController({ informers, resources, clock }),
     garbageCollector({ informers, resources }),
     clusterRoleAggregation({ informers }),
     crdNaming({ informers, clock, builtin: builtinResources }),
     crdApproval({ informers, clock }),
     crdFinalizer({ informers, clock, customKinds: () => resources().filter(({ custom }) => custom !== undefined) }),
+    ...(options.clusters?.controllers({ informers, clock }) ?? []),
   ];
 }
 
 /** A certificate by the rules of certificates.md section 5: subject, key and names are the request's, everything else is ours. */
-function sign(order: SigningOrder, { authority, clock, random, signingSeconds }: HubControllersOptions): string {
+function sign(order: SigningOrder, { authorities, clock, random, signingSeconds }: HubControllersOptions): string {
   const { request, usages, expirationSeconds } = order;
   const validity = certificateValidity({
     now: clock.now(),
     expirationSeconds,
     maximumSeconds: signingSeconds,
-    caNotAfter: authority.notAfter,
+    caNotAfter: authorities.signer.notAfter,
   });
   return issueCertificate({
-    issuer: authority,
+    issuer: authorities.signer,
     rawSubject: request.rawSubject,
     spki: request.spki,
     rawSans: request.rawSans,

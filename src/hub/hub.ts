@@ -5,8 +5,7 @@ import type { Client } from "../client/client.ts";
 import type { ServingApproval } from "../controllers/serving-approving.ts";
 import type { Clock } from "../core/clock.ts";
 import { mastersGroup, type UserInfo } from "../core/user.ts";
-import type { CertificateAuthority } from "../pki/ca.ts";
-import { loadTrustRoots } from "../pki/verify-chain.ts";
+import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
 import type { Backend } from "../registry/backend.ts";
 import { entryVersions } from "../registry/entry-versions.ts";
 import { registry, type Registry } from "../registry/registry.ts";
@@ -21,7 +20,8 @@ import { adminKubeconfig } from "./admin-kubeconfig.ts";
 import { hubAdmission } from "./admission.ts";
 import { authentication, type Authentication } from "./authentication.ts";
 import { openAuthorization, type Authorization } from "./authorization.ts";
-import { openAuthority } from "./authority.ts";
+import { openAuthorities, pinsOf, type Authorities } from "./authority-folder.ts";
+import { followAuthorities } from "./authority-follow.ts";
 import { customResources, type CustomResources } from "./custom-resources.ts";
 import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
@@ -83,17 +83,9 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
-  // The store and the keys do not wait for each other.
-  const [store, authority, issuer] = await Promise.all([
-    openStore(join(options.dataDir, "store"), closers),
-    openAuthority({ ...at, certFile: options.clusterSigningCertFile, keyFile: options.clusterSigningKeyFile }),
-    openServiceAccountIssuer(options, pkiDir),
-  ]);
-  const cache = await openWatchCache({ store, prefix: "/registry/" });
-  closers.push(() => cache.close());
   let furnished = false;
-  const revoked = revocations(cache, clock);
-  const base = { store, cache, authority, issuer, clock, closers, revoked, isFurnished: () => furnished };
+  const base = { ...(await openBase(options, closers, at)), clock, closers, isFurnished: () => furnished };
+  const { store, cache, authorities, issuer, revoked } = base;
   const parts = await decisions(options, base);
   const { verbs, access, identity, clientOf, custom } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
@@ -106,7 +98,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     access,
     identity,
     revoked,
-    authority,
+    authorities,
     issuer,
     cache,
     store,
@@ -120,7 +112,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     verbs,
     clientOf,
     clock,
-    authority,
+    authorities,
     issuer,
     url: api.url,
     metrics: api.metrics,
@@ -129,30 +121,99 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   });
   custom.onChange(running.refresh);
   closers.push(() => running.stopped);
-  const compacting = compactionLoop({
-    store,
-    clock,
-    signal: shutdown.signal,
-    failed: (error) => options.log({ level: "error", message: "compaction failed", error: errorText(error) }),
-  });
-  closers.push(
-    () => compacting,
-    async () => shutdown.abort(),
-  );
-
   const kubeconfig = join(options.dataDir, "admin.kubeconfig");
-  await replaceFile(kubeconfig, adminKubeconfig(authority, api.url, at));
+  const writeKubeconfig = (): Promise<void> =>
+    replaceFile(kubeconfig, adminKubeconfig(authorities(), api.url, { ...at, now: clock.now() }));
+  upkeep(options, {
+    ...base,
+    dir: pkiDir,
+    shutdown,
+    changed: async (next) => {
+      base.take(next);
+      await api.renew();
+      await running.restart();
+      await writeKubeconfig();
+    },
+  });
+  await writeKubeconfig();
   await running.ready;
   ready = true;
   return {
     url: api.url,
-    caPin: authority.pin,
+    caPin: authorities().signer.pin,
     adminKubeconfig: kubeconfig,
     store: `lmdb, ${join(options.dataDir, "store")}`,
     readyMs: performance.now() - begun,
     stopped: stopped(cache, shutdown.signal, close),
     close,
   };
+}
+
+/** What is kept on disk, and what is held of it in memory. */
+interface Base {
+  readonly store: Store;
+  readonly cache: WatchCache;
+  readonly authorities: () => Authorities;
+  /** Puts others in their place. */
+  readonly take: (next: Authorities) => void;
+  readonly issuer: ServiceAccountIssuer;
+  readonly revoked: Revocations;
+}
+
+async function openBase(
+  options: HubOptions,
+  closers: Closer[],
+  at: { readonly dir: string; readonly now: number; readonly random: typeof systemRandom },
+): Promise<Base> {
+  // The store and the keys do not wait for each other.
+  const [store, found, issuer] = await Promise.all([
+    openStore(join(options.dataDir, "store"), closers),
+    openAuthorities({ ...at, certFile: options.clusterSigningCertFile, keyFile: options.clusterSigningKeyFile }),
+    openServiceAccountIssuer(options, at.dir),
+  ]);
+  const cache = await openWatchCache({ store, prefix: "/registry/" });
+  closers.push(() => cache.close());
+  let current = found;
+  const take = (next: Authorities): void => {
+    current = next;
+  };
+  return {
+    store,
+    cache,
+    authorities: () => current,
+    take,
+    issuer,
+    revoked: revocations(cache, options.clock ?? systemClock),
+  };
+}
+
+/** What goes on beside the requests until the hub stops: compaction, and the CAs as their folder has them. */
+function upkeep(
+  options: HubOptions,
+  parts: {
+    readonly store: Store;
+    readonly clock: Clock;
+    readonly closers: Closer[];
+    readonly authorities: () => Authorities;
+    readonly dir: string;
+    readonly shutdown: AbortController;
+    readonly changed: (next: Authorities) => Promise<void>;
+  },
+): void {
+  const { store, clock, closers, shutdown, dir, authorities, changed } = parts;
+  const { signal } = shutdown;
+  const compacting = compactionLoop({
+    store,
+    clock,
+    signal,
+    failed: (error) => options.log({ level: "error", message: "compaction failed", error: errorText(error) }),
+  });
+  const following = followAuthorities({ dir, current: authorities(), clock, signal, changed, log: options.log });
+  closers.push(
+    () => compacting,
+    () => following,
+    async () => shutdown.abort(),
+  );
 }
 
 /** Who may do what, and the verbs that are done under those rules. */
@@ -166,19 +227,14 @@ interface Decisions {
 
 async function decisions(
   options: HubOptions,
-  base: {
-    readonly store: Store;
-    readonly cache: WatchCache;
-    readonly authority: CertificateAuthority;
-    readonly issuer: ServiceAccountIssuer;
+  base: Base & {
     readonly clock: Clock;
     readonly closers: Closer[];
-    readonly revoked: Revocations;
     /** Whether the objects are there that a hub begins with. */
     readonly isFurnished: () => boolean;
   },
 ): Promise<Decisions> {
-  const { store, cache, authority, issuer, clock } = base;
+  const { store, cache, authorities, issuer, clock } = base;
   const access = await openAuthorization(options, { cache, clock });
   base.closers.push(async () => access.close());
   const outside = await openOutsideIdentity({
@@ -189,7 +245,7 @@ async function decisions(
   });
   base.closers.push(async () => outside.close());
   const identity = await authentication({
-    roots: loadTrustRoots(authority.pem),
+    roots: rootsOf(authorities),
     cache,
     now: () => clock.now(),
     tokenAuthFile: options.tokenAuthFile,
@@ -215,7 +271,7 @@ async function decisions(
       call: webhooks.call,
       uuid: randomUUID,
       log: options.log,
-      caPin: authority.pin,
+      caPins: () => pinsOf(authorities()),
       accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
       inForce: base.isFurnished,
     }),
@@ -234,12 +290,27 @@ async function decisions(
     backend,
     resources: custom.resources,
     lifeOf: custom.lifeOf,
-    reviews: reviews({ chain: access.chain, rules: access.rules, authenticate: identity.credentials }),
+    reviews: reviews({
+      chain: access.chain,
+      rules: access.rules,
+      authenticate: identity.credentials,
+      explaining: { index: access.index, uses: access.uses, resources: custom.resources },
+    }),
     created: { "serviceaccounts/token": tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID }) },
   });
   const clientOf = (user: UserInfo): Client =>
     inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
   return { access, identity, verbs, clientOf, custom };
+}
+
+/** The same list for the same CAs, as whoever asks remembers what it has verified with them. */
+function rootsOf(authorities: () => Authorities): () => readonly TrustRoot[] {
+  let known: { readonly of: Authorities; readonly roots: readonly TrustRoot[] } | undefined;
+  return () => {
+    const of = authorities();
+    if (known?.of !== of) known = { of, roots: loadTrustRoots(of.bundlePem) };
+    return known.roots;
+  };
 }
 
 /** Loaded only where it is asked for: most hubs believe nobody else, and start sooner. */

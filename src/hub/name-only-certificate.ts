@@ -13,7 +13,7 @@ const lifeMs = 24 * 3600 * 1000;
  * they get their 401, and makes some releases of Node 24 forget the intermediate CAs (nodejs/node#65579).
  */
 export function nameOnlyCertificate(
-  authority: CertificateAuthority,
+  authority: Pick<CertificateAuthority, "rawSubject" | "keyKind">,
   at: { readonly now: number; readonly random: RandomBytes },
 ): string {
   const key = keyOfAnotherKind(authority);
@@ -31,6 +31,6 @@ export function nameOnlyCertificate(
 }
 
 /** OpenSSL tries a signature only against keys of the kind that it was made with, so this one is never tried. */
-function keyOfAnotherKind({ keyKind }: CertificateAuthority): KeyObject {
+function keyOfAnotherKind({ keyKind }: Pick<CertificateAuthority, "keyKind">): KeyObject {
   return keyKind === "ed25519" ? generatePrivateKey() : generateKeyPairSync("ed25519").privateKey;
 }

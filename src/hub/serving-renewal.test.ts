@@ -38,7 +38,17 @@ async function renewals(days: number): Promise<readonly { readonly day: number; 
   const failed = (error: unknown): void => {
     throw error;
   };
-  await servingRenewal({ authority, names, dir, current, clock, random, signal: stop.signal, renew, failed });
+  await servingRenewal({
+    authority: () => authority,
+    names,
+    dir,
+    current,
+    clock,
+    random,
+    signal: stop.signal,
+    renew,
+    failed,
+  });
   return seen;
 }
 

@@ -6,7 +6,8 @@ const everyMs = 12 * 3600 * 1000;
 
 /** Looks twice a day whether the serving certificate nears its end, and hands a new one to `renew`; until `signal` aborts. */
 export async function servingRenewal(options: {
-  readonly authority: CertificateAuthority;
+  /** Who signs, asked at each look. */
+  readonly authority: () => CertificateAuthority;
   readonly names: Pick<OwnCertificate, "dnsNames" | "ipAddresses">;
   readonly dir: string;
   readonly current: KeyPair;
@@ -22,7 +23,7 @@ export async function servingRenewal(options: {
     await clock.sleep(everyMs, signal);
     if (signal.aborted) return;
     try {
-      const pair = await servingCertificate(authority, names, { dir, now: clock.now(), random });
+      const pair = await servingCertificate(authority(), names, { dir, now: clock.now(), random });
       if (pair.certPem !== certPem) options.renew(pair);
       certPem = pair.certPem;
     } catch (error) {

@@ -9,7 +9,6 @@ import { resourceVerbs } from "../http/resource-verbs.ts";
 import { routes } from "../http/routes.ts";
 import { listen, type Server } from "../http/server.ts";
 import { versionInfo } from "../http/version.ts";
-import type { CertificateAuthority } from "../pki/ca.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
@@ -17,7 +16,8 @@ import { hostPort, servingNames } from "./addresses.ts";
 import { openAudit, type OpenAudit } from "./audit-backends.ts";
 import { impersonation, type Authentication } from "./authentication.ts";
 import type { Authorization } from "./authorization.ts";
-import { servingCertificate } from "./authority.ts";
+import type { Authorities } from "./authority-folder.ts";
+import { servingCertificate, type KeyPair } from "./authority.ts";
 import { errorText } from "./error-text.ts";
 import type { systemRandom } from "./hub-controllers.ts";
 import { HubError } from "./hub-error.ts";
@@ -35,7 +35,8 @@ export interface ServeParts {
   readonly access: Authorization;
   readonly identity: Authentication;
   readonly revoked: Revocations;
-  readonly authority: CertificateAuthority;
+  /** Asked at each look, as they can change. */
+  readonly authorities: () => Authorities;
   readonly issuer: ServiceAccountIssuer;
   readonly cache: WatchCache;
   readonly store: Store;
@@ -49,6 +50,8 @@ export interface ServeParts {
 export interface Serving {
   readonly url: string;
   readonly metrics: Metrics;
+  /** Serves with a certificate of the CA that signs now. Call it when the CAs have changed. */
+  readonly renew: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -72,9 +75,10 @@ function resourcesOf({ verbs, clock, shutdown, cache, revoked }: ServeParts): Re
 }
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
-  const { verbs, access, identity, authority, issuer, cache, store, clock } = parts;
+  const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
   const names = servingNames(options);
-  const pair = await servingCertificate(authority, names, parts.at);
+  const at = (): ServeParts["at"] => ({ ...parts.at, now: clock.now() });
+  const pair = await servingCertificate(authorities().signer, names, at());
   const places = requestPlaces({
     places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
     watchesOfOne: options.maxWatchesPerUser ?? 10_000,
@@ -89,17 +93,10 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     authorization: access.metrics.text,
     isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
-  const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };
-  const started: HealthCheck = {
-    name: "controllers",
-    check: async () => {
-      if (!parts.isReady()) throw new HubError("options", "still starting");
-    },
-  };
   const notResources = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`),
-    health: { healthz: [stored, started], livez: [], readyz: [stored, started] },
+    health: healthOf(parts),
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
@@ -107,8 +104,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   });
   const resources = resourcesOf(parts);
   server = await listen({
-    ...pair,
-    clientCaPem: nameOnlyCertificate(authority, parts.at),
+    ...presented(pair, authorities(), at()),
     host: options.bindAddress,
     port: options.securePort,
     now: () => clock.now(),
@@ -131,24 +127,50 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const { close, port, renew } = server;
   const renewal = servingRenewal({
     ...parts.at,
-    authority,
+    authority: () => authorities().signer,
     names,
     current: pair,
     clock,
     signal: parts.shutdown,
-    renew: ({ certPem, keyPem }) => renew(certPem, keyPem),
+    renew: (next) => renew(presented(next, authorities(), at())),
     failed: (error) =>
       options.log({ level: "error", message: "the serving certificate cannot be renewed", error: errorText(error) }),
   });
   return {
     url: `https://${hostPort(options, port)}`,
     metrics,
+    renew: async () => {
+      const next = await servingCertificate(authorities().signer, names, at());
+      renew(presented(next, authorities(), at()));
+    },
     close: async () => {
       await renewal;
       await close(drainMs);
       await recording.close();
     },
   };
+}
+
+/** Alive is whoever answers; ready, who has a store and controllers too. */
+function healthOf({ store, isReady }: ServeParts): Parameters<typeof routes>[0]["health"] {
+  const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };
+  const started: HealthCheck = {
+    name: "controllers",
+    check: async () => {
+      if (!isReady()) throw new HubError("options", "still starting");
+    },
+  };
+  return { healthz: [stored, started], livez: [], readyz: [stored, started] };
+}
+
+/** What a server shows: the chain of its certificate, and the names of the CAs whose certificates it takes. */
+function presented(
+  { certPem, keyPem }: KeyPair,
+  { chainPem, trusted }: Authorities,
+  at: ServeParts["at"],
+): Pick<Parameters<typeof listen>[0], "certPem" | "keyPem" | "clientCaPem"> {
+  const clientCaPem = trusted.map((ca) => nameOnlyCertificate(ca, at)).join("");
+  return { certPem: `${certPem}${chainPem}`, keyPem, clientCaPem };
 }
 
 /** As Go names it. */

@@ -76,6 +76,30 @@ export function createCa(input: CaInput): CertificateAuthority {
 }
 
 /**
+ * A certificate of one CA's key and name, signed by another: who trusts only the signer follows it to what the subject has signed. It
+ * holds from five minutes before `now` until the first of the two ends. @see RFC 5280 section 3.2, cross-certificates
+ */
+export function crossCertificate(input: {
+  readonly subject: CertificateAuthority;
+  readonly signer: CertificateAuthority;
+  /** In milliseconds since the epoch. */
+  readonly now: number;
+  readonly random: RandomBytes;
+}): string {
+  const { subject, signer } = input;
+  return issueCertificate({
+    issuer: signer,
+    rawSubject: subject.rawSubject,
+    spki: subject.certificate.publicKey.spki,
+    usages: ["digital signature", "cert sign", "crl sign"],
+    notBefore: input.now - backdateMs,
+    notAfter: Math.min(subject.notAfter, signer.notAfter),
+    serial: input.random(16),
+    role: "ca",
+  }).pem;
+}
+
+/**
  * Loads a CA from PEM: exactly one certificate, which is a CA that may sign certificates and is valid at `now` (in
  * milliseconds since the epoch), and the private key that belongs to it.
  * @throws CaError

@@ -1,0 +1,198 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { privateFolder, removeFile, replaceFile, textIfThere } from "../agent/private-files.ts";
+import type { RandomBytes } from "../core/clock.ts";
+import { CaError, createCa, crossCertificate, loadCa, type CertificateAuthority } from "../pki/ca.ts";
+import { exportPkcs8Pem, generatePrivateKey } from "../pki/keys.ts";
+import {
+  believed,
+  firstState,
+  parseState,
+  stateText,
+  takeStep,
+  type AuthorityState,
+  type AuthorityStep,
+} from "./authority-state.ts";
+import { HubError } from "./hub-error.ts";
+
+/** The CAs of a hub as they stand now. */
+export interface Authorities {
+  readonly state: AuthorityState;
+  /** Signs whatever is issued. */
+  readonly signer: CertificateAuthority;
+  /** Whatever is believed, the signer first; more than one while the CA is being changed. */
+  readonly trusted: readonly CertificateAuthority[];
+  /** The certificates of the trusted ones, for clients. */
+  readonly bundlePem: string;
+  /** What is sent after a serving certificate, so that who trusts the CA before alone can follow; empty where there is none. */
+  readonly chainPem: string;
+}
+
+export interface AuthorityOptions {
+  /** The folder for CAs, the state of their change and the serving certificate. */
+  readonly dir: string;
+  /** The operator's own CA in place of the ones made here. */
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly now: number;
+  readonly random: RandomBytes;
+}
+
+const caYears = 10;
+
+/** The hub's CAs: the operator's, or those from `dir`, the first of them made at the first start. @throws HubError with the file that is wrong. */
+export async function openAuthorities(options: AuthorityOptions): Promise<Authorities> {
+  const { dir, certFile, keyFile, now } = options;
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    throw new HubError(
+      "options",
+      "--cluster-signing-cert-file and --cluster-signing-key-file go together: give both or neither",
+    );
+  }
+  if (certFile !== undefined && keyFile !== undefined) {
+    return standing(firstState, [await loaded({ certFile, keyFile, now })], "");
+  }
+  const { state } = await readState(dir);
+  if (state.signer === firstState.signer && (await isEmpty(dir))) await makeCa(dir, { ...options, stem: "ca" });
+  return readAuthorities(dir, state, now);
+}
+
+/** The text of the state file and what it says; a folder without one is in its first state. @throws HubError */
+export async function readState(dir: string): Promise<{ readonly text: string; readonly state: AuthorityState }> {
+  const file = join(dir, stateFile);
+  const text = (await textIfThere(file)) ?? stateText(firstState);
+  const state = parseState(text);
+  if (state === undefined)
+    throw new HubError("ca", `${file} is damaged: it must say which CA signs, such as {"signer":"ca"}`);
+  return { text, state };
+}
+
+/** The CAs that a state speaks of. @throws HubError with the file that is wrong. */
+export async function readAuthorities(dir: string, state: AuthorityState, now: number): Promise<Authorities> {
+  const { signer, previous } = state;
+  const trusted = [await loaded({ ...filesOf(dir, signer), now })];
+  for (const stem of believed(state).slice(1)) {
+    const other = await unlessExpired(loaded({ ...filesOf(dir, stem), now }));
+    if (other !== undefined) trusted.push(other);
+  }
+  const chainPem = previous === undefined ? "" : ((await textIfThere(crossFile(dir, signer, previous))) ?? "");
+  return standing(state, trusted, chainPem);
+}
+
+/** The pins of all CAs that are believed, the signer's first. */
+export function pinsOf({ trusted }: Authorities): readonly string[] {
+  return trusted.map(({ pin }) => pin);
+}
+
+/** What a step did. */
+export interface AuthorityChange {
+  readonly before: AuthorityState;
+  readonly after: AuthorityState;
+}
+
+/**
+ * Takes one step of a change in the folder: new files first, then the state at one stroke, so that a crash leaves the state before or
+ * the one after. A hub that runs takes it up by itself.
+ * @throws HubError for a step that cannot be taken now, and for a folder without a CA
+ */
+export async function changeAuthorities(
+  dir: string,
+  step: AuthorityStep,
+  at: { readonly now: number; readonly random: RandomBytes },
+): Promise<AuthorityChange> {
+  const { state } = await readState(dir);
+  const made = step === "prepare" ? await freeStem(dir) : "";
+  const taken = takeStep(state, step, made);
+  if (taken.kind === "refused") throw new HubError("ca", taken.why);
+  if (step === "prepare") await prepare(dir, { stem: made, signer: state.signer }, at);
+  await replaceFile(join(dir, stateFile), stateText(taken.state));
+  // Keys that nothing needs any more are only there to be stolen. The certificates stay: old signatures can still be checked.
+  for (const stem of believed(state).filter((one) => !believed(taken.state).includes(one)))
+    await removeFile(filesOf(dir, stem).keyFile);
+  return { before: state, after: taken.state };
+}
+
+async function prepare(
+  dir: string,
+  { stem, signer: signerStem }: { readonly stem: string; readonly signer: string },
+  { now, random }: { readonly now: number; readonly random: RandomBytes },
+): Promise<void> {
+  const signer = await unlessExpired(loaded({ ...filesOf(dir, signerStem), now }));
+  const subject = await makeCa(dir, { stem, now, random });
+  // Nobody follows a CA that has expired, and one that may have no CA below it cannot vouch for the next.
+  if (signer === undefined || signer.certificate.basicConstraints?.pathLength === 0) return;
+  const cross = crossCertificate({ subject, signer, now, random });
+  await replaceFile(crossFile(dir, stem, signerStem), cross, 0o644);
+}
+
+async function unlessExpired(ca: Promise<CertificateAuthority>): Promise<CertificateAuthority | undefined> {
+  try {
+    return await ca;
+  } catch (error) {
+    if (error instanceof HubError && error.cause instanceof CaError && error.cause.code === "expired") return undefined;
+    throw error;
+  }
+}
+
+async function makeCa(
+  dir: string,
+  { stem, now, random }: { readonly stem: string; readonly now: number; readonly random: RandomBytes },
+): Promise<CertificateAuthority> {
+  await privateFolder(dir);
+  const key = generatePrivateKey();
+  const ca = createCa({ commonName: stem.replace("ca", "pratique"), key, now, years: caYears, random });
+  const { certFile, keyFile } = filesOf(dir, stem);
+  // The key first: a certificate without its key would be taken for a damaged CA.
+  await replaceFile(keyFile, exportPkcs8Pem(key));
+  await replaceFile(certFile, ca.pem, 0o644);
+  return ca;
+}
+
+async function loaded(from: {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly now: number;
+}): Promise<CertificateAuthority> {
+  const { certFile, keyFile, now } = from;
+  const [certificatePem, keyPem] = [await textIfThere(certFile), await textIfThere(keyFile)];
+  if (certificatePem === undefined || keyPem === undefined) {
+    throw new HubError(
+      "ca",
+      `${certificatePem === undefined ? certFile : keyFile} is missing; a CA needs its certificate and its key`,
+    );
+  }
+  try {
+    return loadCa({ certificatePem, keyPem, now });
+  } catch (error) {
+    if (!(error instanceof CaError)) throw error;
+    throw new HubError("ca", `${certFile}, ${keyFile}: ${error.message}`, { cause: error });
+  }
+}
+
+function standing(state: AuthorityState, trusted: readonly CertificateAuthority[], chainPem: string): Authorities {
+  const [signer] = trusted;
+  if (signer === undefined) throw new TypeError("a hub has at least one CA");
+  return { state, signer, trusted, bundlePem: trusted.map(({ pem }) => pem).join(""), chainPem };
+}
+
+const stateFile = "ca-state.json";
+
+function filesOf(dir: string, stem: string): { readonly certFile: string; readonly keyFile: string } {
+  return { certFile: join(dir, `${stem}.crt`), keyFile: join(dir, `${stem}.key`) };
+}
+
+/** The certificate of one CA that another has signed. */
+function crossFile(dir: string, subject: string, signer: string): string {
+  return join(dir, `${subject}-by-${signer}.crt`);
+}
+
+async function isEmpty(dir: string): Promise<boolean> {
+  const { certFile, keyFile } = filesOf(dir, "ca");
+  return (await textIfThere(certFile)) === undefined && (await textIfThere(keyFile)) === undefined;
+}
+
+/** `ca-2` and so on: none that was ever used, so that no two CAs bear one name. */
+async function freeStem(dir: string): Promise<string> {
+  const used = (await readdir(dir)).flatMap((name) => /^ca-(\d{1,6})\.(?:crt|key)$/.exec(name)?.[1] ?? []);
+  return `ca-${Math.max(1, ...used.map(Number)) + 1}`;
+}
