@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { JoinError } from "./join-error.ts";
-import type { PrivateFiles } from "./private-files.ts";
+import type { FileAccess, PrivateFiles } from "./private-files.ts";
 
 /** What a machine remembers of its request, so that asking again goes on with it. */
 export interface AskedRequest {
@@ -28,7 +28,7 @@ export interface AccessFolder {
   /** @throws JoinError write-failed */
   prepare(): Promise<void>;
   /** @throws JoinError write-failed */
-  write(path: string, content: string): Promise<void>;
+  write(path: string, content: string, access?: FileAccess): Promise<void>;
   text(path: string): Promise<string | undefined>;
   /** What was asked before, or undefined where nothing was, or nothing that can be read. */
   asked(): Promise<AskedRequest | undefined>;
@@ -55,7 +55,7 @@ export function accessFolder(dir: string, keyFile: string | undefined, files: Pr
     bootstrapToken: join(dir, "bootstrap-token"),
     state: join(dir, "agent.json"),
     prepare: () => attempt(dir, () => files.privateFolder(dir)),
-    write: (path, content) => attempt(path, () => files.replaceFile(path, content)),
+    write: (path, content, access) => attempt(path, () => files.replaceFile(path, content, access)),
     text: (path) => files.textIfThere(path),
     asked: async () => askedIn(await files.textIfThere(request)),
   };

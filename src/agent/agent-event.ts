@@ -1,12 +1,36 @@
-/** What an agent that keeps access tells while it runs. Times in milliseconds since the epoch; texts hold no secret. */
-export type AgentEvent =
-  /** A token is there; it will be renewed at `at`. Told once for each token. */
-  | { readonly kind: "planned"; readonly at: number; readonly expiresAt: number; readonly account: string }
-  | { readonly kind: "renewed"; readonly expiresAt: number }
-  /** A try failed; the next one is at `at`. */
-  | { readonly kind: "failed"; readonly message: string; readonly at: number; readonly expiresAt: number }
-  /** The hub does not take the token any more, and the machine asks for access anew. */
-  | { readonly kind: "asking-again"; readonly message: string };
+/** Which credential an event speaks of: what it is, and the file by which other programs find it. */
+export interface KeptName {
+  readonly kind: "token" | "client-certificate" | "serving-certificate";
+  readonly path: string;
+}
+
+/** What an agent that keeps credentials tells while it runs. Times in milliseconds since the epoch; texts hold no secret. */
+export type AgentEvent = KeptName &
+  (
+    | {
+        /** It is there, for the account or node `subject`, and will be renewed at `at`. Told once for each that is issued. */
+        readonly event: "planned";
+        readonly at: number;
+        readonly expiresAt: number;
+        readonly subject: string;
+      }
+    /** A certificate was asked for; `found` where an earlier run had done so with the same key. */
+    | { readonly event: "requested"; readonly request: string; readonly found: boolean }
+    /** Nobody has decided on that request yet; `commands` are those with which an approver would. */
+    | { readonly event: "waiting"; readonly request: string; readonly commands: readonly string[] }
+    | { readonly event: "renewed"; readonly expiresAt: number }
+    /** A try failed; the next one is at `at`. Absent `expiresAt`: there is none yet. */
+    | {
+        readonly event: "failed";
+        readonly message: string;
+        readonly at: number;
+        readonly expiresAt?: number | undefined;
+      }
+    /** The hub does not take the token any more, and the machine asks for access anew. */
+    | { readonly event: "asking-again"; readonly message: string }
+    /** It cannot be kept any longer; it is looked at again when its files change. */
+    | { readonly event: "lost"; readonly message: string }
+  );
 
 /** Receives the events of an agent as they happen; must not throw. */
 export type AgentReport = (event: AgentEvent) => void;

@@ -1,45 +1,78 @@
-import type { AccessFolder } from "./access-folder.ts";
+import type { KeptName } from "./agent-event.ts";
+import { accessFolder } from "./access-folder.ts";
 import { readAgentState } from "./agent-state.ts";
+import { JoinError } from "./join-error.ts";
+import type { FoundCredential } from "./find-credentials.ts";
 import { keptAccess } from "./kept-access.ts";
+import type { PrivateFiles } from "./private-files.ts";
 
-/** How the access of a folder stands. Times in milliseconds since the epoch, those of the token by the hub's clock. */
-export interface AgentStatus {
+/** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
+export interface CredentialStatus extends KeptName {
   readonly good: boolean;
-  readonly server: string;
-  readonly account: string;
-  readonly expiresAt: number;
-  /** Of this very token; absent where no agent has looked at it. */
-  readonly agent?: {
-    readonly nextAt: number;
-    readonly renewedAt?: number | undefined;
-    readonly failures: number;
-    readonly lastError?: string | undefined;
-    readonly refused: boolean;
-  };
+  readonly server?: string;
+  /** Whom it names. */
+  readonly subject?: string;
+  /** Absent where there is none yet. */
+  readonly expiresAt?: number;
+  /** Why it cannot be read. */
+  readonly problem?: string;
+  /** Of this very credential; absent where no agent has looked at it. */
+  readonly agent?: CredentialAgent;
 }
 
-/** Reads how the access stands, without asking the hub. @throws JoinError no-access */
-export async function agentStatus(folder: AccessFolder, now: number): Promise<AgentStatus> {
-  const { server, claims } = await keptAccess(folder);
-  const state = await readAgentState(folder);
-  const { expiresAt, namespace, serviceAccount } = claims;
-  // What was written about an earlier token says nothing of this one.
-  const own = state?.expiresAt === expiresAt ? state : undefined;
-  return {
-    good: now - (state?.aheadMs ?? 0) < expiresAt && own?.refused !== true,
-    server,
-    account: `${namespace}/${serviceAccount}`,
-    expiresAt,
-    ...(own === undefined
-      ? {}
-      : {
-          agent: {
-            nextAt: own.nextAt,
-            renewedAt: own.renewedAt,
-            failures: own.failures,
-            lastError: own.lastError,
-            refused: own.refused,
-          },
-        }),
-  };
+/** What an agent did about a credential. Times in milliseconds since the epoch. */
+export interface CredentialAgent {
+  readonly nextAt: number;
+  readonly renewedAt?: number | undefined;
+  /** How many tries have failed in a row. */
+  readonly failures: number;
+  readonly lastError?: string | undefined;
+  /** Whether the hub refused it for good. */
+  readonly refused: boolean;
+  /** The request that is on the hub. */
+  readonly request?: string | undefined;
+}
+
+/** How to look: nobody is asked, and nothing is written. */
+export interface StatusView {
+  readonly files: PrivateFiles;
+  readonly now: number;
+}
+
+/** How everything that was found stands, without asking a hub. */
+export async function agentStatus(
+  found: readonly FoundCredential[],
+  view: StatusView,
+): Promise<readonly CredentialStatus[]> {
+  const each = await Promise.all(found.map((one) => statusOf(one, view)));
+  return each.flat();
+}
+
+async function statusOf(found: FoundCredential, view: StatusView): Promise<readonly CredentialStatus[]> {
+  switch (found.kind) {
+    case "token":
+      return [await tokenStatus(found.dir, view)];
+    case "node":
+      return [];
+  }
+}
+
+async function tokenStatus(dir: string, { files, now }: StatusView): Promise<CredentialStatus> {
+  const folder = accessFolder(dir, undefined, files);
+  const name: KeptName = { kind: "token", path: folder.token };
+  try {
+    const { server, claims } = await keptAccess(folder);
+    const state = await readAgentState(folder);
+    const { expiresAt, namespace, serviceAccount } = claims;
+    // What was written about an earlier token says nothing of this one.
+    const own = state?.expiresAt === expiresAt ? state : undefined;
+    const facts = { server, subject: `${namespace}/${serviceAccount}`, expiresAt };
+    const good = now - (state?.aheadMs ?? 0) < expiresAt && own?.refused !== true;
+    if (own === undefined) return { ...name, good, ...facts };
+    const { nextAt, renewedAt, failures, lastError, refused } = own;
+    return { ...name, good, ...facts, agent: { nextAt, renewedAt, failures, lastError, refused } };
+  } catch (error) {
+    if (!(error instanceof JoinError)) throw error;
+    return { ...name, good: false, problem: error.message };
+  }
 }

@@ -33,16 +33,29 @@ async function folderMade(path: string, parent: "maybe" | "there"): Promise<bool
   }
 }
 
+/** Who may read a file that is written. The owner is that of the process unless given. */
+export interface FileAccess {
+  readonly mode: number;
+  readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
+}
+
 /**
  * Replaces a file as a whole: a reader, or a crash at any moment, sees the old content or the new one. The file is readable by its
- * owner only, unless `mode` says otherwise.
+ * owner only, unless `access` says otherwise; nobody else can read it for a moment before that holds.
  */
-export async function replaceFile(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
+export async function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  access: number | FileAccess = 0o600,
+): Promise<void> {
+  const { mode, owner } = typeof access === "number" ? { mode: access } : access;
   const temporary = join(dirname(path), `.${randomBytes(6).toString("hex")}.tmp`);
   try {
-    const file = await open(temporary, "wx", mode);
+    const file = await open(temporary, "wx", 0o600);
     try {
       await file.writeFile(content);
+      if (owner !== undefined) await file.chown(owner.uid, owner.gid);
+      if (mode !== 0o600) await file.chmod(mode);
       await file.sync();
     } finally {
       await file.close();

@@ -1,3 +1,4 @@
+import { agentFoldersOption } from "./agent-folders-option.ts";
 import type { Command } from "./command.ts";
 import { logOptions } from "./log-options.ts";
 import { outputOption } from "./output.ts";
@@ -13,14 +14,7 @@ export const agentCommand: Command = {
   ],
   operands: [],
   options: [
-    {
-      name: "dir",
-      kind: "text",
-      value: "DIR",
-      completes: "directory",
-      description:
-        "where `pratique request` has put key, token and kubeconfig (default: /var/lib/pratique/access for root, else ~/.pratique/access)",
-    },
+    agentFoldersOption,
     {
       name: "key",
       kind: "text",

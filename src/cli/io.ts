@@ -1,6 +1,7 @@
+import type { AgentOptions } from "../agent/agent.ts";
+import type { FolderEntry } from "../agent/find-credentials.ts";
 import type { JoinReport } from "../agent/join-event.ts";
 import type { Joined, JoinOptions } from "../agent/join-options.ts";
-import type { KeepAccessOptions } from "../agent/keep-access.ts";
 import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
@@ -34,9 +35,11 @@ export interface Io {
   readonly interrupted: () => AbortSignal;
   /** A file by its path, relative to `cwd`. Rejects as node:fs does. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
+  /** What is in a folder, by its path; nothing where there is none or none that may be read. */
+  readonly listFolder: (path: string) => Promise<readonly FolderEntry[]>;
   readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
-  readonly keepAccess: (options: KeepAccessOptions) => Promise<void>;
+  readonly runAgent: (options: AgentOptions) => Promise<void>;
   readonly requestAccess: (options: RequestAccessOptions, report: JoinReport) => Promise<AccessGranted>;
 }

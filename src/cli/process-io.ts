@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { basename, resolve } from "node:path";
 import { wallClock } from "../agent/wall-clock.ts";
@@ -24,6 +24,10 @@ export function processIo(): Io {
     random: (size) => randomBytes(size),
     interrupted: () => (interruption ??= onFirstSignal()),
     readFile: readFileOf,
+    listFolder: async (path) => {
+      const entries = await readdir(resolve(process.cwd(), path), { withFileTypes: true }).catch(() => []);
+      return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
+    },
     connect: async (config) => {
       const { remoteClient } = await import("../client/remote.ts");
       const { fileCredentials } = await import("./file-credentials.ts");
@@ -39,7 +43,7 @@ export function processIo(): Io {
       });
     },
     startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
-    keepAccess: async (options) => (await import("../agent/keep-access.ts")).keepAccess(options),
+    runAgent: async (options) => (await import("../agent/agent.ts")).runAgent(options),
     requestAccess: async (options, report) =>
       (await import("../agent/request-access.ts")).requestAccess(options, report),
     join: async (options, report) => (await import("../agent/join.ts")).join(options, report),

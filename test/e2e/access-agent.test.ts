@@ -125,7 +125,7 @@ describe("pratique agent", () => {
     const running = agent("--dir", dir);
     await until(running.err, (text) => text.includes("the token is kept"));
     expect(running.err()).toMatch(
-      / INFO {2}ready\n.* INFO {2}the token is kept account=vms\/vm-kept validUntil=\S+Z renewsAt=/,
+      / INFO {2}ready\n.* INFO {2}the token is kept file=\S+ account=vms\/vm-kept validUntil=\S+Z renewsAt=/,
     );
     ahead += 40 * minute;
     expect(await agent("--dir", dir, "--status").ended).toBe(0);
@@ -147,7 +147,7 @@ describe("pratique agent", () => {
     expect(await statusWith(third)).toBe(200);
     running.stop();
     expect(await running.ended).toBe(0);
-    expect(running.err()).toContain("renewed the token validUntil=");
+    expect(running.err()).toContain("renewed the token file=");
     expect(running.err()).not.toContain(third.slice(-20));
   });
 
@@ -167,7 +167,7 @@ describe("pratique agent", () => {
     expect(running.err()).toContain(`pratique request ${hub.url} --dir ${dir}`);
     const status = agent("--dir", dir, "--status");
     expect(await status.ended).toBe(1);
-    expect(status.out()).toContain("The token is of no use any more");
+    expect(status.out()).toContain("The credential is of no use");
   });
 
   it("asks again by itself where it may, under another name, and works on once people have agreed", async () => {
@@ -213,6 +213,6 @@ describe("pratique agent", () => {
   it("says where there is nothing to keep", async () => {
     const running = agent("--dir", join(hub.dir, "nothing"));
     expect(await running.ended).toBe(6);
-    expect(running.err()).toContain("ask for it with pratique request");
+    expect(running.err()).toContain("ask for access with pratique request");
   });
 });

@@ -60,13 +60,19 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
       if (text === undefined) throw Object.assign(new Error(`ENOENT: ${path}`), { code: "ENOENT" });
       return Buffer.from(text);
     },
+    listFolder: async (path) => {
+      const below = `${resolve("/here", path)}/`;
+      const names = Object.keys(files).filter((file) => file.startsWith(below));
+      const entries = names.map((file) => file.slice(below.length).split("/"));
+      return entries.map(([name = "", ...more]) => ({ name, isFolder: more.length > 0 }));
+    },
     connect: async (config) => {
       connections.push(config);
       if (client === undefined) throw new TypeError("this world has no server");
       return { ...client, raw: async (_method, path) => reply(replies[path]), close: () => void (closed += 1) };
     },
     startHub: () => Promise.reject(new TypeError("this world has no hub")),
-    keepAccess: () => Promise.reject(new TypeError("this world has no agent")),
+    runAgent: () => Promise.reject(new TypeError("this world has no agent")),
     requestAccess: () => Promise.reject(new TypeError("this world has no agent")),
     join: () => Promise.reject(new TypeError("this world has no agent")),
     ...given,

@@ -1,69 +1,74 @@
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { accessFolder, type AccessFolder } from "./access-folder.ts";
-import type { AgentReport } from "./agent-event.ts";
+import type { AgentReport, KeptName } from "./agent-event.ts";
 import { readAgentState, writeAgentState, type AgentState } from "./agent-state.ts";
 import { askAccessAgain } from "./ask-access-again.ts";
 import { JoinError, type JoinErrorCode } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
+import type { Keeper } from "./keeper.ts";
 import { keptAccess, type KeptAccess } from "./kept-access.ts";
-import { privateFiles, type PrivateFiles } from "./private-files.ts";
+import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
 import { renewToken, type Renewal } from "./renew-token.ts";
 import { dueAt, pauseAfter, renewalStep, type RenewalFailures } from "./token-renewal-policy.ts";
 
-/** How access is kept. */
-export interface KeepAccessOptions {
+/** How the token of a folder is kept. */
+export interface KeepTokenOptions {
   readonly dir: string;
   readonly keyFile?: string | undefined;
-  /** Does what is due now and ends. */
+  /** Nobody comes back later: a failure is the end. */
   readonly once: boolean;
   /** Asks for access anew by itself when the token is refused. */
   readonly askAgain: boolean;
   readonly hostname: string;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  readonly signal: AbortSignal;
   readonly userAgent: string;
   readonly report: AgentReport;
   /** Is told how asking anew goes. */
   readonly reportRequest: JoinReport;
   readonly files?: PrivateFiles;
+  /** Who may read the token; default its owner only. */
+  readonly access?: FileAccess | undefined;
+  /** Is called with the file once a new token is in it; must not throw. */
+  readonly renewed?: ((path: string) => Promise<void>) | undefined;
   /** How the hub is asked; default over the network. */
   readonly calls?: { readonly renew: typeof renewToken; readonly askAgain: typeof askAccessAgain };
 }
 
-/** Long sleeps are cut, so that a machine that slept, or whose clock was set, is not late. */
-const longestSleepMs = 60_000;
-
 /**
- * Keeps the token of a folder fresh until `signal` aborts, or with `once` until nothing is due. The file is replaced as a whole and
- * only by a token that was read and is of the same account; being killed at any moment loses nothing but one unused token.
- * @throws JoinError no-access, unauthorized when the token is refused, write-failed, and what asking anew throws
+ * Keeps the token of a folder that `pratique request` has left. The file is replaced as a whole and only by a token that was read and is
+ * of the same account; being killed at any moment loses nothing but one unused token. Its keeper throws JoinError no-access,
+ * write-failed, and what asking anew throws.
  */
-export async function keepAccess(options: KeepAccessOptions): Promise<void> {
-  const { clock, signal, once } = options;
+export function tokenKeeper(options: KeepTokenOptions): Keeper {
+  const { clock } = options;
   const folder = accessFolder(options.dir, options.keyFile, options.files ?? privateFiles);
   const renew = options.calls?.renew ?? renewToken;
-  await tidy(folder, options);
-  let memory = await remembered(folder, options);
-  while (!signal.aborted) {
-    const access = await keptAccess(folder);
-    memory = await forToken(memory, access, { folder, options });
-    const step = renewalStep({ ...memory, token: access.claims, now: clock.now() });
-    if (step.kind === "wait") {
-      if (once) return;
-      await clock.sleep(Math.min(step.until - clock.now(), longestSleepMs), signal);
-      continue;
-    }
-    if (step.kind === "refused") {
-      await refused(access, step.expired, { folder, options });
-      memory = { ...memory, failures: undefined };
-      continue;
-    }
-    const renewal = await renew({ ...access, clock, userAgent: options.userAgent, signal });
-    if (signal.aborted && renewal.kind === "failed") return;
-    memory = await after(renewal, memory, { access, folder, options });
-    if (once && memory.failures !== undefined) return endOnce(renewal, access, { folder, options });
-  }
+  const keeping = { folder, options };
+  let memory: Memory | undefined;
+  let given: { readonly token: string; readonly error: JoinError } | undefined;
+  return {
+    name: { kind: "token", path: folder.token },
+    act: async (signal) => {
+      if (memory === undefined) await tidy(folder, options);
+      const access = await keptAccess(folder);
+      if (given?.token === access.token) return { kind: "lost", error: given.error };
+      memory = await forToken(memory ?? (await remembered(folder, options)), access, keeping);
+      const step = renewalStep({ ...memory, token: access.claims, now: clock.now() });
+      if (step.kind === "wait") return { kind: "wait", until: step.until };
+      if (step.kind === "refused") {
+        memory = { ...memory, failures: undefined };
+        const error = await refused(access, { ...keeping, signal, expired: step.expired });
+        if (error !== undefined) given = { token: access.token, error };
+        return error === undefined ? { kind: "again" } : { kind: "lost", error };
+      }
+      const renewal = await renew({ ...access, clock, userAgent: options.userAgent, signal });
+      if (signal.aborted && renewal.kind === "failed") return { kind: "again" };
+      memory = await after(renewal, memory, { ...keeping, access });
+      if (!options.once || memory.failures === undefined) return { kind: "again" };
+      return { kind: "lost", error: await endOnce(renewal, access, { ...keeping, signal }) };
+    },
+  };
 }
 
 /** The state is for people to look at; where it cannot be written, renewing goes on. */
@@ -86,16 +91,16 @@ interface Memory {
 
 interface Keeping {
   readonly folder: AccessFolder;
-  readonly options: KeepAccessOptions;
+  readonly options: KeepTokenOptions;
 }
 
-async function remembered(folder: AccessFolder, options: KeepAccessOptions): Promise<Memory> {
+async function remembered(folder: AccessFolder, options: KeepTokenOptions): Promise<Memory> {
   const { aheadMs, renewedAt } = (await readAgentState(folder)) ?? {};
   return { token: "", spread: fraction(options), aheadMs, renewedAt, failures: undefined };
 }
 
 /** Secrets of a writer that was killed do not lie about. A minute is more than any writer takes. */
-async function tidy(folder: AccessFolder, { files = privateFiles, clock }: KeepAccessOptions): Promise<void> {
+async function tidy(folder: AccessFolder, { files = privateFiles, clock }: KeepTokenOptions): Promise<void> {
   try {
     await files.removeUnfinished(folder.dir, clock.now() - 60_000);
   } catch {
@@ -103,15 +108,21 @@ async function tidy(folder: AccessFolder, { files = privateFiles, clock }: KeepA
   }
 }
 
+interface Refusing extends Keeping {
+  readonly signal: AbortSignal;
+}
+
 /** With `once` nobody tries again, so the first failure is the end. */
-async function endOnce(renewal: Renewal, access: KeptAccess, keeping: Keeping): Promise<void> {
-  if (renewal.kind === "renewed") throw new JoinError("write-failed", `cannot write ${keeping.folder.token}`);
-  if (renewal.code !== "unauthorized") throw new JoinError(renewal.code, renewal.message);
-  await refused(access, keeping.options.clock.now() >= access.claims.expiresAt, keeping);
+async function endOnce(renewal: Renewal, access: KeptAccess, refusing: Refusing): Promise<JoinError> {
+  if (renewal.kind === "renewed") return new JoinError("write-failed", `cannot write ${refusing.folder.token}`);
+  const failure = new JoinError(renewal.code === "unauthorized" ? "unauthorized" : renewal.code, renewal.message);
+  if (renewal.code !== "unauthorized") return failure;
+  const expired = refusing.options.clock.now() >= access.claims.expiresAt;
+  return (await refused(access, { ...refusing, expired })) ?? failure;
 }
 
 /** In [0, 1). */
-function fraction({ random }: KeepAccessOptions): number {
+function fraction({ random }: KeepTokenOptions): number {
   const [high = 0, low = 0] = random(2);
   return (high * 256 + low) / 65_536;
 }
@@ -125,7 +136,7 @@ async function forToken(memory: Memory, access: KeptAccess, { folder, options }:
   const at = dueAt({ ...next, token: claims });
   await noted(folder, stateOf(next, access, { nextAt: at }));
   const account = `${claims.namespace}/${claims.serviceAccount}`;
-  options.report({ kind: "planned", at, expiresAt: claims.expiresAt, account });
+  options.report({ ...nameOf(folder), event: "planned", at, expiresAt: claims.expiresAt, subject: account });
   return next;
 }
 
@@ -143,10 +154,11 @@ async function after(
   { access, folder, options }: Keeping & { readonly access: KeptAccess },
 ): Promise<Memory> {
   const now = options.clock.now();
-  const outcome = renewal.kind === "renewed" ? await written(renewal, folder) : renewal;
+  const outcome = renewal.kind === "renewed" ? await written(renewal, { folder, options }) : renewal;
   if (outcome.kind === "renewed") {
     const { claims } = outcome;
-    options.report({ kind: "renewed", expiresAt: claims.expiresAt });
+    options.report({ ...nameOf(folder), event: "renewed", expiresAt: claims.expiresAt });
+    await options.renewed?.(folder.token);
     return { ...memory, renewedAt: now, aheadMs: now - claims.issuedAt, failures: undefined };
   }
   const { count, refusals } = memory.failures ?? { count: 0, refusals: 0 };
@@ -161,14 +173,20 @@ async function after(
   };
   const next = { ...memory, failures };
   await noted(folder, stateOf(next, access, { nextAt: now + pauseMs, lastError: message }));
-  options.report({ kind: "failed", message, at: now + pauseMs, expiresAt: access.claims.expiresAt });
+  options.report({
+    ...nameOf(folder),
+    event: "failed",
+    message,
+    at: now + pauseMs,
+    expiresAt: access.claims.expiresAt,
+  });
   return next;
 }
 
 /** A disk that is full may have room a minute later, and the old token is still there. */
-async function written(renewal: Extract<Renewal, { kind: "renewed" }>, folder: AccessFolder): Promise<Renewal> {
+async function written(renewal: Extract<Renewal, { kind: "renewed" }>, { folder, options }: Keeping): Promise<Renewal> {
   try {
-    await folder.write(folder.token, renewal.token);
+    await folder.write(folder.token, renewal.token, options.access);
     return renewal;
   } catch (error) {
     if (!(error instanceof JoinError)) throw error;
@@ -185,8 +203,12 @@ const passing: ReadonlySet<JoinErrorCode> = new Set([
   "timeout-waiting",
 ]);
 
-async function refused(access: KeptAccess, expired: boolean, { folder, options }: Keeping): Promise<void> {
-  const { clock, signal, report } = options;
+/** The reason why the token is given up; undefined where a new one was granted, or the agent is to end. */
+async function refused(
+  access: KeptAccess,
+  { folder, options, signal, expired }: Refusing & { readonly expired: boolean },
+): Promise<JoinError | undefined> {
+  const { clock, report } = options;
   const why = expired
     ? "the token has expired"
     : "the hub does not accept the token (401): the access was revoked, or its request deleted";
@@ -199,27 +221,38 @@ async function refused(access: KeptAccess, expired: boolean, { folder, options }
   };
   await noted(folder, state);
   if (!options.askAgain) {
-    throw new JoinError(
+    return new JoinError(
       "unauthorized",
       `${why}; ask for access anew: pratique request ${access.server} --dir ${folder.dir}`,
     );
   }
-  report({ kind: "asking-again", message: why });
+  report({ ...nameOf(folder), event: "asking-again", message: why });
   for (let count = 1; ; count += 1) {
     try {
-      return await (options.calls?.askAgain ?? askAccessAgain)(
-        { ...options, folder, refused: access },
+      await (options.calls?.askAgain ?? askAccessAgain)(
+        { ...options, signal, folder, refused: access },
         options.reportRequest,
       );
+      return undefined;
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) return undefined;
       const passes = error instanceof JoinError && (passing.has(error.code) || error.causeCode === "TooManyRequests");
       if (!passes) throw error;
       const pauseMs = pauseAfter({ count, retryAfterMs: undefined, leftMs: 0, random: fraction(options) });
       const { expiresAt } = access.claims;
-      report({ kind: "failed", message: error.message, at: clock.now() + pauseMs, expiresAt });
+      report({
+        ...nameOf(folder),
+        event: "failed",
+        message: error.message,
+        at: clock.now() + pauseMs,
+        expiresAt,
+      });
       await clock.sleep(pauseMs, signal);
-      if (signal.aborted) return;
+      if (signal.aborted) return undefined;
     }
   }
+}
+
+function nameOf(folder: AccessFolder): KeptName {
+  return { kind: "token", path: folder.token };
 }

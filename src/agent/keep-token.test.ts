@@ -6,7 +6,8 @@ import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.t
 import { unsignedToken } from "../../test/kits/service-account-token.ts";
 import type { AgentEvent } from "./agent-event.ts";
 import type { JoinError } from "./join-error.ts";
-import { keepAccess, type KeepAccessOptions } from "./keep-access.ts";
+import { keepFresh } from "./keeper.ts";
+import { tokenKeeper, type KeepTokenOptions } from "./keep-token.ts";
 import type { PrivateFiles } from "./private-files.ts";
 import type { Renewal } from "./renew-token.ts";
 import { tokenClaims, type TokenClaims } from "./token-claims.ts";
@@ -31,7 +32,7 @@ interface World {
   readonly token: () => string;
   readonly stop: () => void;
   /** Starts an agent on the disk as it is. */
-  run(over?: Partial<KeepAccessOptions>): Promise<"ended" | JoinError>;
+  run(over?: Partial<KeepTokenOptions>): Promise<"ended" | JoinError>;
 }
 
 const folder = {
@@ -63,6 +64,7 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
     [folder.kubeconfig, tokenFileKubeconfig({ server, ca: { pem: caPem }, tokenFile: folder.token })],
   ]);
   const events: AgentEvent[] = [];
+  const report = (event: AgentEvent): void => void events.push(event);
   const stop = new AbortController();
   let asked = 0;
   const files: PrivateFiles = {
@@ -81,17 +83,16 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
     asked: () => asked,
     token: () => disk.get(folder.token) ?? "",
     stop: () => stop.abort(),
-    run: (options = {}) =>
-      keepAccess({
+    run: (options = {}) => {
+      const keeper = tokenKeeper({
         dir,
         once: false,
         askAgain: false,
         hostname: "vm-1",
         clock,
         random: (size) => new Uint8Array(size),
-        signal: stop.signal,
         userAgent: "test",
-        report: (event) => void events.push(event),
+        report,
         reportRequest: () => undefined,
         files,
         calls: {
@@ -101,14 +102,17 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
           },
         },
         ...options,
-      }).then(
+      });
+      const { once = false } = options;
+      return keepFresh({ find: async () => [keeper], once, clock, signal: stop.signal, report }).then(
         () => "ended" as const,
         (error: unknown) => error as JoinError,
-      ),
+      );
+    },
   };
 }
 
-const kinds = ({ events }: World): readonly string[] => events.map(({ kind }) => kind);
+const kinds = ({ events }: World): readonly string[] => events.map(({ event }) => event);
 
 describe("an agent", () => {
   test("renews when 70 to 90 % of the token's life is over, again and again, and says when", async () => {
@@ -122,10 +126,12 @@ describe("an agent", () => {
     expect(here.asked()).toBe(2);
     expect(kinds(here)).toEqual(["planned", "renewed", "planned", "renewed", "planned"]);
     expect(here.events[0]).toEqual({
-      kind: "planned",
+      kind: "token",
+      path: folder.token,
+      event: "planned",
       at: start + 42 * minute,
       expiresAt: start + 60 * minute,
-      account: "vms/vm-1",
+      subject: "vms/vm-1",
     });
     here.stop();
     expect(await running).toBe("ended");
@@ -197,7 +203,7 @@ describe("an agent", () => {
     here.disk.set(folder.token, unsignedToken({ issuedAt: start + 30 * minute, id: "by hand" }));
     await here.clock.advance(30 * minute);
     expect(here.asked()).toBe(0);
-    expect(here.events.at(-1)).toMatchObject({ kind: "planned", at: start + 72 * minute });
+    expect(here.events.at(-1)).toMatchObject({ event: "planned", at: start + 72 * minute });
     here.stop();
     await running;
   });
@@ -216,7 +222,7 @@ describe("an agent", () => {
     const running = here.run();
     await here.clock.advance(42 * minute + 100);
     expect(here.token()).toBe(first);
-    expect(here.events.at(-1)).toMatchObject({ kind: "failed", message: `cannot write ${folder.token} (ENOSPC)` });
+    expect(here.events.at(-1)).toMatchObject({ event: "failed", message: `cannot write ${folder.token} (ENOSPC)` });
     full = false;
     await here.clock.advance(minute);
     expect(here.token()).not.toBe(first);
