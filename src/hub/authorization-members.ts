@@ -106,7 +106,7 @@ async function openWebhook({ name, webhook }: ConfiguredAuthorizer, parts: Membe
   if (webhook === undefined) {
     throw new HubError("options", "--authorization-mode Webhook needs --authorization-webhook-config-file");
   }
-  const { flag, clock, release, metrics } = parts;
-  const opened = await openAuthorizationWebhook({ flag, name, webhook, clock, release, metrics });
+  const { flag, clock, release, metrics, answer } = parts;
+  const opened = await openAuthorizationWebhook({ flag, name, webhook, clock, release, metrics, answer });
   return { ...opened, rules: unlistedRules("webhook authorizer does not support user rule resolution") };
 }

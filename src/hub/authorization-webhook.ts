@@ -18,6 +18,8 @@ export interface AuthorizationWebhookOptions {
   readonly clock: Clock;
   readonly release: string;
   readonly metrics: AuthorizationMetrics;
+  /** Answers in place of the service; the file is then not read. */
+  readonly answer?: ((review: object) => Promise<unknown>) | undefined;
 }
 
 /** Reads the file that says where the service is. Nobody is asked before the first request. @throws HubError that names option, file and field. */
@@ -25,14 +27,7 @@ export async function openAuthorizationWebhook(
   options: AuthorizationWebhookOptions,
 ): Promise<{ readonly authorizer: NamedAuthorizer; readonly close: () => void }> {
   const { name, webhook, clock, metrics } = options;
-  const target = await openKubeconfigTarget({
-    flag: options.flag,
-    file: webhook.kubeconfigFile,
-    clock,
-    release: options.release,
-    timeoutMs: webhook.timeoutMs,
-    maximumBytes,
-  });
+  const service = options.answer === undefined ? await openService(options) : inProcess(options.answer);
   const authorizer = explainedWebhook({
     version: webhook.version,
     onError: webhook.onError,
@@ -40,11 +35,34 @@ export async function openAuthorizationWebhook(
     unauthorizedMs: webhook.unauthorizedMs,
     ...(webhook.matchConditions.length === 0 ? {} : { match: matchConditions(webhook.matchConditions) }),
     now: () => clock.now(),
-    post: retriedReview((review) => measured(target.post(review), name, metrics), clock),
+    post: service.post,
     failedOpen: () => metrics.failedOpen(name),
     excluded: () => metrics.excluded(name),
   });
-  return { authorizer: { name, ...authorizer }, close: () => target.close() };
+  return { authorizer: { name, ...authorizer }, close: service.close };
+}
+
+interface Service {
+  readonly post: (review: object) => Promise<unknown>;
+  readonly close: () => void;
+}
+
+async function openService({
+  flag,
+  name,
+  webhook,
+  clock,
+  release,
+  metrics,
+}: AuthorizationWebhookOptions): Promise<Service> {
+  const { kubeconfigFile: file, timeoutMs } = webhook;
+  const target = await openKubeconfigTarget({ flag, file, clock, release, timeoutMs, maximumBytes });
+  const post = retriedReview((review) => measured(target.post(review), name, metrics), clock);
+  return { post, close: () => target.close() };
+}
+
+function inProcess(post: Service["post"]): Service {
+  return { post, close: () => undefined };
 }
 
 async function measured(answer: Promise<unknown>, name: string, metrics: AuthorizationMetrics): Promise<unknown> {

@@ -1,6 +1,5 @@
 import type { Authorizer } from "../authz/authorizer.ts";
 import { firstDecision, type AuthorizerChain, type ChainDecision } from "../authz/chain.ts";
-import type { ConfiguredAuthorizer } from "../authz/configuration.ts";
 import { nodeGraph, type NodeGraph } from "../authz/node-graph.ts";
 import { masters } from "../authz/masters.ts";
 import { rbac } from "../authz/rbac.ts";
@@ -12,8 +11,9 @@ import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { followAuthorizationFile, readAuthorizationFile } from "./authorization-file.ts";
-import { authorizationModes, buildChain, type BuiltChain, type MemberParts } from "./authorization-members.ts";
+import { buildChain, type BuiltChain, type MemberParts } from "./authorization-members.ts";
 import { authorizationMetrics, type AuthorizationMetrics } from "./authorization-metrics.ts";
+import { authorizersOfModes } from "./authorization-modes.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 
@@ -55,7 +55,7 @@ export async function openAuthorization(
     metrics,
   };
   const found = file === undefined ? undefined : await fileOf(file, options);
-  let current = await buildChain(found?.authorizers ?? modesOf(options), parts);
+  let current = await buildChain(found?.authorizers ?? authorizersOfModes(options), parts);
   const stop = new AbortController();
   if (file !== undefined && found !== undefined) {
     void followAuthorizationFile({
@@ -116,46 +116,6 @@ async function fileOf(file: string, options: HubOptions): Promise<Awaited<Return
     throw new HubError("options", `--authorization-config and ${others} exclude each other`);
   }
   return readAuthorizationFile(file);
-}
-
-/** The authorizers that `--authorization-mode` names; there their name is their mode. */
-function modesOf(options: HubOptions): readonly ConfiguredAuthorizer[] {
-  const { authorizationModes: names, authorizationWebhook: webhook, authorizationPolicyFile } = options;
-  checkModes(names);
-  if (webhook !== undefined && !names.includes("Webhook")) {
-    throw new HubError("options", "--authorization-webhook-config-file needs --authorization-mode Webhook");
-  }
-  if (authorizationPolicyFile !== undefined && !names.includes("ABAC")) {
-    throw new HubError("options", "--authorization-policy-file needs --authorization-mode ABAC");
-  }
-  return names.map((name) =>
-    name !== "Webhook" || webhook === undefined
-      ? { type: name, name }
-      : {
-          type: name,
-          name,
-          webhook: {
-            ...webhook,
-            kubeconfigFile: webhook.configFile,
-            timeoutMs: 30_000,
-            onError: "noOpinion",
-            matchConditions: [],
-          },
-        },
-  );
-}
-
-function checkModes(names: readonly string[]): void {
-  const allowed = authorizationModes.join(", ");
-  const unknown = names.find((name) => !authorizationModes.includes(name));
-  if (unknown !== undefined)
-    throw new HubError(
-      "options",
-      `--authorization-mode ${JSON.stringify(unknown)} is not known; allowed are ${allowed}`,
-    );
-  if (names.length === 0) throw new HubError("options", `--authorization-mode is empty; allowed are ${allowed}`);
-  if (new Set(names).size < names.length)
-    throw new HubError("options", `--authorization-mode names a mode twice: ${names.join(",")}`);
 }
 
 const rbacKinds: Readonly<Record<string, RbacEvent["kind"]>> = {
