@@ -10,15 +10,18 @@ import { badRequest, qualified } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Review } from "../registry/registry.ts";
 import type { NonResourceAttributes, ResourceAttributes } from "../resources/access-review.ts";
+import { accessExplanations, selfAccessExplanations } from "../resources/access-explanation.ts";
 import { reviewResources } from "../resources/builtin.ts";
 import { rulesReviewProblem, type SelfSubjectRulesReview } from "../resources/self-subject-rules-review.ts";
 import { tokenReviewProblem } from "../resources/token-review.ts";
+import { decisionStatus, explanation, type Asked, type ExplainingParts } from "./explanations.ts";
 
 export interface ReviewOptions {
   readonly chain: AuthorizerChain;
   readonly rules: RulesLister;
   /** The authenticator without anonymous. */
   readonly authenticate: Authenticator;
+  readonly explaining: ExplainingParts;
 }
 
 /** The spec of any access review; validation has run. */
@@ -34,15 +37,9 @@ interface AccessSpec {
 /** What the virtual kinds answer, by `plural.group`. Source: kubernetes pkg/registry/{authorization,authentication}. */
 export function reviews(options: ReviewOptions): Readonly<Record<string, Review>> {
   const access: Review = async (object) => {
-    const spec = specOf(object);
-    const user: UserInfo = {
-      username: spec.user ?? "",
-      groups: spec.groups ?? [],
-      ...(spec.uid === undefined ? {} : { uid: spec.uid }),
-      ...(spec.extra === undefined ? {} : { extra: spec.extra }),
-    };
-    return accessAnswer(options.chain, object, user);
+    return accessAnswer(options.chain, object, reviewedUser(specOf(object)));
   };
+  const explain = explanation({ chain: options.chain, ...options.explaining });
   const answers: Readonly<Record<string, Review>> = {
     "subjectaccessreviews.authorization.k8s.io": access,
     "localsubjectaccessreviews.authorization.k8s.io": async (object, request) => {
@@ -62,6 +59,15 @@ export function reviews(options: ReviewOptions): Readonly<Record<string, Review>
       if (problem !== undefined) throw problem;
       const namespace = review.spec?.namespace ?? "";
       return { ...object, status: { ...options.rules(context.user, namespace) } };
+    },
+    [qualified(accessExplanations)]: async (object) => {
+      const spec = specOf(object);
+      const asked = reviewedAttributes(spec, reviewedUser(spec));
+      return { ...object, status: await explain(asked, "everybody's rights") };
+    },
+    [qualified(selfAccessExplanations)]: async (object, { context }) => {
+      const asked = reviewedAttributes(specOf(object), context.user);
+      return { ...object, status: await explain(asked, "own rights") };
     },
     "selfsubjectreviews.authentication.k8s.io": async (object, { context }) => ({
       ...object,
@@ -88,7 +94,22 @@ function specOf(object: ApiObject): AccessSpec {
 }
 
 async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: UserInfo): Promise<ApiObject> {
-  const spec = specOf(object);
+  const { attributes, problems } = reviewedAttributes(specOf(object), user);
+  return { ...object, status: decisionStatus(await chain.decide(attributes), problems) };
+}
+
+/** Whom a review is about. */
+function reviewedUser(spec: AccessSpec): UserInfo {
+  return {
+    username: spec.user ?? "",
+    groups: spec.groups ?? [],
+    ...(spec.uid === undefined ? {} : { uid: spec.uid }),
+    ...(spec.extra === undefined ? {} : { extra: spec.extra }),
+  };
+}
+
+/** What a review asks; `problems` tells what of its selectors cannot be read and is left out. */
+function reviewedAttributes(spec: AccessSpec, user: UserInfo): Asked {
   const field = reviewedFieldSelector(spec.resourceAttributes?.fieldSelector);
   const label = reviewedLabelSelector(spec.resourceAttributes?.labelSelector);
   const attributes = attributesFor(spec, user);
@@ -97,19 +118,10 @@ async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: Use
     ...(field.requirements.length === 0 ? {} : { fieldSelector: field.requirements }),
     ...(label.requirements.length === 0 ? {} : { labelSelector: label.requirements }),
   };
-  const decision = await chain.decide(isSelective ? { ...attributes, ...selectors } : attributes);
-  const evaluationError = [
-    decision.error,
-    partialSelectorText("fieldSelector", field),
-    partialSelectorText("labelSelector", label),
-  ].filter((text) => text !== undefined);
-  const status = {
-    allowed: decision.verdict === "allow",
-    ...(decision.verdict === "deny" ? { denied: true } : {}),
-    ...(decision.reason === "" ? {} : { reason: decision.reason }),
-    ...(evaluationError.length === 0 ? {} : { evaluationError: evaluationError.join("; ") }),
-  };
-  return { ...object, status };
+  const problems = [partialSelectorText("fieldSelector", field), partialSelectorText("labelSelector", label)].filter(
+    (text) => text !== undefined,
+  );
+  return { attributes: isSelective ? { ...attributes, ...selectors } : attributes, problems };
 }
 
 const nothing = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };

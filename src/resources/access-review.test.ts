@@ -138,6 +138,6 @@ test("a token review needs a token", () => {
 });
 
 test("reviews can be created and nothing else", () => {
-  expect(reviewResources.map((one) => one.plural)).toHaveLength(6);
+  expect(reviewResources.map((one) => one.plural)).toHaveLength(8);
   for (const one of reviewResources) expect(one.verbs).toStrictEqual(["create"]);
 });

@@ -1,3 +1,4 @@
+import { accessExplanations, selfAccessExplanations } from "./access-explanation.ts";
 import { accessProfiles } from "./access-profile.ts";
 import { accessRequests } from "./access-request.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
@@ -63,6 +64,8 @@ export const reviewResources: readonly Resource[] = [
   selfSubjectAccessReviews,
   selfSubjectRulesReviews,
   subjectAccessReviews,
+  accessExplanations,
+  selfAccessExplanations,
 ];
 
 /** Kinds that clients expect to be able to read, and of which there are none. */

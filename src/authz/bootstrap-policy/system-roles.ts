@@ -1,4 +1,5 @@
 import { authenticatedGroup, mastersGroup, serviceAccountsGroup, unauthenticatedGroup } from "../../core/user.ts";
+import { accessGroup } from "../../resources/access-request.ts";
 import type { ClusterRoleBinding } from "../../resources/cluster-role-binding.ts";
 import type { ClusterRole } from "../../resources/cluster-role.ts";
 import { clusterRole, clusterRoleBinding, group, pathRule, rule } from "./policy-object.ts";
@@ -17,6 +18,13 @@ export function systemRoles(): readonly ClusterRole[] {
     clusterRole("system:basic-user", [
       rule("create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
       rule("create", "authentication.k8s.io", "selfsubjectreviews"),
+    ]),
+    // Tells the caller of its own rights and of nobody else's.
+    clusterRole("pratique:self-explainer", [rule("create", accessGroup, "selfaccessexplanations")]),
+    // Tells of everybody's rights, and of roles and bindings that its holder may not read: bound to nobody.
+    clusterRole("pratique:access-explainer", [
+      rule("create", accessGroup, "accessexplanations"),
+      rule("create", "authorization.k8s.io", "subjectaccessreviews"),
     ]),
     clusterRole("system:monitoring", [
       pathRule("get", "/healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/*"),
@@ -52,6 +60,7 @@ export function systemRoleBindings(): readonly ClusterRoleBinding[] {
     clusterRoleBinding("cluster-admin", "cluster-admin", [group(mastersGroup)]),
     clusterRoleBinding("system:discovery", "system:discovery", [group(authenticatedGroup)]),
     clusterRoleBinding("system:basic-user", "system:basic-user", [group(authenticatedGroup)]),
+    clusterRoleBinding("pratique:self-explainer", "pratique:self-explainer", [group(authenticatedGroup)]),
     clusterRoleBinding("system:public-info-viewer", "system:public-info-viewer", [
       group(authenticatedGroup),
       group(unauthenticatedGroup),

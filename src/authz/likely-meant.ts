@@ -1,0 +1,52 @@
+import { nearest } from "../core/nearest.ts";
+import type { Attributes } from "./authorizer.ts";
+import type { NearMiss } from "./nearest-rights.ts";
+
+/** A kind that a server has. */
+export interface ServedKind {
+  readonly group: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  /** Names below an object, such as `status`. */
+  readonly subresources: readonly string[];
+}
+
+/**
+ * What was probably meant where a request speaks of something that the server does not have: the same resource in another group, a
+ * word that is near, or another part of the object. Empty where it is served, and for paths and wildcards.
+ */
+export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]): readonly NearMiss[] {
+  const { resource, group, subresource, path } = attributes;
+  if (path !== undefined || resource === "*" || group === "*" || resource === "") return [];
+  const here = kinds.find((kind) => kind.plural === resource && kind.group === group);
+  if (here !== undefined) {
+    if (subresource === "" || subresource === "*" || here.subresources.includes(subresource)) return [];
+    return told(`${named(here)} has no part ${quoted(subresource)}${meant(nearest(subresource, here.subresources))}`);
+  }
+  const absent = `the server has no resource ${quoted(group === "" ? resource : `${resource}.${group}`)}`;
+  const same = kinds.filter(({ plural, singular, shortNames }) => [plural, singular, ...shortNames].includes(resource));
+  if (same.length > 0) return told(`${absent}${meant(same.slice(0, 3).map(named).join(" or "))}`);
+  const near = nearest(
+    resource,
+    kinds.flatMap(({ plural, singular }) => [plural, singular]),
+  );
+  const found = kinds.find(({ plural, singular }) => plural === near || singular === near);
+  return told(`${absent}${meant(found === undefined ? undefined : named(found))}`);
+}
+
+function told(text: string): readonly NearMiss[] {
+  return [{ lacks: "resource", text }];
+}
+
+function meant(word: string | undefined): string {
+  return word === undefined ? "" : `; was ${word} meant?`;
+}
+
+function named({ plural, group }: ServedKind): string {
+  return group === "" ? plural : `${plural}.${group}`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,181 @@
+import type { PolicyRule } from "../resources/policy-rule.ts";
+import type { Attributes } from "./authorizer.ts";
+import { type CompiledRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
+import { namedGrant, type PolicyObject, shownRule } from "./explained-grant.ts";
+import type { RbacIndex } from "./rbac-index.ts";
+import { ruleMatches } from "./rule-match.ts";
+import type { RoleKey } from "./role-slots.ts";
+import type { Grant } from "./subject-table.ts";
+
+/** What a right that comes near lacks; everything else about it fits. */
+export type Lack = "verb" | "name" | "subresource" | "group" | "namespace" | "binding" | "resource";
+
+/** A right that would almost have allowed a request. */
+export interface NearMiss {
+  readonly lacks: Lack;
+  /** One sentence for people. */
+  readonly text: string;
+  /** Absent where nothing binds the role. */
+  readonly binding?: PolicyObject;
+  readonly role?: PolicyObject;
+  readonly rule?: string;
+}
+
+/** How many of a kind are told; more would only hide the first. */
+const mostTold = 5;
+/** Namespaces times subjects beyond which grants elsewhere are not looked for. */
+const mostLookups = 1_000_000;
+const mostWords = 12;
+const order: readonly Lack[] = ["verb", "name", "subresource", "group", "namespace"];
+
+/**
+ * The rights that the user holds already and that lack one thing only: another verb, name, part or group in a rule, or another place.
+ * They are found by asking the rule matcher the same question with that one thing changed. Nothing in it is about anybody else's rights.
+ */
+export function nearestOwnRights(index: RbacIndex, attributes: Attributes): readonly NearMiss[] {
+  const scope = attributes.path === undefined ? attributes.namespace : "";
+  const misses = index.grantsFor(attributes.user, scope).flatMap((grant) => missesOf(grant, attributes));
+  const here = misses.sort((one, other) => order.indexOf(one.lacks) - order.indexOf(other.lacks)).slice(0, mostTold);
+  return here.length === mostTold ? here : [...here, ...elsewhere(index, attributes, mostTold - here.length)];
+}
+
+/** The roles that would allow the request if something bound them to the user there; those that give least first. */
+export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly NearMiss[] {
+  const query = ruleQuery(attributes);
+  const { namespace, path } = attributes;
+  const fitting: { readonly key: RoleKey; readonly rules: CompiledRules; readonly rank: number }[] = [];
+  for (const [key, rules] of index.roles()) {
+    if (key.kind === "Role" && (path !== undefined || key.namespace !== namespace)) continue;
+    if (firstMatch(rules, query) !== undefined) fitting.push({ key, rules, rank: rankOf(key, rules) });
+  }
+  fitting.sort((one, other) => one.rank - other.rank || (one.key.name < other.key.name ? -1 : 1));
+  return fitting.slice(0, 3).map(({ key, rules }) => {
+    const { kind, name } = key;
+    const role = { kind, ...(kind === "Role" ? { namespace: key.namespace } : {}), name };
+    const rule = firstMatch(rules, query)?.rule;
+    return {
+      lacks: "binding",
+      text: `${kind} ${quoted(name)} would allow it, but nothing binds it to the subject ${placeOf(attributes)}`,
+      role,
+      ...(rule === undefined ? {} : { rule: shownRule(rule) }),
+    };
+  });
+}
+
+/** Where a request takes place, in words. */
+export function placeOf({ namespace, path }: Pick<Attributes, "namespace" | "path">): string {
+  return path === undefined && namespace !== "" ? `in namespace ${quoted(namespace)}` : "for the whole cluster";
+}
+
+function missesOf(grant: Grant, attributes: Attributes): readonly NearMiss[] {
+  for (const lacks of order) {
+    const rule = grant.role.rules?.rules.find((one) => variants(one, attributes, lacks).some(matching(one)));
+    if (rule === undefined) continue;
+    const { binding, role } = namedGrant(grant);
+    const text = `${reachText(grant)}; that allows ${allowedInstead(rule, attributes, lacks)}`;
+    return [{ lacks, text, binding, role, rule: shownRule(rule) }];
+  }
+  return [];
+}
+
+function matching(rule: PolicyRule): (attributes: Attributes) => boolean {
+  return (attributes) => ruleMatches(rule, attributes);
+}
+
+/** The request with one thing changed into what the rule speaks of. */
+function variants(rule: PolicyRule, attributes: Attributes, lacks: Lack): readonly Attributes[] {
+  const { verbs, apiGroups = [], resources = [], resourceNames = [] } = rule;
+  if (lacks === "verb") return verbs.slice(0, 1).map((verb) => ({ ...attributes, verb }));
+  if (attributes.path !== undefined) return [];
+  switch (lacks) {
+    case "name":
+      return resourceNames.slice(0, 1).map((name) => ({ ...attributes, name }));
+    case "subresource":
+      return [
+        ...(attributes.subresource === "" ? [] : [{ ...attributes, subresource: "" }]),
+        ...resources
+          .filter((resource) => resource.startsWith(`${attributes.resource}/`))
+          .slice(0, 1)
+          .map((resource) => ({ ...attributes, subresource: resource.slice(attributes.resource.length + 1) })),
+      ];
+    case "group":
+      return apiGroups.slice(0, 1).map((group) => ({ ...attributes, group }));
+    default:
+      return [];
+  }
+}
+
+function allowedInstead(rule: PolicyRule, attributes: Attributes, lacks: Lack): string {
+  const { verb, name, group } = attributes;
+  const resource =
+    attributes.subresource === "" ? attributes.resource : `${attributes.resource}/${attributes.subresource}`;
+  switch (lacks) {
+    case "verb":
+      return `${words(rule.verbs)}, and not ${verb}`;
+    case "name":
+      return `only the names ${words(rule.resourceNames ?? [])}, and ${name === "" ? "the request has no name" : `not ${quoted(name)}`}`;
+    case "subresource":
+      return `${words(rule.resources ?? [])}, and not ${resource}`;
+    default:
+      return `${attributes.resource} in the API groups ${words((rule.apiGroups ?? []).map(quoted))}, and not in ${quoted(group)}`;
+  }
+}
+
+/** Grants in namespaces other than the one asked about whose role would allow the request. */
+function elsewhere(index: RbacIndex, attributes: Attributes, most: number): readonly NearMiss[] {
+  const { user, namespace, path } = attributes;
+  const others = [...index.namespaces()].filter((one) => one !== namespace || path !== undefined).sort();
+  if (others.length * (user.groups.length + 1) > mostLookups) return [];
+  const query = ruleQuery(attributes);
+  const found: NearMiss[] = [];
+  for (const other of others) {
+    for (const grant of index.grantsFor(user, other)) {
+      if (found.length === most) return found;
+      const match =
+        grant.kind === "RoleBinding" && grant.role.rules !== undefined
+          ? firstMatch(grant.role.rules, query)
+          : undefined;
+      if (match === undefined) continue;
+      const { binding, role } = namedGrant(grant);
+      const where =
+        path === undefined
+          ? `that allows it in namespace ${quoted(other)} only, and not ${placeOf(attributes)}`
+          : "paths are granted through ClusterRoleBindings only";
+      found.push({
+        lacks: "namespace",
+        text: `${reachText(grant)}; ${where}`,
+        binding,
+        role,
+        rule: shownRule(match.rule),
+      });
+    }
+  }
+  return found;
+}
+
+function reachText(grant: Grant): string {
+  const { binding, subject, role } = namedGrant(grant);
+  const place = binding.namespace === undefined ? "" : ` in namespace ${quoted(binding.namespace)}`;
+  const who = subject.namespace === undefined ? subject.name : `${subject.namespace}/${subject.name}`;
+  return `${binding.kind} ${quoted(binding.name)}${place} gives ${subject.kind} ${quoted(who)} the ${role.kind} ${quoted(role.name)}`;
+}
+
+/** How much a role gives beyond what is asked; wildcards give most, and roles of the system are no advice. */
+function rankOf({ name }: RoleKey, { rules }: CompiledRules): number {
+  const size = (list: readonly string[] | undefined): number =>
+    list?.includes("*") === true ? 1000 : (list?.length ?? 0);
+  const given = rules.reduce(
+    (sum, rule) => sum + size(rule.verbs) * (size(rule.apiGroups) * size(rule.resources) + size(rule.nonResourceURLs)),
+    0,
+  );
+  return given + (name.startsWith("system:") ? 1e12 : 0);
+}
+
+function words(list: readonly string[]): string {
+  const shown = list.slice(0, mostWords).join(", ");
+  return list.length > mostWords ? `${shown} and ${list.length - mostWords} more` : shown;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

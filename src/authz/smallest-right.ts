@@ -1,0 +1,94 @@
+import { shellWord } from "../core/shell-word.ts";
+import { anonymousUser, authenticatedGroup, nodeNameOf, nodesGroup, unauthenticatedGroup } from "../core/user.ts";
+import type { Attributes } from "./authorizer.ts";
+
+/** What somebody with the right to change roles would have to run, and what to think of before. */
+export interface SmallestRight {
+  /** Lines for a shell; empty where no small right would do. */
+  readonly commands: readonly string[];
+  readonly notes: readonly string[];
+}
+
+const accountPrefix = "system:serviceaccount:";
+const longestName = 120;
+
+/**
+ * The kubectl commands that give the subject exactly what the request asks for and nothing else: a role of one rule, and its binding.
+ * Their names follow from the request alone, so that they tell nothing of what exists.
+ */
+export function smallestRight(attributes: Attributes): SmallestRight {
+  const { user, verb, resource, group, path } = attributes;
+  if ([verb, path ?? resource, path === undefined ? group : ""].includes("*")) {
+    return {
+      commands: [],
+      notes: ["The request asks for everything of a kind at once; ask for what is really needed."],
+    };
+  }
+  const subject = subjectFlag(attributes);
+  if (subject === undefined)
+    return { commands: [], notes: ["There is neither a user nor a group to give a right to."] };
+  const name = shellWord(nameOf(attributes));
+  const namespace = path === undefined && attributes.namespace !== "" ? ` -n ${shellWord(attributes.namespace)}` : "";
+  const [role, binding] = namespace === "" ? ["clusterrole", "clusterrolebinding"] : ["role", "rolebinding"];
+  return {
+    commands: [
+      `kubectl create ${role} ${name}${namespace} ${flag("verb", verb)} ${whatFlags(attributes)}`,
+      `kubectl create ${binding} ${name}${namespace} ${flag(role, nameOf(attributes))} ${subject}`,
+    ],
+    notes: notesOf(attributes, user.username),
+  };
+}
+
+/** The line that would allow the request in the policy file of mode ABAC, which is read at the start. */
+export function smallestAbacPolicy({ user, verb, namespace, group, resource, path }: Attributes): string {
+  const who = user.username === "" ? { group: user.groups[0] ?? "" } : { user: user.username };
+  const what = path === undefined ? { namespace, apiGroup: group, resource } : { nonResourcePath: path };
+  const readonly = ["get", "list", "watch"].includes(verb) ? { readonly: true } : {};
+  const spec = { ...who, ...what, ...readonly };
+  return JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec });
+}
+
+function whatFlags({ group, resource, subresource, name, path }: Attributes): string {
+  if (path !== undefined) return flag("non-resource-url", path);
+  const kind = group === "" ? resource : `${resource}.${group}`;
+  const what = flag("resource", subresource === "" ? kind : `${kind}/${subresource}`);
+  return name === "" ? what : `${what} ${flag("resource-name", name)}`;
+}
+
+function subjectFlag({ user }: Attributes): string | undefined {
+  const { username, groups } = user;
+  if (username.startsWith(accountPrefix)) return flag("serviceaccount", username.slice(accountPrefix.length));
+  if (username !== "") return flag("user", username);
+  const named = groups.find((group) => group !== authenticatedGroup) ?? groups[0];
+  return named === undefined ? undefined : flag("group", named);
+}
+
+function notesOf({ user, verb, name }: Attributes, username: string): readonly string[] {
+  return [
+    ...(username === anonymousUser || user.groups.includes(unauthenticatedGroup)
+      ? ["This would give the right to everybody who reaches the server, without a credential."]
+      : []),
+    ...(nodeNameOf(user) === undefined && username.startsWith("system:node:")
+      ? [`A node's own credential is also of the group ${nodesGroup}; without it mode Node is not asked.`]
+      : []),
+    ...(verb === "create" && name !== ""
+      ? ["A request to create says no name where it is authorized: leave --resource-name out for a real create."]
+      : []),
+  ];
+}
+
+/** For example `ann-delete-pods`. */
+function nameOf({ user, verb, resource, subresource, name, path }: Attributes): string {
+  const who = user.username === "" ? (user.groups[0] ?? "") : user.username.replace(accountPrefix, "");
+  const words = [who, verb, path ?? resource, subresource, name]
+    .map((part) => part.replaceAll(/[^a-zA-Z0-9.]+/g, "-").replaceAll(/^-|-$/g, ""))
+    .filter((part) => part !== "")
+    .join("-")
+    .toLowerCase()
+    .slice(0, longestName);
+  return words === "" ? "right" : words;
+}
+
+function flag(name: string, value: string): string {
+  return shellWord(`--${name}=${value}`);
+}
