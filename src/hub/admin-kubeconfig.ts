@@ -3,6 +3,9 @@ import type { RandomBytes } from "../core/clock.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { issueOwn } from "./authority.ts";
 
+/** The user of that kubeconfig. Source: kubeadm. */
+export const operatorName = "kubernetes-admin";
+
 /** A kubeconfig with a new client certificate of group system:masters; whoever reads it may do everything. */
 export function adminKubeconfig(
   authorities: Authorities,
@@ -12,7 +15,7 @@ export function adminKubeconfig(
   const pair = issueOwn(
     authorities.signer,
     {
-      commonName: "kubernetes-admin",
+      commonName: operatorName,
       organizations: [mastersGroup],
       dnsNames: [],
       ipAddresses: [],

@@ -20,6 +20,9 @@ export interface Credential {
 /** The key in user extra under which credentials are named. Source: apiserver pkg/authentication/user. */
 export const credentialIdKey = "authentication.kubernetes.io/credential-id";
 
+/** On a revocation of the credential with which it is made; the only value is `accepted`. */
+export const lockOutAnnotation = "access.pratique.dev/lock-out";
+
 const none: readonly string[] = [];
 
 /** The credential of a user of whom nothing else is known. */

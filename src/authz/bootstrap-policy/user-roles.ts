@@ -20,6 +20,16 @@ export function userRoles(): readonly ClusterRole[] {
     clusterRole("system:aggregate-to-edit", editRules(), feeds("edit")),
     clusterRole("system:aggregate-to-view", viewRules(), feeds("view")),
     clusterRole("pratique:access-approver", accessApproverRules()),
+    clusterRole("pratique:credential-revoker", credentialRevokerRules()),
+  ];
+}
+
+/** What a person needs who looks after credentials: to see them and to revoke them; bind it by name of the role. */
+export function credentialRevokerRules(): readonly PolicyRule[] {
+  return [
+    rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
+    rule("get list watch", "access.pratique.dev", "issuedcredentials"),
+    rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
   ];
 }
 

@@ -1,0 +1,56 @@
+import { forbidden } from "../core/status.ts";
+import type { ApiObject } from "../core/object.ts";
+import { revokedText } from "../resources/credential-revocation.ts";
+import { accessGroup } from "../resources/access-request.ts";
+import { stringAt } from "../resources/json-fields.ts";
+import { credentialOf, lockOutAnnotation, revocationIndex } from "../resources/revocation-index.ts";
+import type { AdmissionPlugin } from "./admission.ts";
+
+export interface CredentialRevocationOptions {
+  /** How many revocations there are. */
+  readonly size: () => number;
+  /** The user whose certificate the hub makes at each start. */
+  readonly operator: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Far more than anybody revokes by hand, and few enough to be held in memory. */
+const mostRevocations = 20_000;
+
+/**
+ * Keeps whoever revokes from locking out itself without meaning to, or the hub's operator for ever, and the list from growing
+ * without bounds. Whether somebody may revoke at all is left to authorization.
+ */
+export function credentialRevocationAdmission(options: CredentialRevocationOptions): AdmissionPlugin {
+  return {
+    name: "PratiqueCredentialRevocation",
+    concerns: ({ group, plural }) => group === accessGroup && plural === "credentialrevocations",
+    validate: async ({ resource, operation, object, user, name }) => {
+      if (operation !== "CREATE" || object === undefined) return;
+      const refused = (why: string): never => {
+        throw forbidden(resource, name, why);
+      };
+      if (options.size() >= mostRevocations) {
+        refused(`there are ${mostRevocations} revocations already; delete those that nobody needs any more`);
+      }
+      if (stringAt(object, "spec", "user") === options.operator) {
+        const named = JSON.stringify(options.operator);
+        refused(
+          `the hub makes a certificate for ${named} at each start, and nobody could ever use one again: revoke its certificate by the fingerprint, and restart the hub for another`,
+        );
+      }
+      const isMeant = object.metadata.annotations?.[lockOutAnnotation] === "accepted";
+      if (isMeant || !covers(object, user, options.now())) return;
+      refused(
+        `${revokedText(object)} is what you came in with, and you would be locked out: use another credential, or set annotation ${lockOutAnnotation} to "accepted"`,
+      );
+    },
+  };
+}
+
+function covers(object: ApiObject, user: Parameters<typeof credentialOf>[0], now: number): boolean {
+  const alone = revocationIndex();
+  alone.put(object);
+  return alone.find(credentialOf(user), now) !== undefined;
+}
