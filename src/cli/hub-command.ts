@@ -281,6 +281,20 @@ export const hubCommand: Command = {
         "a ServingApproval (pratique.dev/v1alpha1): networks of nodes, an inventory in CSV, further names of the API",
     },
     {
+      name: "managed-clusters",
+      kind: "boolean",
+      default: "false",
+      description: "let clusters join as managed clusters: hub and spoke registration as in Open Cluster Management",
+    },
+    {
+      name: "registration-config",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description:
+        "a ClusterRegistration (pratique.dev/v1alpha1): which identities join which clusters without a person; with --managed-clusters",
+    },
+    {
       name: "audit-policy-file",
       kind: "text",
       value: "FILE",

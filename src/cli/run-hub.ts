@@ -90,6 +90,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     serviceAccountExtendTokenExpiration: args.on("service-account-extend-token-expiration"),
     nodeAutoapprove: !args.on("no-node-autoapprove"),
     servingApproval: servingApproval(args),
+    managedClusters: managedClusters(args),
     enableAdmissionPlugins: args.list("enable-admission-plugins"),
     disableAdmissionPlugins: args.list("disable-admission-plugins"),
     ...auditFlags(args),
@@ -153,6 +154,13 @@ function servingApproval(args: Args): HubOptions["servingApproval"] {
   const configFile = args.text("serving-approval-config");
   if (providers.length > 0) return { providers, configFile };
   if (configFile !== undefined) throw new CliError("usage", "--serving-approval-config needs --serving-approval");
+  return undefined;
+}
+
+function managedClusters(args: Args): HubOptions["managedClusters"] {
+  const configFile = args.text("registration-config");
+  if (args.on("managed-clusters")) return { configFile };
+  if (configFile !== undefined) throw new CliError("usage", "--registration-config needs --managed-clusters");
   return undefined;
 }
 

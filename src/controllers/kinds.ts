@@ -48,6 +48,14 @@ export const customResourceDefinitions: ResourceRef = {
   scope: "Cluster",
 };
 
+export const leases: ResourceRef = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  kind: "Lease",
+  plural: "leases",
+  scope: "Namespaced",
+};
+
 function rbac(kind: string, plural: string, scope: ResourceRef["scope"]): ResourceRef {
   return { group: "rbac.authorization.k8s.io", version: "v1", kind, plural, scope };
 }

@@ -22,6 +22,7 @@ import type { WatchCache } from "../storage/watch-cache.ts";
 import { accessAdmission, type AccessRequestLimits } from "./access-requests.ts";
 import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-plugins.ts";
 import type { Authorization } from "./authorization.ts";
+import type { ManagedClusters } from "./managed-clusters.ts";
 import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admission.ts";
 
 export interface HubAdmissionOptions extends Omit<
@@ -34,6 +35,8 @@ export interface HubAdmissionOptions extends Omit<
   /** Pin of the CA that machines are told. */
   readonly caPin: string;
   readonly accessRequests: AccessRequestLimits;
+  /** Absent where no clusters join. */
+  readonly clusters: Pick<ManagedClusters, "admission"> | undefined;
 }
 
 /** The admission plugins of a hub that are on, in the order of Kubernetes. @throws HubError for a plugin that nobody knows. */
@@ -73,6 +76,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       binding: (write) => bindingWriteRefusal(write as BindingWrite, checks),
     }),
     ...accessAdmission({ cache, clock, may, caPin: options.caPin, limits: options.accessRequests }),
+    ...(options.clusters?.admission({ may, namespaceOf, clock }) ?? []),
     ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
   ];
   return admissionChain(plugins.filter(({ name }) => isOn(name)));

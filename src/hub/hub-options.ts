@@ -62,6 +62,8 @@ export interface HubOptions {
   readonly nodeAutoapprove: boolean;
   /** On what evidence serving certificates of nodes are approved; default never. */
   readonly servingApproval?: ServingApprovalFlags | undefined;
+  /** Let clusters join as managed clusters; default not. */
+  readonly managedClusters?: { readonly configFile?: string | undefined } | undefined;
   /** An audit.k8s.io/v1 Policy; default everything at level Metadata. */
   readonly auditPolicyFile?: string | undefined;
   /** `-` is stdout. */

@@ -32,6 +32,7 @@ import type { HubOptions } from "./hub-options.ts";
 import { inProcessClient } from "./in-process-client.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder, replaceFile } from "../agent/private-files.ts";
+import type { ManagedClusters } from "./managed-clusters.ts";
 import type { OutsideIdentity, OutsideIdentityOptions } from "./outside-identity.ts";
 import { revocations, type Revocations } from "./revocations.ts";
 import { reviews } from "./reviews.ts";
@@ -80,16 +81,18 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   // Every open watch listens to it, and there may be thousands.
   setMaxListeners(0, shutdown.signal);
   const servingApproval = await servingApprovalOf(options);
+  const clusters = await clustersOf(options);
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
   let furnished = false;
-  const base = { ...(await openBase(options, closers, at)), clock, closers, isFurnished: () => furnished };
+  const base = { ...(await openBase(options, closers, at)), clock, closers, clusters, isFurnished: () => furnished };
   const { store, cache, authorities, issuer, revoked } = base;
   const parts = await decisions(options, base);
   const { verbs, access, identity, clientOf, custom } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
+  await clusters?.furnish(loopback, clock);
   furnished = true;
 
   let ready = false;
@@ -117,6 +120,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     url: api.url,
     metrics: api.metrics,
     servingApproval,
+    clusters,
     signal: shutdown.signal,
   });
   custom.onChange(running.refresh);
@@ -194,6 +198,7 @@ function upkeep(
     readonly store: Store;
     readonly clock: Clock;
     readonly closers: Closer[];
+    readonly clusters: ManagedClusters | undefined;
     readonly authorities: () => Authorities;
     readonly dir: string;
     readonly shutdown: AbortController;
@@ -273,6 +278,7 @@ async function decisions(
       log: options.log,
       caPins: () => pinsOf(authorities()),
       accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
+      clusters: base.clusters,
       inForce: base.isFurnished,
     }),
     versions,
@@ -329,6 +335,11 @@ async function servingApprovalOf(options: HubOptions): Promise<ServingApproval |
   if (servingApproval === undefined || servingApproval.providers.length === 0) return undefined;
   const { readServingApproval } = await import("./serving-approval.ts");
   return readServingApproval(servingApproval, ownNames(options));
+}
+
+/** Loaded only where clusters join. */
+async function clustersOf({ managedClusters }: HubOptions): Promise<ManagedClusters | undefined> {
+  return managedClusters === undefined ? undefined : (await import("./managed-clusters.ts")).managedClusters();
 }
 
 async function openStore(dir: string, closers: Closer[]): Promise<Store> {

@@ -22,20 +22,17 @@ const initialized = "pratique.dev/initialized";
 export async function putInitialObjects({ client, nodeAutoapprove }: InitialObjectsOptions): Promise<void> {
   await Promise.all(
     systemNamespaces.map((name) =>
-      createIfMissing(client, "Namespace", { apiVersion: "v1", kind: "Namespace", metadata: { name } }),
+      createIfMissing(client, refOf("Namespace"), { apiVersion: "v1", kind: "Namespace", metadata: { name } }),
     ),
   );
-  // All at once: the store joins them into a few commits. Roles before bindings, as a binding to a missing role is refused.
-  const policy = bootstrapPolicy();
-  await Promise.all(policy.filter(isRole).map((object) => reconcile(client, object)));
-  await Promise.all(policy.filter((object) => !isRole(object)).map((object) => reconcile(client, object)));
+  await putPolicy(client, bootstrapPolicy());
   // Like kubeadm init, once: who removes one of these bindings does not find it back after a restart.
   const system = await client.get(refOf("Namespace"), { name: "kube-system" });
   if (system.metadata.annotations?.[initialized] === "true") return;
   const joining = kubeadmPolicy({ nodeAutoapprove });
-  await Promise.all(joining.filter(isRole).map((object) => createIfMissing(client, object.kind, object)));
+  await Promise.all(joining.filter(isRole).map((object) => createIfMissing(client, refOf(object.kind), object)));
   await Promise.all(
-    joining.filter((object) => !isRole(object)).map((object) => createIfMissing(client, object.kind, object)),
+    joining.filter((object) => !isRole(object)).map((object) => createIfMissing(client, refOf(object.kind), object)),
   );
   // Last, so that a first start that was cut short is gone through again.
   await client.patch(
@@ -43,6 +40,13 @@ export async function putInitialObjects({ client, nodeAutoapprove }: InitialObje
     { name: "kube-system" },
     { metadata: { annotations: { [initialized]: "true" } } },
   );
+}
+
+/** Brings roles and bindings to what they must grant at least, as at each start. */
+export async function putPolicy(client: Client, policy: readonly PolicyObject[]): Promise<void> {
+  // All at once: the store joins them into a few commits. Roles before bindings, as a binding to a missing role is refused.
+  await Promise.all(policy.filter(isRole).map((object) => reconcile(client, object)));
+  await Promise.all(policy.filter((object) => !isRole(object)).map((object) => reconcile(client, object)));
 }
 
 function isRole(object: PolicyObject): boolean {
@@ -70,9 +74,10 @@ async function reconcile(client: Client, wanted: PolicyObject): Promise<void> {
   }
 }
 
-async function createIfMissing(client: Client, kind: string, object: ApiObject): Promise<void> {
+/** Creates an object; one of that name that is there already is left as it is. */
+export async function createIfMissing(client: Client, ref: ResourceRef, object: ApiObject): Promise<void> {
   try {
-    await client.create(refOf(kind), object);
+    await client.create(ref, object);
   } catch (error) {
     if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
   }

@@ -1,0 +1,46 @@
+import { jsonEqual } from "../core/equal.ts";
+import type { UserInfo } from "../core/user.ts";
+import { agentOf, clusterCondition, managedClustersGroup, type ManagedCluster } from "../resources/managed-cluster.ts";
+
+/** What the hub alone says of a cluster. */
+const hubConditions: readonly string[] = [clusterCondition.accepted, clusterCondition.clock, clusterCondition.deleting];
+
+const agentAnnotations = "agent.open-cluster-management.io";
+
+/** Whether the user is the agent of some cluster, which writes about its cluster what is its own to say and nothing else. */
+export function isAgent({ username, groups }: UserInfo): boolean {
+  return groups.includes(managedClustersGroup) || agentOf(username) !== undefined;
+}
+
+/** What of a change of a cluster its agent may not make, in words; undefined where all of it is the agent's own. */
+export function foreignToAgent(next: ManagedCluster, stored: ManagedCluster): string | undefined {
+  if (next.spec?.hubAcceptsClient === true && stored.spec?.hubAcceptsClient !== true) return "spec.hubAcceptsClient";
+  if (!jsonEqual(hubSpec(next), hubSpec(stored))) return "spec, but for managedClusterClientConfigs and leaving";
+  for (const field of ["labels", "finalizers", "ownerReferences"] as const) {
+    if (!jsonEqual(next.metadata[field] ?? null, stored.metadata[field] ?? null)) return `metadata.${field}`;
+  }
+  return jsonEqual(hubAnnotations(next), hubAnnotations(stored))
+    ? undefined
+    : `metadata.annotations, but for those of ${agentAnnotations}`;
+}
+
+/** The type of a condition that only the hub sets and that the change touches, or undefined. */
+export function foreignCondition(next: ManagedCluster, stored: ManagedCluster): string | undefined {
+  const of = (cluster: ManagedCluster, type: string): unknown =>
+    (cluster.status?.conditions ?? []).filter((one) => one.type === type);
+  return hubConditions.find((type) => !jsonEqual(of(next, type), of(stored, type)));
+}
+
+function hubSpec({ spec = {} }: ManagedCluster): object {
+  const { managedClusterClientConfigs: _urls, hubAcceptsClient: _accepts, ...rest } = spec;
+  return rest;
+}
+
+function hubAnnotations({ metadata }: ManagedCluster): object {
+  return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !isAgentAnnotation(key)));
+}
+
+function isAgentAnnotation(key: string): boolean {
+  const [domain] = key.split("/", 1);
+  return domain === agentAnnotations;
+}

@@ -1,0 +1,211 @@
+import { rfc3339 } from "../core/clock.ts";
+import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
+import { dnsLabelProblems } from "../core/names.ts";
+import type { ApiObject } from "../core/object.ts";
+import { forbidden, StatusError } from "../core/status.ts";
+import { stringAt, withField, withMetadata } from "../resources/json-fields.ts";
+import {
+  clusterGroup,
+  clusterSetLabel,
+  isAccepted,
+  registerGroup,
+  type ManagedCluster,
+} from "../resources/managed-cluster.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AccessCheck } from "./access-check.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { stampedTaints } from "./cluster-taints.ts";
+import { foreignCondition, foreignToAgent, isAgent } from "./managed-cluster-agent.ts";
+
+export interface ManagedClusterAdmissionOptions {
+  readonly may: AccessCheck;
+  /** The namespace of that name, or undefined. */
+  readonly namespaceOf: (name: string) => Promise<ApiObject | undefined>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Who asked for a cluster to join, as authenticated; for whoever decides. */
+const requesterAnnotation = "registration.pratique.dev/requested-by";
+
+const defaultSet = "default";
+
+/**
+ * Guards clusters and cluster sets: taints are stamped, who lets a cluster in or moves it between sets holds a right for it, and
+ * agents write what is theirs. Source: ocm pkg/registration/webhook.
+ */
+export function managedClusterAdmission(options: ManagedClusterAdmissionOptions): AdmissionPlugin {
+  return {
+    name: "ManagedCluster",
+    concerns: ({ group }) => group === clusterGroup,
+    mutate: async (request) => {
+      const { object, oldObject, operation, subresource, resource } = request;
+      if (!isClusters(resource) || subresource !== "" || object === undefined || operation === "DELETE")
+        return undefined;
+      return prepared(options, request, { next: object, stored: oldObject });
+    },
+    validate: async (request) => {
+      const { object, operation, resource, subresource } = request;
+      if (operation === "DELETE" || object === undefined) return;
+      if (resource.plural === "managedclustersetbindings" && subresource === "")
+        await checkBinding(options, request, object);
+      else if (isClusters(resource) && subresource === "status") checkStatus(request, object);
+      else if (isClusters(resource) && subresource === "") await checkCluster(options, request, object);
+    },
+  };
+}
+
+function isClusters({ group, plural }: Pick<Resource, "group" | "plural">): boolean {
+  return group === clusterGroup && plural === "managedclusters";
+}
+
+interface Change {
+  readonly next: ManagedCluster;
+  readonly stored: ManagedCluster | undefined;
+}
+
+/** @throws StatusError BadRequest for times of taints that nobody may choose */
+function prepared(
+  { now }: ManagedClusterAdmissionOptions,
+  request: AdmissionRequest,
+  { next, stored }: Change,
+): ApiObject {
+  const { taints } = next.spec ?? {};
+  const stamped =
+    taints === undefined ? undefined : stampedTaints(taints, stored && (stored.spec?.taints ?? []), rfc3339(now()));
+  if (stamped !== undefined && "errors" in stamped) {
+    const { message } = invalidObject(request.resource, request.name, stamped.errors);
+    throw new StatusError("BadRequest", message);
+  }
+  const timed = stamped === undefined ? next : withField(next, "spec", { ...next.spec, taints: stamped.taints });
+  const set = next.metadata.labels?.[clusterSetLabel] ?? "";
+  const labels = { ...next.metadata.labels, ...(set === "" ? { [clusterSetLabel]: defaultSet } : {}) };
+  return withMetadata(timed, { labels, ...annotationsOf(request, { next, stored }) });
+}
+
+/** Who asked stays on record, whoever writes afterwards. */
+function annotationsOf(
+  { user }: AdmissionRequest,
+  { next, stored }: Change,
+): Pick<ApiObject["metadata"], "annotations"> {
+  const { [requesterAnnotation]: _given, ...others } = next.metadata.annotations ?? {};
+  const requester = stored === undefined ? user.username : stored.metadata.annotations?.[requesterAnnotation];
+  const annotations = { ...others, ...(requester === undefined ? {} : { [requesterAnnotation]: requester }) };
+  return Object.keys(annotations).length === 0 && next.metadata.annotations === undefined ? {} : { annotations };
+}
+
+/** @throws StatusError Invalid, Forbidden */
+async function checkCluster(
+  options: ManagedClusterAdmissionOptions,
+  request: AdmissionRequest,
+  next: ManagedCluster,
+): Promise<void> {
+  const { resource, name, user, operation } = request;
+  const stored = request.oldObject;
+  const errors = [...(operation === "CREATE" ? nameErrors(name) : []), ...urlErrors(next)];
+  if (errors.length > 0) throw invalidObject(resource, name, errors);
+  if (stored !== undefined && isAgent(user)) {
+    const foreign = foreignToAgent(next, stored);
+    if (foreign !== undefined) throw forbidden(resource, name, `an agent does not change ${foreign}`);
+  }
+  if (isAccepted(next) && (stored === undefined || !isAccepted(stored))) await checkAcceptance(options, request);
+  await checkSets(options, request, [setOf(stored), setOf(next)]);
+}
+
+/** The hub makes a namespace of this name, in which an agent gets rights. */
+function nameErrors(name: string): readonly FieldError[] {
+  const [problem] = dnsLabelProblems(name);
+  if (problem !== undefined) return [invalid("metadata.name", name, problem)];
+  const isTaken = reserved.has(name) || name.startsWith("kube-");
+  return isTaken ? [invalid("metadata.name", name, "names a namespace of the hub itself")] : [];
+}
+
+const reserved: ReadonlySet<string> = new Set([
+  "default",
+  "open-cluster-management",
+  "open-cluster-management-hub",
+  "pratique-system",
+]);
+
+function urlErrors({ spec }: ManagedCluster): readonly FieldError[] {
+  return (spec?.managedClusterClientConfigs ?? []).flatMap(({ url }, index) =>
+    URL.canParse(url) && new URL(url).protocol === "https:"
+      ? []
+      : [invalid(`spec.managedClusterClientConfigs[${index}].url`, url, "must be an https:// URL")],
+  );
+}
+
+/** @throws StatusError Forbidden */
+async function checkAcceptance(
+  { may, namespaceOf }: ManagedClusterAdmissionOptions,
+  { resource, name, user }: AdmissionRequest,
+): Promise<void> {
+  const home = await namespaceOf(name);
+  if (
+    home !== undefined &&
+    (home.metadata.deletionTimestamp !== undefined || stringAt(home, "status", "phase") === "Terminating")
+  ) {
+    throw forbidden(resource, name, "the namespace of the cluster is still being deleted; accept it afterwards");
+  }
+  const asked = {
+    user,
+    verb: "update",
+    group: registerGroup,
+    version: "v1",
+    resource: "managedclusters",
+    namespace: "",
+  };
+  if ((await may({ ...asked, subresource: "accept", name })).allowed) return;
+  const why = `user ${JSON.stringify(user.username)} cannot accept it: verb "update" on managedclusters/accept.${registerGroup} is needed`;
+  throw forbidden(resource, name, why);
+}
+
+function setOf(cluster: ManagedCluster | undefined): string {
+  return cluster?.metadata.labels?.[clusterSetLabel] ?? "";
+}
+
+/** Whoever moves a cluster may do so with both sets. @throws StatusError Forbidden */
+async function checkSets(
+  { may }: ManagedClusterAdmissionOptions,
+  { resource, name, user }: AdmissionRequest,
+  [before, after]: readonly [string, string],
+): Promise<void> {
+  if (before === after) return;
+  for (const set of [before, after]) {
+    if (set === "" || (await mayUse({ may, user }, "join", set))) continue;
+    const why = `user ${JSON.stringify(user.username)} cannot add or remove clusters of set ${JSON.stringify(set)}: verb "create" on managedclustersets/join is needed`;
+    throw forbidden(resource, name, why);
+  }
+}
+
+/** @throws StatusError Invalid, Forbidden */
+async function checkBinding(
+  { may }: ManagedClusterAdmissionOptions,
+  { resource, name, user, operation }: AdmissionRequest,
+  object: ApiObject,
+): Promise<void> {
+  const set = stringAt(object, "spec", "clusterSet");
+  if (set !== name) {
+    throw invalidObject(resource, name, [invalid("spec.clusterSet", set, "must be the name of the binding")]);
+  }
+  if (operation !== "CREATE" || (await mayUse({ may, user }, "bind", set))) return;
+  const why = `user ${JSON.stringify(user.username)} cannot bind set ${JSON.stringify(set)}: verb "create" on managedclustersets/bind is needed`;
+  throw forbidden(resource, name, why);
+}
+
+async function mayUse(
+  { may, user }: Pick<ManagedClusterAdmissionOptions, "may"> & Pick<AdmissionRequest, "user">,
+  subresource: "join" | "bind",
+  name: string,
+): Promise<boolean> {
+  const asked = { user, verb: "create", group: clusterGroup, version: "v1beta2", resource: "managedclustersets" };
+  return (await may({ ...asked, subresource, namespace: "", name })).allowed;
+}
+
+/** @throws StatusError Forbidden */
+function checkStatus({ resource, name, user, oldObject }: AdmissionRequest, next: ManagedCluster): void {
+  if (!isAgent(user) || oldObject === undefined) return;
+  const type = foreignCondition(next, oldObject);
+  if (type !== undefined)
+    throw forbidden(resource, name, `an agent does not set condition ${type}, which is the hub's`);
+}

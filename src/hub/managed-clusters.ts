@@ -1,0 +1,95 @@
+import type { AccessCheck } from "../admission/access-check.ts";
+import type { AdmissionPlugin } from "../admission/admission.ts";
+import { managedClusterAdmission } from "../admission/managed-clusters.ts";
+import { clusterBootstrapAccount, registrationPolicy } from "../authz/bootstrap-policy/registration-roles.ts";
+import type { Client } from "../client/client.ts";
+import type { Controller } from "../controllers/controller.ts";
+import { namedStatus } from "../controllers/crd-naming-policy.ts";
+import { managedCluster } from "../controllers/managed-cluster.ts";
+import type { SharedInformers } from "../controllers/shared-informers.ts";
+import { rfc3339, type Clock } from "../core/clock.ts";
+import type { JsonObject } from "../core/json-value.ts";
+import type { ApiObject } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
+import { clusterDefinitions } from "../resources/cluster-definitions.ts";
+import { customResourceDefinitions } from "../resources/custom-resource-definition.ts";
+import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
+import { isEstablished } from "../resources/custom/crd-status.ts";
+import { namespaces } from "../resources/namespace.ts";
+import { serviceAccounts } from "../resources/service-account.ts";
+import { createIfMissing, putPolicy } from "./initial-objects.ts";
+
+/** What a hub is to which clusters join, beside everything that a hub is. */
+export interface ManagedClusters {
+  readonly admission: (parts: ClusterAdmissionParts) => readonly AdmissionPlugin[];
+  /** Puts the kinds, roles and accounts in place that joining needs. */
+  readonly furnish: (client: Client, clock: Clock) => Promise<void>;
+  readonly controllers: (parts: ClusterControlParts) => readonly Controller[];
+}
+
+export interface ClusterAdmissionParts {
+  readonly may: AccessCheck;
+  readonly namespaceOf: (name: string) => ApiObject | undefined;
+  readonly clock: Clock;
+}
+
+export interface ClusterControlParts {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+}
+
+/** The parts of a hub that is told `--managed-clusters`; loaded only then. */
+export function managedClusters(): ManagedClusters {
+  return {
+    admission: ({ may, namespaceOf, clock }) => [
+      managedClusterAdmission({ may, namespaceOf: async (name) => namespaceOf(name), now: () => clock.now() }),
+    ],
+    furnish: async (client, clock) => {
+      await Promise.all([
+        ...clusterDefinitions().map((definition) => putDefinition(client, definition, clock.now())),
+        putPolicy(client, registrationPolicy()),
+        putBootstrapAccount(client),
+      ]);
+    },
+    controllers: ({ informers, clock }) => [managedCluster({ informers, clock })],
+  };
+}
+
+/** On definitions that are ours, and are brought up to date at each start; others, such as those of the original, are left alone. */
+const madeByLabel = "app.kubernetes.io/managed-by";
+const madeBy = "pratique";
+
+/** Established at once: controllers follow the kind before the one that names definitions has run. */
+async function putDefinition(client: Client, definition: JsonObject, now: number): Promise<void> {
+  const made = definition as JsonObject & CustomResourceDefinition;
+  const metadata = { ...made.metadata, labels: { [madeByLabel]: madeBy } };
+  const { spec } = made;
+  const there = await current(client, { ...made, metadata });
+  const isOurs = there.metadata.labels?.[madeByLabel] === madeBy;
+  const updated = isOurs
+    ? await client.update<CustomResourceDefinition>(customResourceDefinitions, { ...there, spec })
+    : there;
+  if (isEstablished(updated)) return;
+  const status = namedStatus(updated, { resources: new Set(), kinds: new Set() }, rfc3339(now));
+  if (status === undefined) return;
+  await client.update(customResourceDefinitions, { ...updated, status }, { subresource: "status" });
+}
+
+async function current(client: Client, wanted: CustomResourceDefinition): Promise<CustomResourceDefinition> {
+  try {
+    return await client.create<CustomResourceDefinition>(customResourceDefinitions, wanted);
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
+    return client.get<CustomResourceDefinition>(customResourceDefinitions, { name: wanted.metadata.name ?? "" });
+  }
+}
+
+async function putBootstrapAccount(client: Client): Promise<void> {
+  const { namespace, name } = clusterBootstrapAccount;
+  await createIfMissing(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await createIfMissing(client, serviceAccounts, {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { namespace, name },
+  });
+}

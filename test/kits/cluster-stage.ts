@@ -1,0 +1,160 @@
+import type { ApiObject } from "../../src/core/object.ts";
+import { createCsr } from "../../src/pki/csr.ts";
+import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { agentUser, clusterGroupOf, managedClustersGroup } from "../../src/resources/managed-cluster.ts";
+import { apiClient, type ApiClient, type Reply } from "./api-client.ts";
+import { until } from "./definitions.ts";
+import { startTestHub, type TestHub, type TestHubOptions } from "./hub.ts";
+
+export const clustersPath = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+export const setsPath = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
+export const csrsPath = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+const merge = "application/merge-patch+json";
+
+/** What a request for a certificate says; all of it may be left out. */
+export interface AskedCertificate {
+  readonly agent?: string;
+  readonly commonName?: string;
+  readonly organizations?: readonly string[];
+  readonly dnsNames?: readonly string[];
+  readonly usages?: readonly string[];
+  readonly signerName?: string;
+  /** The cluster that the label names. */
+  readonly label?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** A request that was sent, with the key that it is for. */
+export interface SentRequest {
+  readonly reply: Reply;
+  readonly name: string;
+  readonly keyPem: string;
+}
+
+/** A hub that clusters join: `booter` holds the bootstrap identity, and admin everything. */
+export interface ClusterStage {
+  readonly hub: TestHub;
+  readonly admin: ApiClient;
+  readonly booter: ApiClient;
+  as(user: string): ApiClient;
+  create(name: string, spec?: object, who?: ApiClient): Promise<Reply>;
+  /** Sends a request for a certificate as a bootstrapping agent does. */
+  request(cluster: string, asked?: AskedCertificate, who?: ApiClient): Promise<SentRequest>;
+  approve(csr: string, who?: ApiClient): Promise<Reply>;
+  accept(cluster: string, who?: ApiClient, accepts?: boolean): Promise<Reply>;
+  /** A client with the certificate of a request, once it is issued. */
+  issued(sent: SentRequest): Promise<ApiClient>;
+  cluster(name: string, holds?: (cluster: ApiObject) => boolean): Promise<ApiObject>;
+  /** Both halves: the agent of a cluster that was let in. */
+  joined(cluster: string, asked?: AskedCertificate): Promise<ApiClient>;
+  gone(path: string, name: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Whether a condition of a cluster has this status, and this reason where one is given. */
+export function says(type: string, status: string, reason?: string): (object: ApiObject) => boolean {
+  return ({ status: own }) => {
+    const { conditions = [] } = (own ?? {}) as { conditions?: { type: string; status: string; reason: string }[] };
+    return conditions.some(
+      (one) => one.type === type && one.status === status && (reason === undefined || one.reason === reason),
+    );
+  };
+}
+
+export const isLetIn: (object: ApiObject) => boolean = says("HubAcceptedManagedCluster", "True");
+
+export async function startClusterStage(options: TestHubOptions = {}): Promise<ClusterStage> {
+  const users = { booter: ["system:bootstrappers:managedcluster"], ...options.users };
+  const hub = await startTestHub({ managedClusters: {}, ...options, users });
+  const clients: ApiClient[] = [];
+  const kept = (client: ApiClient): ApiClient => {
+    clients.push(client);
+    return client;
+  };
+  const admin = kept(apiClient(hub));
+  const booter = kept(apiClient(hub, { token: hub.token("booter") }));
+  const stage: ClusterStage = {
+    hub,
+    admin,
+    booter,
+    as: (user) => kept(apiClient(hub, { token: hub.token(user) })),
+    create: (name, spec = {}, who = booter) =>
+      who(clustersPath, {
+        method: "POST",
+        body: {
+          apiVersion: "cluster.open-cluster-management.io/v1",
+          kind: "ManagedCluster",
+          metadata: { name },
+          spec: { hubAcceptsClient: false, ...spec },
+        },
+      }),
+    request: (cluster, asked = {}, who = booter) => sent(who, cluster, asked),
+    approve: async (csr, who = admin) => {
+      const object = (await admin(`${csrsPath}/${csr}`)).object();
+      const conditions = [{ type: "Approved", status: "True", reason: "ByPerson", message: "compared" }];
+      return who(`${csrsPath}/${csr}/approval`, { method: "PUT", body: { ...object, status: { conditions } } });
+    },
+    accept: (cluster, who = admin, accepts = true) =>
+      who(`${clustersPath}/${cluster}`, {
+        method: "PATCH",
+        type: merge,
+        body: { spec: { hubAcceptsClient: accepts } },
+      }),
+    issued: async ({ name, keyPem }) => {
+      const found = await until(
+        admin,
+        `${csrsPath}?fieldSelector=metadata.name=${name}`,
+        (csr) => certificateOf(csr) !== "",
+      );
+      return kept(apiClient(hub, { certPem: certificateOf(found), keyPem }));
+    },
+    cluster: async (name, holds = isLetIn) =>
+      (await until(
+        admin,
+        `${clustersPath}?fieldSelector=metadata.name=${name}`,
+        (one) => one !== undefined && holds(one as ApiObject),
+      )) as ApiObject,
+    joined: async (cluster, asked) => {
+      await stage.create(cluster);
+      const request = await stage.request(cluster, asked);
+      await stage.approve(request.name);
+      await stage.accept(cluster);
+      await stage.cluster(cluster);
+      return stage.issued(request);
+    },
+    gone: async (path, name) => {
+      if ((await admin(`${path}/${name}`)).status === 404) return;
+      await until(admin, `${path}?fieldSelector=metadata.name=${name}`, (one) => one === undefined);
+    },
+    close: async () => {
+      for (const client of clients) client.close();
+      await hub.close();
+    },
+  };
+  return stage;
+}
+
+function certificateOf(csr: Readonly<Record<string, unknown>> | undefined): string {
+  const { certificate = "" } = (csr?.["status"] ?? {}) as { certificate?: string };
+  return Buffer.from(certificate, "base64").toString();
+}
+
+async function sent(who: ApiClient, cluster: string, asked: AskedCertificate): Promise<SentRequest> {
+  const key = generatePrivateKey();
+  const { agent = "a1b2c", dnsNames = [], label = cluster } = asked;
+  const commonName = asked.commonName ?? agentUser({ cluster, agent });
+  const organizations = asked.organizations ?? [clusterGroupOf(cluster), managedClustersGroup];
+  const body = {
+    metadata: {
+      generateName: `${cluster}-`,
+      labels: asked.labels ?? { "open-cluster-management.io/cluster-name": label },
+    },
+    spec: {
+      request: Buffer.from(createCsr({ key, commonName, organizations, dnsNames })).toString("base64"),
+      signerName: asked.signerName ?? "kubernetes.io/kube-apiserver-client",
+      usages: asked.usages ?? ["digital signature", "key encipherment", "client auth"],
+    },
+  };
+  const reply = await who(csrsPath, { method: "POST", body });
+  return { reply, name: reply.status === 201 ? (reply.object().metadata.name ?? "") : "", keyPem: exportSec1Pem(key) };
+}
