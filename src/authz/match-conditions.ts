@@ -36,7 +36,7 @@ const request = objectType("kubernetes.SubjectAccessReviewSpec", {
   extra: mapType(stringType, listType(stringType)),
 });
 
-/** Compiles one condition of a webhook. @throws CelError for one that cannot be used. */
+/** Compiles a condition over `request`. @throws CelError for one that cannot be used. */
 export function compileMatchCondition(expression: string): CelProgram {
   const program = compileKubernetesCel(expression, { request });
   if (program.type.kind !== boolType.kind) throw new CelError("type", "must evaluate to bool");
@@ -52,7 +52,7 @@ export function matchConditions(expressions: readonly string[]): MatchConditions
   const conditions = expressions.map((expression) => ({ expression, program: compileMatchCondition(expression) }));
   return function match(spec) {
     if (conditions.length === 0) return { matches: true };
-    const variables = { request: shown(spec) };
+    const variables = { request: shownRequest(spec) };
     const errors: string[] = [];
     for (const { expression, program } of conditions) {
       const outcome = program.evaluate(variables, { budget });
@@ -66,8 +66,8 @@ export function matchConditions(expressions: readonly string[]): MatchConditions
 
 const emptyAttributes = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
 
-/** Expressions see every text field, also those that are empty. */
-function shown(spec: AskedSpec): object {
+/** The review as expressions see it under `request`: with every text field, also those that are empty. */
+export function shownRequest(spec: AskedSpec): object {
   const { user, uid = "", groups = [], extra = {}, resourceAttributes, nonResourceAttributes } = spec;
   return {
     user,

@@ -1,21 +1,21 @@
 import type { Command } from "./command.ts";
 import { logOptions } from "./log-options.ts";
 import { servingOptions } from "./serving-options.ts";
-import { policyOption, queryOption } from "./policy-command.ts";
+import { policyOptions } from "./policy-options.ts";
 
 /** `pratique authorizer`. */
 export const authorizerCommand: Command = {
   name: "authorizer",
-  summary: "Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego",
+  summary: "Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego or CEL",
   details: [
+    "The policy is Rego from source (--policy), Rego compiled by OPA (--bundle), CEL (--cel), or an OPA server (--opa-url).",
     "Serves authorization.k8s.io/v1 and v1beta1 at /authorize over HTTPS. The policy sees the whole review as `input`; its rule is a boolean, or an object with allow, deny and reason. No value, and false, is no opinion, which refuses when no other authorizer allows; a policy that fails denies.",
-    "Changed files are taken up within two seconds, and no request waits for that; files that do not compile change nothing.",
+    "Changed files are taken up within two seconds, and no request waits for that; files that do not compile change nothing. /metrics, /livez and /readyz are there.",
     "Without --tls-cert-file it makes a CA in --cert-dir and serves under it. --print-kubeconfig prints the file for --authorization-webhook-config-file.",
   ],
   operands: [],
   options: [
-    policyOption,
-    queryOption,
+    ...policyOptions,
     {
       name: "bind-address",
       kind: "text",
@@ -41,6 +41,7 @@ export const authorizerCommand: Command = {
   ],
   examples: [
     { note: "for an API server on this machine", line: "authorizer --policy k8s.rego --query data.k8s.allow" },
+    { note: "with an OPA beside it", line: "authorizer --opa-url http://127.0.0.1:8181 --query data.k8s.allow" },
     { note: "the file for it", line: "authorizer --policy k8s.rego --print-kubeconfig > authorizer.kubeconfig" },
   ],
   run: async (args, io) => (await import("./run-authorizer.ts")).runAuthorizer(args, io),

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { fromJson } from "../policy/rego/json.ts";
-import { RegoError } from "../policy/rego/rego-error.ts";
 import { askedReview, statusOf } from "./authorizer-review.ts";
 
 const review = (version: string, spec: unknown): unknown => ({
@@ -8,28 +6,42 @@ const review = (version: string, spec: unknown): unknown => ({
   kind: "SubjectAccessReview",
   spec,
 });
+const resourceAttributes = { verb: "list", resource: "pods" };
+const nonResourceAttributes = { verb: "get", path: "/x" };
+const jane = { user: "jane", resourceAttributes };
 
 describe("what a policy sees", () => {
   test("is the review as it came", () => {
-    const asked = review("v1", { user: "jane", groups: ["dev"] });
-    expect(askedReview(asked).input).toEqual(asked);
+    const asked = review("v1", { ...jane, groups: ["dev"], later: { field: 1 } });
+    expect(askedReview(asked)).toMatchObject({ input: asked, asked: { ...jane, groups: ["dev"] } });
   });
 
   test("of v1beta1 has the groups in both places, and never those that v1beta1 does not know", () => {
-    const { input, spec } = askedReview(review("v1beta1", { group: ["dev"], groups: ["admin"] }));
-    expect(input["spec"]).toEqual({ group: ["dev"], groups: ["dev"] });
-    expect(spec).toEqual({ group: ["dev"], groups: ["admin"] });
-    expect(askedReview(review("v1beta1", { groups: ["admin"] })).input["spec"]).toEqual({});
+    const { input, spec, asked } = askedReview(review("v1beta1", { ...jane, group: ["dev"], groups: ["admin"] }));
+    expect(input["spec"]).toEqual({ ...jane, group: ["dev"], groups: ["dev"] });
+    expect(spec).toEqual({ ...jane, group: ["dev"], groups: ["admin"] });
+    expect(asked.groups).toEqual(["dev"]);
+    expect(askedReview(review("v1beta1", { ...jane, groups: ["admin"] })).input["spec"]).toEqual(jane);
   });
 
   test.each([
     [null],
     [[]],
     ["text"],
-    [{ ...(review("v1", {}) as object), kind: "Pod" }],
-    [review("v2", {})],
+    [{ ...(review("v1", jane) as object), kind: "Pod" }],
+    [review("v2", jane)],
     [review("v1", undefined)],
     [review("v1", [])],
+    [review("v1", { user: "jane" })],
+    [review("v1", { ...jane, nonResourceAttributes })],
+    [review("v1", { resourceAttributes })],
+    [review("v1beta1", { groups: ["admin"], resourceAttributes })],
+    [review("v1", { ...jane, user: 5 })],
+    [review("v1", { ...jane, groups: "admin" })],
+    [review("v1", { ...jane, groups: ["admin", 5] })],
+    [review("v1", { ...jane, extra: { scopes: "all" } })],
+    [review("v1", { user: "jane", resourceAttributes: { verb: ["list"] } })],
+    [review("v1", { user: "jane", nonResourceAttributes: "/x" })],
   ])("is no %j", (asked) => {
     expect(() => askedReview(asked)).toThrow(/SubjectAccessReview|apiVersion|spec/);
   });
@@ -56,32 +68,39 @@ describe("what a value decides", () => {
     [{ allow: true, deny: true }, denied],
     [{ deny: false }, { allowed: false }],
   ])("%j", (value, status) => {
-    expect(statusOf({ value: fromJson(value) })).toEqual(status);
+    expect(statusOf({ json: JSON.stringify(value) })).toEqual({ status });
   });
 
   test.each([
-    [1],
-    ["true"],
-    [null],
-    [[]],
-    [[true]],
-    [{}],
-    [{ allow: "true" }],
-    [{ allow: true, reason: 1 }],
-    [{ allow: true, deny: 1 }],
-  ])("%j is no decision, which denies", (value) => {
-    expect(statusOf({ value: fromJson(value) })).toMatchObject({
-      ...denied,
-      evaluationError: expect.any(String) as string,
-    });
+    ["1"],
+    ['"true"'],
+    ["null"],
+    ["[]"],
+    ["[true]"],
+    ["{}"],
+    ['{"allow":"true"}'],
+    ['{"allow":true,"reason":1}'],
+    ['{"allow":true,"deny":1}'],
+    ['{"__proto__":{"allow":true}}'],
+    ["tru"],
+  ])("%s is no decision, which denies", (json) => {
+    expect(statusOf({ json })).toMatchObject({ status: denied, problem: expect.any(String) as string });
   });
 
-  test("no value is no opinion, and an evaluation that failed denies", () => {
-    expect(statusOf({ value: undefined })).toEqual({ allowed: false });
-    expect(statusOf({ error: new RegoError("eval_conflict_error", "x") })).toEqual({
-      ...denied,
-      reason: "the policy could not be evaluated",
-      evaluationError: "eval_conflict_error: x",
-    });
+  test("no value is no opinion, and an evaluation that failed denies without saying why to whoever asked", () => {
+    expect(statusOf({ json: undefined })).toEqual({ status: { allowed: false } });
+    const { status, problem } = statusOf({ error: "/etc/policy/k8s.rego:3: eval_conflict_error" });
+    expect(problem).toContain("eval_conflict_error");
+    expect(status).toMatchObject(denied);
+    expect(JSON.stringify(status)).not.toContain("rego");
+  });
+
+  test("carries the id of the decision in its reason", () => {
+    const decisionId = "4ca6";
+    expect(statusOf({ json: "true", decisionId }).status.reason).toBe("OPA decision 4ca6");
+    expect(statusOf({ json: '{"deny":true,"reason":"frozen"}', decisionId }).status.reason).toBe(
+      "frozen (OPA decision 4ca6)",
+    );
+    expect(statusOf({ error: "x", decisionId }).status.reason).toContain("(OPA decision 4ca6)");
   });
 });

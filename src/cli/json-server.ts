@@ -7,6 +7,7 @@ import { x509 } from "../authn/x509.ts";
 import type { Clock } from "../core/clock.ts";
 import { jsonProblem } from "../core/json-value.ts";
 import { badRequest, StatusError } from "../core/status.ts";
+import type { KeyPair } from "../hub/authority.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 
 /** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
@@ -26,6 +27,8 @@ export interface JsonServerOptions {
   readonly answerTo: (path: string) => JsonAnswer | undefined;
   /** Whether questions can be answered; until then they are turned away. */
   readonly isReady: () => boolean;
+  /** Prometheus text for GET /metrics, to those who may ask; absent: there is none. */
+  readonly metrics?: () => Promise<string>;
   readonly clock: Clock;
   readonly onFault: (error: unknown) => void;
 }
@@ -39,16 +42,25 @@ interface Answer {
   readonly body: string;
 }
 
+/** A server whose certificate can be replaced. */
+export interface JsonServer extends Omit<Server, "renew"> {
+  /** Replaces the serving certificate for new connections. */
+  readonly renew: (pair: KeyPair) => void;
+}
+
 /** Answers questions sent with POST, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and what is under way are bounded. */
-export async function serveJson(options: JsonServerOptions): Promise<Server> {
+export async function serveJson(options: JsonServerOptions): Promise<JsonServer> {
   const isTrusted = clientCheck(options);
   let underWay = 0;
 
+  async function checkClient(request: Incoming): Promise<void> {
+    if (await isTrusted(request)) return;
+    throw new StatusError("Unauthorized", "a client certificate of the CA in --client-ca-file is needed");
+  }
+
   async function review(request: Incoming, answerer: JsonAnswer): Promise<Answer> {
     if (request.method !== "POST") throw new StatusError("MethodNotAllowed", "reviews are sent with POST");
-    if (!(await isTrusted(request))) {
-      throw new StatusError("Unauthorized", "a client certificate of the CA in --client-ca-file is needed");
-    }
+    await checkClient(request);
     if (!options.isReady()) throw new StatusError("ServiceUnavailable", "still starting");
     if (underWay >= mostUnderWay) throw new StatusError("TooManyRequests", "too many reviews at once");
     underWay += 1;
@@ -66,7 +78,9 @@ export async function serveJson(options: JsonServerOptions): Promise<Server> {
     if (answerer !== undefined) return review(request, answerer);
     if (path === "/livez" || path === "/healthz") return text(200, "ok");
     if (path === "/readyz") return options.isReady() ? text(200, "ok") : text(503, "still starting");
-    return text(404, "not found");
+    if (path !== "/metrics" || options.metrics === undefined) return text(404, "not found");
+    await checkClient(request);
+    return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await options.metrics() };
   }
 
   async function handle(request: Incoming, response: Outgoing): Promise<void> {
@@ -80,18 +94,20 @@ export async function serveJson(options: JsonServerOptions): Promise<Server> {
   }
 
   const { certPem, keyPem, host, port, clientCaPem, caPem, clock } = options;
-  return listen({
+  const shownCa = { clientCaPem: clientCaPem ?? caPem };
+  const server = await listen({
     certPem,
     keyPem,
     host,
     port,
-    clientCaPem: clientCaPem ?? caPem,
+    ...shownCa,
     now: () => clock.now(),
     handle: (request, response) => {
       request.on("error", () => undefined);
       handle(request, response).catch(options.onFault);
     },
   });
+  return { ...server, renew: (pair) => server.renew({ ...pair, ...shownCa }) };
 }
 
 function text(status: number, body: string): Answer {

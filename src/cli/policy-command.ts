@@ -1,22 +1,5 @@
-import type { CommandGroup, Operand, Option } from "./command.ts";
-
-/** `--policy`, as all commands take it that evaluate Rego. */
-export const policyOption: Option = {
-  name: "policy",
-  kind: "text",
-  value: "FILE|DIR",
-  completes: "file",
-  description: "the Rego source, or a folder with .rego files; files that end in _test.rego are left out",
-};
-
-/** `--query`. */
-export const queryOption: Option = {
-  name: "query",
-  kind: "text",
-  value: "data.PATH",
-  default: "data.k8s.allow",
-  description: "the rule that decides",
-};
+import type { CommandGroup, Operand } from "./command.ts";
+import { policyOptions } from "./policy-options.ts";
 
 const tested: Operand = {
   name: "FILE|DIR",
@@ -28,18 +11,17 @@ const tested: Operand = {
 /** `pratique policy …`. */
 export const policyCommands: CommandGroup = {
   name: "policy",
-  summary: "Policies in Rego: try one request, run their tests",
+  summary: "Policies in Rego and CEL: try one request, run tests",
   commands: [
     {
       name: "policy eval",
-      summary: "Evaluate a rule of a policy for one input and print its value as JSON",
+      summary: "Evaluate a policy for one input and print its value as JSON",
       details: [
-        "The input is what the policy sees as `input`: for `pratique authorizer` a SubjectAccessReview. A rule without a value prints undefined, and the exit code is 1.",
+        "The input is what the policy sees as `input`: for `pratique authorizer` a SubjectAccessReview. A policy in CEL takes nothing else, and prints its decision. A rule without a value prints undefined, and the exit code is 1.",
       ],
       operands: [],
       options: [
-        policyOption,
-        queryOption,
+        ...policyOptions,
         {
           name: "input",
           kind: "text",
@@ -50,6 +32,7 @@ export const policyCommands: CommandGroup = {
       ],
       examples: [
         { note: "one review", line: "policy eval --policy k8s.rego --query data.k8s.allow --input review.json" },
+        { note: "the same of an OPA server", line: "policy eval --opa-url http://127.0.0.1:8181 --input review.json" },
       ],
       run: async (args, io) => (await import("./run-policy-eval.ts")).runPolicyEval(args, io),
     },

@@ -1,32 +1,34 @@
 import type { LogEntry } from "../hub/hub-options.ts";
-import { usualLimits } from "../policy/rego/limits.ts";
-import { RegoError } from "../policy/rego/rego-error.ts";
-import { askedReview, statusOf } from "./authorizer-review.ts";
+import { authorizerMetrics, type AuthorizerMetrics, type ReviewDecision } from "./authorizer-metrics.ts";
+import { askedReview, statusOf, type ReviewStatus } from "./authorizer-review.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
+import type { DecidingPolicy } from "./deciding-policy.ts";
 import type { ExitName } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { serveJson, type JsonAnswer } from "./json-server.ts";
 import { logTo } from "./log-to.ts";
-import { regoSources } from "./rego-files.ts";
-import { reloadingPolicy, type ReloadingPolicy } from "./reloading-policy.ts";
+import { openPolicy } from "./policy-source.ts";
 import { servingPair, type ServingPair } from "./webhook-pair.ts";
 import { yamlText } from "./yaml-text.ts";
 
 /** Serves decisions until a signal, or prints the kubeconfig that leads there. */
 export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
   const url = urlOf(args, io);
-  const pair = await servingPair({ args, io, place: { url } });
+  const pair = await servingPair({ args, io, place: { url }, commonName: "pratique-authorizer" });
   if (args.on("print-kubeconfig")) {
     io.stdout.write(yamlText(webhookKubeconfig(url, pair.caPem, args.text("client-ca-file") !== undefined)));
     return "ok";
   }
-  const path = args.text("policy");
-  if (path === undefined) throw new CliError("usage", "--policy is needed: a Rego file or a folder of them");
   const log = logTo(args, io);
-  const policy = await firstPolicy(path, { args, io, log });
-  await serve(policy, pair, { args, io, log });
+  const metrics = authorizerMetrics();
+  const policy = await openPolicy({ args, io, log, reloaded: metrics.reloaded });
+  try {
+    await serve(policy, pair, { args, io, log, metrics });
+  } finally {
+    policy.close();
+  }
   log({ level: "info", message: "stopped" });
   return "ok";
 }
@@ -35,16 +37,7 @@ interface World {
   readonly args: Args;
   readonly io: Io;
   readonly log: (entry: LogEntry) => void;
-}
-
-async function firstPolicy(path: string, { args, io, log }: World): Promise<ReloadingPolicy> {
-  const read = async (): ReturnType<typeof regoSources> => regoSources(path, io, { tests: false });
-  try {
-    return await reloadingPolicy({ read, query: args.text("query") ?? "", log });
-  } catch (error) {
-    if (error instanceof RegoError) throw new CliError("usage", error.message);
-    throw error;
-  }
+  readonly metrics: AuthorizerMetrics;
 }
 
 const lookEveryMs = 2_000;
@@ -53,10 +46,11 @@ const rereadMs = 60_000;
 const remakeMs = 20 * 24 * 3600 * 1000;
 const drainMs = 5_000;
 
-async function serve(policy: ReloadingPolicy, pair: ServingPair, { args, io, log }: World): Promise<void> {
+async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): Promise<void> {
+  const { args, io, log, metrics } = world;
   const stop = io.interrupted();
   const clientCaFile = args.text("client-ca-file");
-  const answer = decide(policy, { io, log });
+  const answer = decide(policy, world);
   const listening = await serveJson({
     ...pair.current(),
     caPem: pair.caPem,
@@ -65,6 +59,7 @@ async function serve(policy: ReloadingPolicy, pair: ServingPair, { args, io, log
     clientCaPem: clientCaFile === undefined ? undefined : Buffer.from(await io.readFile(clientCaFile)).toString("utf8"),
     answerTo: (path) => (path === "/authorize" ? answer : undefined),
     isReady: () => true,
+    metrics: metrics.text,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
   });
@@ -78,8 +73,7 @@ async function serve(policy: ReloadingPolicy, pair: ServingPair, { args, io, log
     if (io.clock.now() < renewAt) continue;
     renewAt = io.clock.now() + renewEveryMs;
     try {
-      const { certPem, keyPem } = await pair.renewed();
-      listening.renew(certPem, keyPem);
+      listening.renew(await pair.renewed());
     } catch (error) {
       log({ level: "error", message: "the serving certificate stays what it was", error: failureOf(error).message });
     }
@@ -88,15 +82,25 @@ async function serve(policy: ReloadingPolicy, pair: ServingPair, { args, io, log
   await listening.close(drainMs);
 }
 
-function decide(policy: ReloadingPolicy, { io, log }: Pick<World, "io" | "log">): JsonAnswer {
-  const now = (): number => io.clock.now();
-  return async (asked) => {
-    const { apiVersion, spec, input } = askedReview(asked);
-    const status = statusOf(policy.ask({ input, limits: usualLimits, now }));
-    if (status.evaluationError !== undefined)
-      log({ level: "error", message: "the policy failed: the request is denied", error: status.evaluationError });
+function decide(policy: DecidingPolicy, { log, metrics }: World): JsonAnswer {
+  return async (review) => {
+    const { apiVersion, spec, input } = askedReview(review);
+    const begun = performance.now();
+    metrics.begun();
+    const judgement = await policy.ask(input);
+    const { status, problem } = statusOf(judgement);
+    metrics.decided(problem === undefined ? decisionOf(status) : "error", (performance.now() - begun) / 1000);
+    const { decisionId } = judgement;
+    const named = decisionId === undefined ? {} : { decisionId };
+    if (problem !== undefined)
+      log({ level: "error", message: "the policy failed: the request is denied", error: problem, ...named });
+    else if (decisionId !== undefined) log({ level: "debug", message: "decided", ...status, ...named });
     return { apiVersion, kind: "SubjectAccessReview", spec, status };
   };
+}
+
+function decisionOf({ allowed, denied }: ReviewStatus): ReviewDecision {
+  return denied === true ? "denied" : allowed ? "allowed" : "no_opinion";
 }
 
 function portOf(args: Args): number {

@@ -31,7 +31,7 @@ import { yamlText } from "./yaml-text.ts";
 /** Serves admission for access requests until a signal, or prints the configurations that lead there. */
 export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
   const place = placeOfWebhook(args);
-  const pair = await servingPair({ args, io, place });
+  const pair = await servingPair({ args, io, place, commonName: "pratique-webhook" });
   if (args.on("print-configuration")) {
     io.stdout.write(webhookConfigurations(place, pair.caPem).map(yamlText).join("---\n"));
     return "ok";
@@ -92,8 +92,7 @@ async function serve(serving: Serving): Promise<void> {
     await io.clock.sleep(renewalMs, stop);
     if (stop.aborted) break;
     try {
-      const { certPem, keyPem } = await pair.renewed();
-      listening.renew(certPem, keyPem);
+      listening.renew(await pair.renewed());
     } catch (error) {
       log({ level: "error", message: "the serving certificate cannot be renewed", error: failureOf(error).message });
     }

@@ -20,6 +20,8 @@ interface PairOptions {
   readonly args: Args;
   readonly io: Io;
   readonly place: WebhookPlace;
+  /** Whose certificate it is, where one is made. */
+  readonly commonName: string;
 }
 
 /** The pair of --tls-cert-file, or one of the CA in --cert-dir, which is made there at the first start. @throws CliError usage; HubError */
@@ -43,7 +45,7 @@ async function givenPair({ args, io }: PairOptions, certFile: string, keyFile: s
   };
 }
 
-async function madePair({ args, io, place }: PairOptions): Promise<ServingPair> {
+async function madePair({ args, io, place, commonName }: PairOptions): Promise<ServingPair> {
   const { clock, random } = io;
   const dir = resolve(io.cwd, args.text("cert-dir") ?? "");
   const { signer: authority } = await openAuthorities({
@@ -58,7 +60,7 @@ async function madePair({ args, io, place }: PairOptions): Promise<ServingPair> 
   if (isIP(bind) !== 0 && bind !== "0.0.0.0" && bind !== "::") names.push(bind);
   const different = [...new Set(names)];
   const wanted = {
-    commonName: "pratique-webhook",
+    commonName,
     organizations: [],
     dnsNames: different.filter((name) => isIP(name) === 0),
     ipAddresses: different.filter((name) => isIP(name) !== 0),

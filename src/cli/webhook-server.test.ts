@@ -3,9 +3,9 @@ import { Agent, request as httpsRequest } from "node:https";
 import { afterEach, describe, expect, it } from "vitest";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { issueOwn, type KeyPair } from "../hub/authority.ts";
-import type { Server } from "../http/server.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
+import type { JsonServer } from "./json-server.ts";
 import { serveWebhook, type WebhookServerOptions } from "./webhook-server.ts";
 
 const random = (size: number): Uint8Array => randomBytes(size);
@@ -20,7 +20,7 @@ const pairOf = (of: typeof ca, usage: "server auth" | "client auth"): KeyPair =>
     { now, random },
   );
 
-let server: Server | undefined;
+let server: JsonServer | undefined;
 
 afterEach(async () => {
   await server?.close(0);

@@ -1,6 +1,5 @@
 import type { AccessReviews, ReviewStage } from "../admission/access-reviews.ts";
-import type { Server } from "../http/server.ts";
-import { serveJson, type JsonServerOptions } from "./json-server.ts";
+import { serveJson, type JsonServer, type JsonServerOptions } from "./json-server.ts";
 import { webhookPaths } from "./manifests/webhook-configurations.ts";
 
 export interface WebhookServerOptions extends Omit<JsonServerOptions, "answerTo"> {
@@ -8,7 +7,7 @@ export interface WebhookServerOptions extends Omit<JsonServerOptions, "answerTo"
 }
 
 /** Answers AdmissionReviews, and GET /livez, /healthz and /readyz, over HTTPS. */
-export async function serveWebhook(options: WebhookServerOptions): Promise<Server> {
+export async function serveWebhook(options: WebhookServerOptions): Promise<JsonServer> {
   const { reviews, ...rest } = options;
   const stages: ReadonlyMap<string, ReviewStage> = new Map([
     [webhookPaths.mutate, "mutating"],
