@@ -27,8 +27,8 @@ Commands:
   controller      Answer access requests and approve serving certificates on any Kubernetes cluster
   webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field
                   is written by whoever may
-  authorizer      Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego
-  policy eval     Evaluate a rule of a policy for one input and print its value as JSON
+  authorizer      Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego or CEL
+  policy eval     Evaluate a policy for one input and print its value as JSON
   policy test     Run the rules whose names begin with test_
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
