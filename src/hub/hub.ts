@@ -198,7 +198,6 @@ function upkeep(
     readonly store: Store;
     readonly clock: Clock;
     readonly closers: Closer[];
-    readonly clusters: ManagedClusters | undefined;
     readonly authorities: () => Authorities;
     readonly dir: string;
     readonly shutdown: AbortController;
@@ -235,6 +234,7 @@ async function decisions(
   base: Base & {
     readonly clock: Clock;
     readonly closers: Closer[];
+    readonly clusters: ManagedClusters | undefined;
     /** Whether the objects are there that a hub begins with. */
     readonly isFurnished: () => boolean;
   },
