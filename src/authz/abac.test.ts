@@ -25,6 +25,7 @@ async function allows(line: string, change: Partial<Attributes> = {}): Promise<b
   return (await abac(parseAbacPolicies(line)).authorize(attributes(change))).verdict === "allow";
 }
 
+const nobody = { user: { username: "x", groups: ["system:unauthenticated"] } };
 const everything = { namespace: "*", resource: "*", apiGroup: "*" };
 
 describe("a policy of today", () => {
@@ -34,10 +35,13 @@ describe("a policy of today", () => {
     ["another user", { user: "bob", ...everything }, {}, false],
     ["a prefix of the user", { user: "an", ...everything }, {}, false],
     ["a group", { group: "devs", ...everything }, {}, true],
-    ["every group", { group: "*", ...everything }, { user: { username: "x", groups: [] } }, true],
+    ["every group", { group: "*", ...everything }, {}, true],
+    ["everybody, of whoever has no credential", { user: "*", ...everything }, nobody, false],
+    ["every group, of whoever has no credential", { group: "*", ...everything }, nobody, false],
+    ["a user of every group", { user: "bob", group: "*", ...everything }, {}, true],
     ["another group", { group: "ops", ...everything }, {}, false],
     ["user and group of which one is another", { user: "ann", group: "ops", ...everything }, {}, false],
-    ["everybody of another group", { user: "*", group: "ops", ...everything }, {}, false],
+    ["everybody, also with another group", { user: "*", group: "ops", ...everything }, {}, true],
     ["another namespace", { user: "ann", ...everything, namespace: "prod" }, {}, false],
     ["no namespace", { user: "ann", ...everything, namespace: "" }, {}, false],
     ["no namespace, of something in none", { user: "ann", ...everything, namespace: "" }, { namespace: "" }, true],
@@ -64,7 +68,6 @@ describe("a policy of today", () => {
 });
 
 describe("a policy of the old form", () => {
-  const nobody = { user: { username: "x", groups: ["system:unauthenticated"] } };
 
   it.each<[string, object, Partial<Attributes>, boolean]>([
     ["everything, by nothing", {}, { group: "apps" }, true],

@@ -4,7 +4,10 @@ import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
 import { pathCovers } from "./rule-match.ts";
 import type { RulesLister } from "./rules-review.ts";
 
-/** One line of an ABAC policy file, in the form of today. A field that is not set is empty, and `*` stands for everything. */
+/**
+ * One line of an ABAC policy file, in the form of today. A field that is not set is empty, and `*` stands for everything; a policy for
+ * everybody is one for the group of those with a credential.
+ */
 export interface AbacPolicy {
   readonly user: string;
   readonly group: string;
@@ -102,8 +105,8 @@ function matches(policy: AbacPolicy, attributes: Attributes): boolean {
 
 /** Both user and group must match where both are set; a policy with neither matches nobody. */
 function subjectMatches({ user, group }: AbacPolicy, subject: UserInfo): boolean {
-  if (user !== "" && user !== "*" && user !== subject.username) return false;
-  if (group !== "" && group !== "*" && !subject.groups.includes(group)) return false;
+  if (user !== "" && user !== subject.username) return false;
+  if (group !== "" && !subject.groups.includes(group)) return false;
   return user !== "" || group !== "";
 }
 
@@ -142,8 +145,7 @@ function currentForm(spec: Fields, number: number): Omit<AbacPolicy, "line"> {
     throw new AbacError("line", `line ${number}: spec.user: user or group must be set`);
   }
   return {
-    user: user ?? "",
-    group: group ?? "",
+    ...(user === "*" || group === "*" ? everybody : { user: user ?? "", group: group ?? "" }),
     readonly: isTrueAt(spec, "readonly"),
     apiGroup: apiGroup ?? "",
     resource: resource ?? "",
@@ -152,13 +154,15 @@ function currentForm(spec: Fields, number: number): Omit<AbacPolicy, "line"> {
   };
 }
 
-/** In the old form what is left out means everything, and everybody means everybody with a credential. */
+/** Everybody with a credential: in no form does an asterisk let anybody in who has none. Source: pkg/apis/abac conversion. */
+const everybody = { user: "", group: authenticatedGroup };
+
+/** In the old form what is left out means everything. */
 function oldForm(object: Fields): Omit<AbacPolicy, "line"> {
   const [user = "", group = "", resource = "", namespace = ""] = oldTexts.map((field) => stringAt(object, field));
-  const everybody = (user === "" && group === "") || user === "*" || group === "*";
+  const isForAll = (user === "" && group === "") || user === "*" || group === "*";
   return {
-    user: everybody ? "" : user,
-    group: everybody ? authenticatedGroup : group,
+    ...(isForAll ? everybody : { user, group }),
     readonly: isTrueAt(object, "readonly"),
     apiGroup: "*",
     resource: resource === "" ? "*" : resource,
