@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { loadYaml, YamlError } from "./bounded-yaml.ts";
+import { loadYaml, loadYamlDocuments, YamlError } from "./bounded-yaml.ts";
 
 const limit = 262_144;
 
@@ -86,6 +86,22 @@ describe("loadYaml", () => {
         expect(loadYaml(stringify(value), { maximumCharacters: limit })).toEqual(value);
       }),
     );
+  });
+});
+
+describe("loadYamlDocuments", () => {
+  const read = (text: string): unknown => loadYamlDocuments(text, { maximumCharacters: 100, numbers: "number" });
+
+  it("reads documents in order, empty ones as null, and JSON as it is", () => {
+    expect(read("a: 1\n---\n---\n- b\n")).toEqual([{ a: 1 }, null, ["b"]]);
+    expect(read('{"a": "b"}')).toEqual([{ a: "b" }]);
+    expect(read("")).toEqual([]);
+  });
+
+  it("refuses what one document may not hold, in any of them, and names the line", () => {
+    expect(() => read("a: 1\n---\nb: &x 1\nc: *x\n")).toThrow(YamlError);
+    expect(() => read("a: 1\n---\nb: 'c\n")).toThrow(/^not valid YAML at line [34]$/);
+    expect(() => read("a".repeat(101))).toThrow("larger than 100 characters");
   });
 });
 

@@ -34,12 +34,33 @@ export function loadYaml(text: string, options: YamlOptions): YamlValue {
   if (text.length > options.maximumCharacters) {
     throw new YamlError(`larger than ${options.maximumCharacters} characters`);
   }
-  const lines = new LineCounter();
-  lines.addNewLine(0);
+  const lines = lineCounter();
   const [document, another] = compose(text, lines, options.numbers ?? "text");
   if (document === undefined || another !== undefined) {
     throw new YamlError("not exactly one YAML document");
   }
+  return valueOf(document, lines);
+}
+
+/**
+ * Reads any number of documents, separated by `---`, of so many characters together; what is true of one for `loadYaml` is true of
+ * each. Documents that hold nothing are null. @throws YamlError
+ */
+export function loadYamlDocuments(text: string, options: YamlOptions): readonly YamlValue[] {
+  if (text.length > options.maximumCharacters) {
+    throw new YamlError(`larger than ${options.maximumCharacters} characters`);
+  }
+  const lines = lineCounter();
+  return compose(text, lines, options.numbers ?? "text").map((document) => valueOf(document, lines));
+}
+
+function lineCounter(): LineCounter {
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  return lines;
+}
+
+function valueOf(document: Document.Parsed, lines: LineCounter): YamlValue {
   const [error] = document.errors;
   if (error !== undefined) {
     throw new YamlError(`not valid YAML at line ${lines.linePos(error.pos[0]).line}`, { cause: error });
