@@ -1,5 +1,6 @@
 import { agentCommand } from "./agent-command.ts";
 import { authorizerCommand } from "./authorizer-command.ts";
+import { caCommands } from "./ca-commands.ts";
 import type { CommandEntry } from "./command.ts";
 import { completionCommand } from "./completion-command.ts";
 import { controllerCommand } from "./controller-command.ts";
@@ -24,6 +25,7 @@ export const commands: readonly CommandEntry[] = [
   approveCommand,
   denyCommand,
   revokeCommand,
+  caCommands,
   manifestsCommand,
   controllerCommand,
   webhookCommand,

@@ -23,6 +23,10 @@ Commands:
   approve         Approve certificate requests and access requests
   deny            Deny certificate requests and access requests
   revoke          Take access back that was approved
+  ca status       Show the CAs of a hub, and how far a change has come
+  ca prepare      Make the next CA, which is believed already and signs nothing yet
+  ca abandon      Drop a next CA that was prepared
+  ca switch       Let the next CA sign; the one before is believed still
   manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
   controller      Answer access requests and approve serving certificates on any Kubernetes cluster
   webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field
