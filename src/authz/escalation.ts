@@ -1,6 +1,7 @@
 import { jsonEqual } from "../core/equal.ts";
 import { badRequest, forbidden, notFound, type StatusError } from "../core/status.ts";
 import { mastersGroup, type UserInfo } from "../core/user.ts";
+import { quoted } from "../core/quoted.ts";
 import { rbacGroup } from "../resources/binding.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import { aggregateErrors } from "./aggregate-errors.ts";
@@ -70,7 +71,7 @@ export async function bindingWriteRefusal(
   const namespace = object.kind === "ClusterRoleBinding" ? "" : (object.metadata.namespace ?? "");
   const resource = roleRef.kind === "ClusterRole" ? "clusterroles" : "roles";
   if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) {
-    return badRequest(`unsupported role reference kind: ${JSON.stringify(roleRef.kind)}`);
+    return badRequest(`unsupported role reference kind: ${quoted(roleRef.kind)}`);
   }
   if (await isAllowed(checks, { user, verb: "bind", resource, namespace, name: roleRef.name })) return undefined;
 
@@ -95,7 +96,7 @@ export function missingRulesText(
   const missing = uncoveredRules(held.rules, rules);
   if (missing.length === 0) return undefined;
   const lines = [...new Set(compactRules(missing).map(ruleText))].sort();
-  const who = `user ${JSON.stringify(user.username)} (groups=${wordsText(user.groups)})`;
+  const who = `user ${quoted(user.username)} (groups=${wordsText(user.groups)})`;
   const resolution = held.errors.length === 0 ? "" : `; resolution errors: [${aggregateErrors(held.errors)}]`;
   return `${who} is attempting to grant RBAC permissions not currently held:\n${cut(lines)}${resolution}`;
 }

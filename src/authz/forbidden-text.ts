@@ -1,4 +1,5 @@
 import { forbidden, StatusError } from "../core/status.ts";
+import { quoted } from "../core/quoted.ts";
 import type { Attributes } from "./authorizer.ts";
 
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
@@ -18,9 +19,9 @@ export function forbiddenRequest(attributes: Attributes, reason: string): Status
 /** `User "u" cannot get resource "pods/log" in API group "" in the namespace "n"`, unescaped. */
 export function refusedSentence(attributes: Attributes): string {
   const { user, verb, path, resource, subresource, group, namespace } = attributes;
-  const who = `User ${JSON.stringify(user.username)} cannot ${verb}`;
-  if (path !== undefined) return `${who} path ${JSON.stringify(path)}`;
-  const what = JSON.stringify(subresource === "" ? resource : `${resource}/${subresource}`);
-  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${JSON.stringify(namespace)}`;
-  return `${who} resource ${what} in API group ${JSON.stringify(group)} ${where}`;
+  const who = `User ${quoted(user.username)} cannot ${verb}`;
+  if (path !== undefined) return `${who} path ${quoted(path)}`;
+  const what = quoted(subresource === "" ? resource : `${resource}/${subresource}`);
+  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${quoted(namespace)}`;
+  return `${who} resource ${what} in API group ${quoted(group)} ${where}`;
 }

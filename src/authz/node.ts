@@ -1,4 +1,5 @@
 import { nodeNameOf } from "../core/user.ts";
+import { quoted } from "../core/quoted.ts";
 import type { ReferencedKind } from "../resources/pod-references.ts";
 import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
 import { nodeRole } from "./bootstrap-policy/component-roles.ts";
@@ -36,7 +37,7 @@ export function nodeAuthorizer(graph: NodeGraph): NamedAuthorizer {
     authorize: async function node(attributes) {
       const name = nodeNameOf(attributes.user);
       if (name === undefined) return noNode;
-      if (name === "") return refused(`unknown node for user ${JSON.stringify(attributes.user.username)}`);
+      if (name === "") return refused(`unknown node for user ${quoted(attributes.user.username)}`);
       if (attributes.path === undefined) {
         const rule = rules.get(`${attributes.resource}.${attributes.group}`);
         if (rule !== undefined) return rule(name, attributes, graph);
@@ -109,7 +110,7 @@ const serviceAccounts: Rule = (node, attributes, graph) => {
 const leases: Rule = (node, { verb, namespace, name }) => {
   if (!ownVerbs.includes(verb)) return refused("can only get, create, update, patch, or delete a node lease");
   if (namespace !== leaseNamespace) {
-    return refused(`can only access leases in the ${JSON.stringify(leaseNamespace)} system namespace`);
+    return refused(`can only access leases in the ${quoted(leaseNamespace)} system namespace`);
   }
   if (verb !== "create" && name !== node) {
     return refused("can only access node lease with the same name as the requesting node");

@@ -1,3 +1,4 @@
+import { quoted } from "../core/quoted.ts";
 import { aggregateErrors } from "./aggregate-errors.ts";
 import type { Attributes, Authorizer, Decision, NamedAuthorizer } from "./authorizer.ts";
 import { explainedGrant } from "./explained-grant.ts";
@@ -50,9 +51,9 @@ function scopeOf(attributes: Attributes): string {
 
 function allowedBy(grant: Grant): string {
   const { kind, name, namespace, roleRef, subject } = grant;
-  const binding = JSON.stringify(kind === "RoleBinding" ? `${name}/${namespace}` : name);
+  const binding = quoted(kind === "RoleBinding" ? `${name}/${namespace}` : name);
   const account = `${subject.name}/${accountNamespace(grant)}`;
-  const who = JSON.stringify(subject.kind === "ServiceAccount" ? account : subject.name);
-  const role = `${roleRef.kind} ${JSON.stringify(roleRef.name)}`;
+  const who = quoted(subject.kind === "ServiceAccount" ? account : subject.name);
+  const role = `${roleRef.kind} ${quoted(roleRef.name)}`;
   return `RBAC: allowed by ${kind} ${binding} of ${role} to ${subject.kind} ${who}`;
 }

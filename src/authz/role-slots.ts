@@ -1,3 +1,4 @@
+import { quoted } from "../core/quoted.ts";
 import { type CompiledRules, compileRules } from "./compiled-rules.ts";
 import { type RoleRef, rbacGroup } from "../resources/binding.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
@@ -90,8 +91,8 @@ export function roleSlots(): RoleSlots {
 export function missingText(roleRef: Pick<RoleRef, "kind" | "name">, namespace: string): string {
   const supported = roleRef.kind === "ClusterRole" || (roleRef.kind === "Role" && namespace !== "");
   return supported
-    ? `${roleRef.kind.toLowerCase()}.${rbacGroup} ${JSON.stringify(roleRef.name)} not found`
-    : `unsupported role reference kind: ${JSON.stringify(roleRef.kind)}`;
+    ? `${roleRef.kind.toLowerCase()}.${rbacGroup} ${quoted(roleRef.name)} not found`
+    : `unsupported role reference kind: ${quoted(roleRef.kind)}`;
 }
 
 // Neither a namespace nor the name of an RBAC object can hold a slash. A reference that is not supported gets a key

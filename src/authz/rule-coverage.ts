@@ -1,3 +1,4 @@
+import { quoted } from "../core/quoted.ts";
 import { type CompiledRule, type CompiledRules, compileRules } from "./compiled-rules.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import { covers, pathCovers } from "./rule-match.ts";
@@ -59,7 +60,7 @@ export function ruleText(rule: PolicyRule): string {
 
 /** `["a" "b"]`: a list of words as Kubernetes' messages show it. */
 export function wordsText(words: readonly string[]): string {
-  return `[${words.map((word) => JSON.stringify(word)).join(" ")}]`;
+  return `[${words.map(quoted).join(" ")}]`;
 }
 
 function atomCount(rule: PolicyRule): number {

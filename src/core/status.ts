@@ -1,3 +1,5 @@
+import { quoted } from "./quoted.ts";
+
 /** Every reason the API gives for a failure, with its HTTP code. Source: apimachinery pkg/api/errors. */
 export const reasonCodes = {
   BadRequest: 400,
@@ -124,13 +126,13 @@ export function unauthorized(): StatusError {
 }
 
 export function notFound(resource: GroupResource, name: string): StatusError {
-  return new StatusError("NotFound", `${qualified(resource)} ${JSON.stringify(name)} not found`, {
+  return new StatusError("NotFound", `${qualified(resource)} ${quoted(name)} not found`, {
     details: about(resource, name),
   });
 }
 
 export function alreadyExists(resource: GroupResource, name: string): StatusError {
-  return new StatusError("AlreadyExists", `${qualified(resource)} ${JSON.stringify(name)} already exists`, {
+  return new StatusError("AlreadyExists", `${qualified(resource)} ${quoted(name)} already exists`, {
     details: about(resource, name),
   });
 }
@@ -138,7 +140,7 @@ export function alreadyExists(resource: GroupResource, name: string): StatusErro
 export function conflict(resource: GroupResource, name: string, why: string): StatusError {
   return new StatusError(
     "Conflict",
-    `Operation cannot be fulfilled on ${qualified(resource)} ${JSON.stringify(name)}: ${why}`,
+    `Operation cannot be fulfilled on ${qualified(resource)} ${quoted(name)}: ${why}`,
     { details: about(resource, name) },
   );
 }
@@ -148,7 +150,7 @@ export const staleObject =
 
 /** Forbidden in the API's wording: `pods "x" is forbidden: why`, or `pods is forbidden: why` without a name. */
 export function forbidden(resource: GroupResource, name: string, why: string, causes?: StatusCause[]): StatusError {
-  const what = name === "" ? qualified(resource) : `${qualified(resource)} ${JSON.stringify(name)}`;
+  const what = name === "" ? qualified(resource) : `${qualified(resource)} ${quoted(name)}`;
   return new StatusError("Forbidden", `${what} is forbidden: ${why}`, {
     details: { ...about(resource, name), ...(causes === undefined ? {} : { causes }) },
   });
@@ -157,7 +159,7 @@ export function forbidden(resource: GroupResource, name: string, why: string, ca
 export function methodNotAllowed(resource: GroupResource, action: string): StatusError {
   return new StatusError(
     "MethodNotAllowed",
-    `${action} is not supported on resources of kind ${JSON.stringify(qualified(resource))}`,
+    `${action} is not supported on resources of kind ${quoted(qualified(resource))}`,
     {
       details: about(resource, ""),
     },
