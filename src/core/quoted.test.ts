@@ -28,7 +28,9 @@ describe("quoted", () => {
 
   it("shows plain texts as JSON does", () => {
     const plain = fc.stringMatching(/^[ -~]*$/);
-    const run = (text: string): void => expect(quoted(text)).toBe(JSON.stringify(text));
+    const run = (text: string): void => {
+      expect(quoted(text)).toBe(JSON.stringify(text));
+    };
     fc.assert(fc.property(plain, run), { numRuns: 100 });
   });
 });
