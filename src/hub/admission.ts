@@ -7,6 +7,7 @@ import {
   certificateSubjectRestriction,
   type SignerCheck,
 } from "../admission/certificate-signers.ts";
+import { credentialRevocationAdmission } from "../admission/credential-revocations.ts";
 import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
 import { nodeRestriction } from "../admission/node-restriction.ts";
 import { ownerReferences } from "../admission/owner-references.ts";
@@ -23,6 +24,7 @@ import { accessAdmission, type AccessRequestLimits } from "./access-requests.ts"
 import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-plugins.ts";
 import type { Authorization } from "./authorization.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
+import { operatorName } from "./admin-kubeconfig.ts";
 import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admission.ts";
 
 export interface HubAdmissionOptions extends Omit<
@@ -33,8 +35,10 @@ export interface HubAdmissionOptions extends Omit<
   readonly clock: Clock;
   readonly plugins: AdmissionPluginFlags;
   /** Pin of the CA that machines are told. */
-  readonly caPin: string;
+  readonly caPins: () => readonly string[];
   readonly accessRequests: AccessRequestLimits;
+  /** How many credential revocations there are. */
+  readonly revocations: () => number;
   /** Absent where no clusters join. */
   readonly clusters: Pick<ManagedClusters, "admission"> | undefined;
 }
@@ -75,8 +79,9 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       role: (write) => roleWriteRefusal(write, checks),
       binding: (write) => bindingWriteRefusal(write as BindingWrite, checks),
     }),
-    ...accessAdmission({ cache, clock, may, caPin: options.caPin, limits: options.accessRequests }),
+    ...accessAdmission({ cache, clock, may, caPins: options.caPins, limits: options.accessRequests }),
     ...(options.clusters?.admission({ may, namespaceOf, clock }) ?? []),
+    credentialRevocationAdmission({ size: options.revocations, operator: operatorName, now: () => clock.now() }),
     ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
   ];
   return admissionChain(plugins.filter(({ name }) => isOn(name)));

@@ -278,6 +278,7 @@ async function decisions(
       log: options.log,
       caPins: () => pinsOf(authorities()),
       accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
+      revocations: base.revoked.size,
       clusters: base.clusters,
       inForce: base.isFurnished,
     }),
