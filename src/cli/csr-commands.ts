@@ -120,23 +120,77 @@ export const denyCommand: Command = {
 /** `pratique revoke`. */
 export const revokeCommand: Command = {
   name: "revoke",
-  summary: "Take access back that was approved",
+  summary: "Take access or a credential back",
   details: [
-    "Account, roles and tokens of the machine are removed, and it is cut off. That cannot be undone: it must ask anew.",
+    "An access request: account, roles and tokens of the machine are removed, and it is cut off. That cannot be undone: it must ask anew.",
+    "Everything else is written down as a CredentialRevocation, by exact values. A hub refuses it from that moment on, ends its watches, and signs nothing for it; deleting the revocation undoes it. docs/revocation.md says what holds on a Kubernetes cluster.",
+    "csr/NAME is the certificate that was issued for it; node/NAME, user/NAME and serviceaccount/NAMESPACE/NAME every credential of theirs, later ones too; secret/NAMESPACE/NAME the tokens that lie in a Secret or are bound to it.",
   ],
   operands: [
     {
-      name: "accessrequest/NAME",
+      name: "KIND/NAME",
       required: false,
       many: true,
-      description: "the request that was approved, with or without accessrequest/ before its name",
+      description:
+        "accessrequest/NAME (or NAME alone), csr/NAME, node/NAME, user/NAME, serviceaccount/NAMESPACE/NAME, secret/NAMESPACE/NAME, bootstraptoken/ID",
     },
   ],
   options: [
-    { name: "reason", kind: "text", value: "REASON", description: "why; the machine sees it" },
+    { name: "user", kind: "text", value: "USER", description: "every credential of this user, by its exact name" },
+    {
+      name: "fingerprint",
+      kind: "text",
+      value: "SHA256",
+      description: "a certificate by its SHA-256, with or without colons",
+    },
+    { name: "serial", kind: "text", value: "HEX", description: "a certificate by its serial number" },
+    {
+      name: "issuer",
+      kind: "text",
+      value: "SHA256",
+      description: "with --serial: the SHA-256 of the DER of its issuer's name; default any issuer",
+    },
+    {
+      name: "token",
+      kind: "text",
+      value: "ID",
+      description: "a token by its id: that of a bootstrap token, the jti of a ServiceAccount's, or what whoami shows",
+    },
+    {
+      name: "namespace",
+      short: "n",
+      kind: "text",
+      value: "NAME",
+      description: "where a ServiceAccount or Secret lies that is named without one",
+    },
+    { name: "reason", kind: "text", value: "REASON", description: "why; a machine sees that of its access request" },
+    {
+      name: "until",
+      kind: "text",
+      value: "TIME",
+      description: "when the revocation of a credential ends, as 2026-12-31T00:00:00Z or 48h; default never",
+    },
+    {
+      name: "force",
+      kind: "boolean",
+      default: "false",
+      description: "also the credential that this command itself uses",
+    },
+    {
+      name: "remove-grants",
+      kind: "boolean",
+      default: "false",
+      description:
+        "also remove what gives rights: its bindings, certificate requests, token Secrets, ServiceAccount; cannot be undone",
+    },
     ...decisionOptions,
     ...serverOptions,
   ],
-  examples: [{ note: "a machine that was stolen", line: "revoke accessrequest/vm-1 --reason stolen" }],
-  run: async (args, io) => (await import("./decide.ts")).decide("Revoked", args, io),
+  examples: [
+    { note: "a machine that was stolen", line: "revoke accessrequest/vm-1 --reason stolen" },
+    { note: "a node with all its certificates", line: "revoke node/worker-3 --reason stolen" },
+    { note: "one certificate", line: "revoke --fingerprint 9f2c…" },
+    { note: "for the weekend", line: "revoke user/ann --until 48h" },
+  ],
+  run: async (args, io) => (await import("./run-revoke.ts")).revoke(args, io),
 };

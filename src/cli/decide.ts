@@ -105,7 +105,6 @@ function checkNamed(decision: Decision, requests: readonly RequestName[], args: 
   }
   if (args.number("expect") !== undefined) throw new CliError("usage", "--expect belongs to --all and --selector");
   const csr = requests.find(({ kind }) => kind === "csr");
-  if (decision === "Revoked" && csr !== undefined) throw notRevocable(`csr/${csr.name}`);
   if (decision !== "Approved" || args.text("words") === undefined) return;
   if (requests.length !== 1 || csr !== undefined) {
     throw new CliError("usage", "--words are those of one access request: name accessrequest/NAME, and no other");
@@ -113,7 +112,7 @@ function checkNamed(decision: Decision, requests: readonly RequestName[], args: 
 }
 
 function notRevocable(what: string): CliError {
-  return new CliError("usage", `"${what}" is no access request, and a certificate cannot be revoked`);
+  return new CliError("usage", `"${what}": certificates are revoked by name, csr/NAME, and not by number`);
 }
 
 function distinct(requests: readonly RequestName[]): readonly RequestName[] {
