@@ -1,6 +1,7 @@
 import { collectionBuiltins } from "./collection-builtins.ts";
 import type { Builtin } from "./builtin.ts";
 import { encodingBuiltins } from "./encoding-builtins.ts";
+import { pathBuiltins } from "./json-paths.ts";
 import { netBuiltins } from "./net-builtins.ts";
 import { numberBuiltins } from "./number-builtins.ts";
 import { objectBuiltins } from "./object-builtins.ts";
@@ -16,6 +17,7 @@ export const builtins: readonly Builtin[] = [
   ...netBuiltins,
   ...numberBuiltins,
   ...objectBuiltins,
+  ...pathBuiltins,
   ...patternBuiltins,
   ...textBuiltins,
   ...timeBuiltins,

@@ -68,9 +68,8 @@ function mockable(name: string, real: Callee): Callee {
     const mock = state.mocks?.get(name);
     if (mock === undefined) return real(args, state);
     if ("value" in mock) return mock.value;
-    // Whoever stands for a function may call it: then it is the real one.
-    const others = [...(state.mocks ?? [])].filter(([key]) => key !== name);
-    return mock.call(args, { ...state, mocks: new Map(others), cache: new Map() });
+    // Whoever stands for a function calls the real ones.
+    return mock.call(args, { ...state, mocks: undefined, cache: new Map() });
   };
 }
 
@@ -98,12 +97,15 @@ function builtinCallee(builtin: Builtin | undefined, at: RegoPlace): Callee {
       }
       return builtin.apply(args as never, { state, at });
     } catch (error) {
-      if (state.isStrict || !isOperandError(error)) throw error;
-      return undefined;
+      if (!isOperandError(error)) throw error;
+      if (!state.isStrict) return undefined;
+      throw error.text.startsWith(`${builtin.name}: `)
+        ? error
+        : new RegoError(error.code, `${builtin.name}: ${error.text}`, at);
     }
   };
 }
 
-function isOperandError(error: unknown): boolean {
+function isOperandError(error: unknown): error is RegoError {
   return error instanceof RegoError && (error.code === "eval_type_error" || error.code === "eval_builtin_error");
 }

@@ -20,7 +20,7 @@ function membersOf(value: RegoArray | RegoSet): readonly RegoValue[] {
 }
 
 function folded(name: string, start: number, step: (a: RegoNumber, b: RegoNumber) => RegoNumber | undefined): Builtin {
-  return builtin(name, ["array|set"], ([list], place) => {
+  return builtin(name, ["set|array"], ([list], place) => {
     let result: RegoNumber | undefined = start;
     for (const member of membersOf(list)) {
       if (typeof member !== "number" && typeof member !== "bigint")
@@ -36,7 +36,7 @@ function folded(name: string, start: number, step: (a: RegoNumber, b: RegoNumber
 }
 
 function extreme(name: string, sign: number): Builtin {
-  return builtin(name, ["array|set"], ([list]) => {
+  return builtin(name, ["set|array"], ([list]) => {
     let found: RegoValue | undefined;
     for (const member of membersOf(list))
       if (found === undefined || sign * compareValues(member, found) > 0) found = member;
@@ -97,11 +97,11 @@ export const collectionBuiltins: readonly Builtin[] = [
   ),
   extreme("max", 1),
   extreme("min", -1),
-  builtin("sort", ["array|set"], ([list]) =>
+  builtin("sort", ["set|array"], ([list]) =>
     arrayOf(list.kind === "set" ? sortedMembers(list) : [...list.items].sort(compareValues)),
   ),
-  builtin("all", ["array|set"], ([list]) => membersOf(list).every((member) => member === true)),
-  builtin("any", ["array|set"], ([list]) => membersOf(list).includes(true)),
+  builtin("all", ["set|array"], ([list]) => membersOf(list).every((member) => member === true)),
+  builtin("any", ["set|array"], ([list]) => membersOf(list).includes(true)),
   builtin("array.concat", ["array", "array"], ([a, b]) => arrayOf([...a.items, ...b.items])),
   builtin("array.slice", ["array", "number", "number"], (operands) => sliced("slice", operands)),
   builtin("array.reverse", ["array"], ([list]) => arrayOf([...list.items].reverse())),

@@ -92,7 +92,7 @@ describe("negation", () => {
 describe("built-in functions that fail", () => {
   test("have no value, or end the evaluation where that is asked for", () => {
     expect(valueOf(v1("x := 1 / 0"))).toBe("undefined");
-    expect(valueOf(v1("x := 1 / 0"), { isStrict: true })).toBe("p.rego:3:6: eval_builtin_error: divide by zero");
+    expect(valueOf(v1("x := 1 / 0"), { isStrict: true })).toBe("p.rego:3:6: eval_builtin_error: div: divide by zero");
     expect(valueOf(v1("x := lower(input)"), { input: 1, isStrict: true })).toBe(
       "p.rego:3:6: eval_type_error: lower: operand 1 must be string but got number",
     );

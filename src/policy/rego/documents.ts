@@ -6,6 +6,7 @@ import {
   entryOf,
   keyOf,
   objectOf,
+  type RegoObject,
   sortedEntries,
   sortedMembers,
   type RegoEntry,
@@ -62,10 +63,11 @@ function place(
 ): Cursor | undefined {
   if (overlay?.value !== undefined) return overlay.value;
   if (overlay === undefined && rules?.group !== undefined) {
-    const value = rules.group.arity === undefined ? rules.group.evaluate(state) : undefined;
-    return value ?? (rules.group.arity === undefined ? base : undefined);
+    if (rules.group.arity !== undefined) return undefined;
+    const value = rules.group.evaluate(state);
+    return value === undefined ? base : value;
   }
-  if (rules === undefined && overlay === undefined) return base;
+  if (rules === undefined && overlay === undefined && !isObject(base)) return base;
   return { kind: "place", rules, base, overlay };
 }
 
@@ -73,9 +75,19 @@ function place(
 export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | undefined {
   charge(state.meter, 1);
   if (!isPlace(cursor)) return memberOf(cursor, key);
-  const base = cursor.base === undefined ? undefined : memberOf(cursor.base, key);
+  const base = cursor.base === undefined ? undefined : baseMember(cursor.base, key);
   if (typeof key !== "string") return base;
   return place(cursor.rules?.children.get(key), base, cursor.overlay?.children.get(key), state);
+}
+
+function isObject(value: RegoValue | undefined): value is RegoObject {
+  return typeof value === "object" && value !== null && value.kind === "object";
+}
+
+/** Documents are found by a number as by its text. */
+function baseMember(base: RegoValue, key: RegoValue): RegoValue | undefined {
+  const found = memberOf(base, key);
+  return found === undefined && typeof key === "number" && isObject(base) ? memberOf(base, String(key)) : found;
 }
 
 /** The value under a key of a value. */
@@ -95,6 +107,10 @@ export function memberOf(value: RegoValue, key: RegoValue): RegoValue | undefine
 export function* entriesOf(cursor: Cursor, state: State): Generator<readonly [RegoValue, Cursor]> {
   if (!isPlace(cursor)) {
     yield* entriesOfValue(cursor);
+    return;
+  }
+  if (cursor.rules === undefined && cursor.overlay === undefined && cursor.base !== undefined) {
+    yield* entriesOfValue(cursor.base);
     return;
   }
   const keys = new Set<string>([...(cursor.rules?.children.keys() ?? []), ...(cursor.overlay?.children.keys() ?? [])]);
@@ -122,7 +138,24 @@ export function valueAt(cursor: Cursor | undefined, state: State): RegoValue | u
   for (const [key, inner] of entriesOf(cursor, state)) {
     charge(state.meter, 1);
     const value = valueAt(inner, state);
-    if (value !== undefined) entries.push([key, value]);
+    if (value !== undefined) entries.push([key, withBase(cursor, key, value)]);
   }
   return objectOf(entries);
+}
+
+/** Where a rule and a document have the same place, the whole shows the document, and of objects the members of both. */
+function withBase({ base, overlay, rules }: Place, key: RegoValue, value: RegoValue): RegoValue {
+  if (base === undefined || typeof key !== "string" || rules?.children.get(key)?.group === undefined) return value;
+  const below = overlay?.children.has(key) === true ? undefined : memberOf(base, key);
+  return below === undefined ? value : merged(below, value);
+}
+
+function merged(first: RegoValue, second: RegoValue): RegoValue {
+  if (!isObject(first) || !isObject(second)) return first;
+  const entries = new Map(second.entries);
+  for (const [key, [name, value]] of first.entries) {
+    const other = second.entries.get(key)?.[1];
+    entries.set(key, [name, other === undefined ? value : merged(value, other)]);
+  }
+  return objectOf(entries.values());
 }

@@ -1,17 +1,16 @@
 import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
-import { fromJson, toJsonText } from "./json.ts";
+import { readJson, toJsonText } from "./json.ts";
 import { occupy } from "./limits.ts";
 import { sizeOf, type RegoValue } from "./values.ts";
 
 function parsed(text: string, place: CallPlace): RegoValue {
   occupy(place.state.meter, text.length);
-  let json: unknown;
   try {
-    json = JSON.parse(text);
-  } catch {
+    return readJson(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError) && !(error instanceof RangeError)) throw error;
     throw failed("json.unmarshal: invalid JSON", place);
   }
-  return fromJson(json);
 }
 
 function isJson(text: string, place: CallPlace): boolean {
@@ -75,7 +74,12 @@ export const encodingBuiltins: readonly Builtin[] = [
     Array.from(bytesOf(text), (byte) => byte.toString(16).padStart(2, "0")).join(""),
   ),
   builtin("hex.decode", ["string"], ([text], place) => {
-    if (!/^(?:[0-9a-fA-F]{2})*$/.test(text)) throw failed("encoding/hex: invalid byte", place);
+    const wrong = /[^0-9a-fA-F]/u.exec(text)?.[0];
+    if (wrong !== undefined) {
+      const code = (wrong.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+      throw failed(`encoding/hex: invalid byte: U+${code} '${wrong}'`, place);
+    }
+    if (text.length % 2 === 1) throw failed("encoding/hex: odd length hex string", place);
     return new TextDecoder().decode(Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16)));
   }),
 ];

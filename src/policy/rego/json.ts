@@ -1,5 +1,5 @@
 import { RegoError } from "./rego-error.ts";
-import { normalNumber } from "./numbers.ts";
+import { normalNumber, numberOf } from "./numbers.ts";
 import {
   arrayOf,
   objectOf,
@@ -13,14 +13,50 @@ import {
 const deepest = 200;
 
 /** JSON as it was parsed, as a value. @throws RegoError `eval_cancel_error` when it is too large or too deep */
-export function fromJson(json: unknown, depth = 0): RegoValue {
+export function fromJson(json: unknown): RegoValue {
+  return valueOf(json, { depth: 0, textOf: (text) => text, keyOf: (text) => text });
+}
+
+interface Reading {
+  readonly depth: number;
+  readonly textOf: (text: string) => RegoValue;
+  readonly keyOf: (text: string) => string;
+}
+
+function valueOf(json: unknown, { depth, ...how }: Reading): RegoValue {
   if (depth > deepest) throw new RegoError("eval_cancel_error", "a document is nested deeper than it may be");
-  if (typeof json === "string" || typeof json === "boolean") return json;
+  if (typeof json === "string") return how.textOf(json);
+  if (typeof json === "boolean") return json;
   if (typeof json === "number") return Number.isFinite(json) ? largeNumber(json) : null;
   if (typeof json === "bigint") return normalNumber(json);
   if (typeof json !== "object" || json === null) return null;
-  if (Array.isArray(json)) return arrayOf(json.map((item) => fromJson(item, depth + 1)));
-  return objectOf(Object.entries(json).map(([key, value]): RegoEntry => [key, fromJson(value, depth + 1)]));
+  const below = { ...how, depth: depth + 1 };
+  if (Array.isArray(json)) return arrayOf(json.map((item) => valueOf(item, below)));
+  return objectOf(Object.entries(json).map(([key, value]): RegoEntry => [how.keyOf(key), valueOf(value, below)]));
+}
+
+const textOrNumber = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const isPlain = (number: string): boolean => number.length < 16 && !/[eE]/.test(number);
+
+/**
+ * Reads JSON with its numbers as they are written, which JSON.parse rounds.
+ * @throws SyntaxError for what is no JSON; RangeError for a number beyond all bounds; RegoError as `fromJson` does
+ */
+export function readJson(text: string): RegoValue {
+  if (!/\d{16}|\d[eE.]/.test(text)) return fromJson(JSON.parse(text));
+  // It has to be JSON before anything in it is replaced.
+  JSON.parse(text);
+  const tagged = text.replaceAll(textOrNumber, (piece) =>
+    piece.startsWith('"') ? `"s${piece.slice(1)}` : isPlain(piece) ? piece : `"n${piece}"`,
+  );
+  return valueOf(JSON.parse(tagged), { depth: 0, textOf: untagged, keyOf: (key) => key.slice(1) });
+}
+
+function untagged(text: string): RegoValue {
+  if (text.startsWith("s")) return text.slice(1);
+  const number = numberOf(text.slice(1));
+  if (number === undefined) throw new RangeError("number too big");
+  return number;
 }
 
 /** What JSON.parse made of an integer beyond 2^53 is an integer still. */

@@ -22,7 +22,7 @@ const maximumSourceLength = 1_000_000;
 
 const gap = /(?:[ \t\r\n]+|#[^\n]*)+/y;
 const name = /[A-Za-z_][A-Za-z0-9_]*/y;
-const number = /(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const number = /(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y;
 const text = /"(?:[^"\\\n]|\\.)*"/y;
 const rawText = /`[^`]*`/y;
 const templatePart = /(?:\\.|[^"\\\n{])*/y;

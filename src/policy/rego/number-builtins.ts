@@ -67,16 +67,16 @@ const longestRange = 100_000;
 
 function range([from, to]: readonly [RegoNumber, RegoNumber], step: RegoNumber, place: CallPlace): RegoValue {
   for (const [at, value] of [from, to, step].entries()) {
-    if (!Number.isSafeInteger(value))
-      throw mistyped(`numbers.range: operand ${at + 1} must be integer number but got floating-point number`, place);
+    if (!isInteger(value))
+      throw mistyped(`operand ${at + 1} must be integer number but got floating-point number`, place);
   }
-  if (Number(step) <= 0) throw failed("numbers.range_step: step must be a positive integer", place);
-  const [first, last] = [Number(from), Number(to)];
-  const count = Math.floor(Math.abs(last - first) / Number(step)) + 1;
+  const [first, last, by] = [toBigInt(from), toBigInt(to), toBigInt(step)];
+  if (by <= 0n) throw failed("step must be a positive integer", place);
+  const count = Number((last < first ? first - last : last - first) / by) + 1;
   charge(place.state.meter, count);
   if (count > longestRange) throw new RegoError("eval_cancel_error", "a range is longer than it may be", place.at);
-  const signed = last < first ? -Number(step) : Number(step);
-  return arrayOf(Array.from({ length: count }, (_none, at) => first + at * signed));
+  const signed = last < first ? -by : by;
+  return arrayOf(Array.from({ length: count }, (_none, at) => normalNumber(first + BigInt(at) * signed)));
 }
 
 const halfAway = (value: number): number => Math.sign(value) * Math.floor(Math.abs(value) + 0.5);

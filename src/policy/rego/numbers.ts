@@ -6,14 +6,31 @@ export function normalNumber(value: RegoNumber): RegoNumber {
   return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
 }
 
-const integerText = /^-?\d+$/;
+const numberText = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
+/** How many digits an integer may have. */
+const mostDigits = 5000;
 
-/** The number that a text in the form of JSON means; undefined when a double does not reach so far. */
+/** The number that a text in the form of JSON means; undefined when it is beyond all bounds. */
 export function numberOf(text: string): RegoNumber | undefined {
   const value = Number(text);
-  if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
-  if (integerText.test(text)) return text.length > 1000 ? undefined : normalNumber(BigInt(text));
-  return Number.isFinite(value) ? value : undefined;
+  if (Number.isSafeInteger(value) && !/[.eE]/.test(text)) return value === 0 ? 0 : value;
+  const match = numberText.exec(text);
+  if (match === null) return undefined;
+  const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+  const digits = whole + fraction.replace(/0+$/, "");
+  const exponent = Number(power) - fraction.replace(/0+$/, "").length;
+  if (exponent < 0 && !/0+$/.test(digits)) return Number.isFinite(value) ? normalNumber(value) : undefined;
+  return integerOf(digits, exponent, sign) ?? (Number.isFinite(value) ? normalNumber(value) : undefined);
+}
+
+/** Digits with so many zeros behind them, or taken away; undefined for no integer, or one too long. */
+function integerOf(digits: string, exponent: number, sign: string): RegoNumber | undefined {
+  const end = digits.length + exponent;
+  if (digits.length > mostDigits || end > mostDigits) return undefined;
+  if (exponent < 0 && !/^0*$/.test(digits.slice(Math.max(0, end)))) return undefined;
+  const text = exponent < 0 ? digits.slice(0, Math.max(0, end)) : digits + "0".repeat(exponent);
+  const value = BigInt(text === "" ? "0" : text);
+  return normalNumber(sign === "-" ? -value : value);
 }
 
 /** Whether there is nothing behind the point. */

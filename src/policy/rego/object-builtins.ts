@@ -1,18 +1,14 @@
-import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
 import { valueAtPath } from "./collection-builtins.ts";
 import { charge } from "./limits.ts";
-import { RegoError } from "./rego-error.ts";
 import {
   entryOf,
   keyOf,
   objectOf,
   setOf,
   sizeOf,
-  sortedEntries,
-  sortedMembers,
   typeOf,
   type RegoArray,
-  type RegoEntry,
   type RegoObject,
   type RegoSet,
   type RegoValue,
@@ -43,47 +39,6 @@ function union(a: RegoObject, b: RegoObject, place: CallPlace): RegoObject {
 function found([object, key, fallback]: readonly [RegoObject, RegoValue, RegoValue]): RegoValue {
   if (isKind(key, "array")) return valueAtPath(object, key.items) ?? fallback;
   return entryOf(object, key) ?? fallback;
-}
-
-/** Paths of keys, given as `a/b` or as arrays. */
-function pathsOf(paths: RegoValue, name: string, place: CallPlace): readonly (readonly RegoValue[])[] {
-  const list = isKind(paths, "array") ? paths.items : isKind(paths, "set") ? sortedMembers(paths) : [];
-  return list.map((path) => {
-    if (isKind(path, "array")) return path.items;
-    if (typeof path === "string")
-      return path
-        .replace(/^\//, "")
-        .split("/")
-        .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-    const text = `${name}: operand 2 must be one of {set, array} containing string paths or array of path segments but got ${typeOf(path)}`;
-    throw new RegoError("eval_type_error", text, place.at);
-  });
-}
-
-function filtered(value: RegoValue, paths: readonly (readonly RegoValue[])[], place: CallPlace): RegoValue {
-  charge(place.state.meter, 1 + paths.length);
-  if (paths.some((path) => path.length === 0) || !isKind(value, "object")) return value;
-  const entries: RegoEntry[] = [];
-  for (const [key, member] of sortedEntries(value)) {
-    const below = paths
-      .filter(([first]) => first !== undefined && keyOf(first) === keyOf(key))
-      .map(([, ...rest]) => rest);
-    if (below.length > 0) entries.push([key, filtered(member, below, place)]);
-  }
-  return objectOf(entries);
-}
-
-function removed(value: RegoValue, paths: readonly (readonly RegoValue[])[], place: CallPlace): RegoValue {
-  charge(place.state.meter, 1 + paths.length);
-  if (!isKind(value, "object") || paths.length === 0) return value;
-  const entries: RegoEntry[] = [];
-  for (const [key, member] of sortedEntries(value)) {
-    const below = paths
-      .filter(([first]) => first !== undefined && keyOf(first) === keyOf(key))
-      .map(([, ...rest]) => rest);
-    if (!below.some((path) => path.length === 0)) entries.push([key, removed(member, below, place)]);
-  }
-  return objectOf(entries);
 }
 
 function isSubset(whole: RegoValue, part: RegoValue, place: CallPlace): boolean {
@@ -123,7 +78,7 @@ export const objectBuiltins: readonly Builtin[] = [
     let result = objectOf([]);
     for (const each of list.items) {
       if (!isKind(each, "object"))
-        throw failed(
+        throw mistyped(
           `object.union_n: operand 1 must be array of objects but got array containing ${typeOf(each)}`,
           place,
         );
@@ -131,19 +86,13 @@ export const objectBuiltins: readonly Builtin[] = [
     }
     return result;
   }),
-  builtin("object.remove", ["object", "array|object|set"], ([object, keys]) => {
+  builtin("object.remove", ["object", "object|set|array"], ([object, keys]) => {
     const gone = keysOf(keys);
     return objectOf([...object.entries].filter(([key]) => !gone.has(key)).map(([, entry]) => entry));
   }),
-  builtin("object.filter", ["object", "array|object|set"], ([object, keys]) => {
+  builtin("object.filter", ["object", "object|set|array"], ([object, keys]) => {
     const kept = keysOf(keys);
     return objectOf([...object.entries].filter(([key]) => kept.has(key)).map(([, entry]) => entry));
   }),
   builtin("object.subset", ["any", "any"], ([whole, part], place) => isSubset(whole, part, place)),
-  builtin("json.filter", ["object", "array|set"], ([object, paths], place) =>
-    filtered(object, pathsOf(paths, "json.filter", place), place),
-  ),
-  builtin("json.remove", ["object", "array|set"], ([object, paths], place) =>
-    removed(object, pathsOf(paths, "json.remove", place), place),
-  ),
 ];

@@ -10,12 +10,12 @@ export interface OperandTypes {
   readonly array: RegoArray;
   readonly object: RegoObject;
   readonly set: RegoSet;
-  readonly "array|set": RegoArray | RegoSet;
+  readonly "set|array": RegoArray | RegoSet;
   readonly "number|set": RegoNumber | RegoSet;
-  readonly "array|object|set": RegoArray | RegoObject | RegoSet;
+  readonly "object|set|array": RegoArray | RegoObject | RegoSet;
   readonly "array|object|set|string": RegoArray | RegoObject | RegoSet | string;
   readonly "array|string": RegoArray | string;
-  readonly "array|set|string": RegoArray | RegoSet | string;
+  readonly "string|set|array": RegoArray | RegoSet | string;
   readonly "array|null": RegoArray | null;
   readonly "string|null": string | null;
 }

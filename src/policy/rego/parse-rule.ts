@@ -73,7 +73,9 @@ function parseHead(reader: TokenReader): Head {
   let args: readonly Term[] | undefined;
   if (reader.isSign("(") && reader.peek().isAdjacent) {
     reader.next();
-    args = parseList(reader, ")");
+    const list = parseList(reader, ")");
+    // `f()` is the rule `f`.
+    args = list.length === 0 ? undefined : list;
   }
   const member = args === undefined && reader.took("contains") ? parseTerm(reader) : undefined;
   return { name: text, path, args, member, isBracketed: isBracketed && args === undefined };

@@ -54,7 +54,7 @@ describe("what does not compile, with its place and in the words of OPA", () => 
     "x := [1",
     "x := {1: }",
     "x := 08",
-    "x := 1e999",
+    "x := 1e99999",
     "x if {",
     "x := $",
     'x := "\\q"',

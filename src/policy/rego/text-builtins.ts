@@ -89,7 +89,7 @@ function allIndexes(text: string, part: string, place: CallPlace): RegoValue {
 }
 
 function matching(name: string, test: (text: string, part: string) => boolean): Builtin {
-  return builtin(name, ["array|set|string", "array|set|string"], ([texts, parts], place) => {
+  return builtin(name, ["string|set|array", "string|set|array"], ([texts, parts], place) => {
     const all = textsOf(parts, `${name}: operand 2`, place);
     charge(place.state.meter, all.length);
     return textsOf(texts, `${name}: operand 1`, place).some((text) => {
@@ -115,7 +115,7 @@ function filledIn({ items }: RegoArray, place: CallPlace): string {
 
 /** Texts. */
 export const textBuiltins: readonly Builtin[] = [
-  builtin("concat", ["string", "array|set"], ([separator, list], place) =>
+  builtin("concat", ["string", "set|array"], ([separator, list], place) =>
     joined(separator, textsOf(list, "concat: operand 2", place), place),
   ),
   builtin("contains", ["string", "string"], ([text, part]) => text.includes(part)),
@@ -132,8 +132,8 @@ export const textBuiltins: readonly Builtin[] = [
   builtin("replace", ["string", "string", "string"], replaced),
   builtin("strings.replace_n", ["object", "string"], ([pairs, text], place) => {
     const all = pairsOf(pairs).map(([key, value]) => {
-      if (typeof key !== "string" || typeof value !== "string")
-        throw mistyped("strings.replace_n: operand 1 must hold strings", place);
+      if (typeof key !== "string") throw mistyped("operand 1 non-string key found in pattern object", place);
+      if (typeof value !== "string") throw mistyped("operand 1 non-string value found in pattern object", place);
       return [key, value] as const;
     });
     return replacedOnce(text, all, place);
@@ -167,15 +167,22 @@ export const textBuiltins: readonly Builtin[] = [
   builtin("strings.reverse", ["string"], ([text]) => Array.from(text).reverse().join("")),
 ];
 
+/** The first pair that fits at each place; one whose old text is empty stands between all letters. */
 function replacedOnce(text: string, pairs: readonly (readonly [string, string])[], place: CallPlace): string {
   const parts: string[] = [];
-  for (let at = 0; at < text.length;) {
+  const put = (part: string): void => {
+    occupy(place.state.meter, part.length);
+    parts.push(part);
+  };
+  let wasEmpty = false;
+  for (let at = 0; at <= text.length;) {
     charge(place.state.meter, 1 + pairs.length);
     const from = at;
-    const found = pairs.find(([old]) => old !== "" && text.startsWith(old, from));
-    parts.push(found?.[1] ?? text.charAt(at));
-    at += found?.[0].length ?? 1;
-    occupy(place.state.meter, parts.at(-1)?.length ?? 0);
+    const found = pairs.find(([old]) => (old === "" ? !wasEmpty : text.startsWith(old, from)));
+    wasEmpty = found?.[0] === "";
+    if (found !== undefined) put(found[1]);
+    else if (at < text.length) put(String.fromCodePoint(text.codePointAt(at) ?? 0));
+    at += found?.[0].length ?? ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
   }
   return parts.join("");
 }

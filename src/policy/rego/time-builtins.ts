@@ -1,4 +1,5 @@
-import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
+import { charge } from "./limits.ts";
 import { normalNumber, toBigInt, isInteger } from "./numbers.ts";
 import { arrayOf, type RegoNumber, type RegoValue } from "./values.ts";
 
@@ -22,17 +23,39 @@ function within(ns: bigint, place: CallPlace): RegoNumber {
   return normalNumber(ns);
 }
 
-/** A point of time: nanoseconds, which may come with the name of a time zone; there is none but UTC. */
+/** A point of time: nanoseconds, which may come with the name of a time zone. The date is that of the zone, as if it were UTC. */
 function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; readonly ns: bigint } {
   const isPair = typeof value === "object" && value !== null && value.kind === "array";
   const [given, zone] = isPair ? value.items : [value];
   const isTime = (typeof given === "number" || typeof given === "bigint") && isInteger(given);
-  if (!isTime) throw failed("operand 1 must be a number of nanoseconds", place);
-  if (zone !== undefined && zone !== "" && zone !== "UTC")
-    throw failed(`unknown time zone ${JSON.stringify(zone)}`, place);
-  const ns = toBigInt(within(toBigInt(given), place));
-  const ms = ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n);
-  return { date: new Date(Number(ms)), ns };
+  if (!isTime) throw mistyped("operand 1 must be one of {number, array} but got another type", place);
+  if (zone !== undefined && typeof zone !== "string") throw mistyped("operand 1 must hold the name of a zone", place);
+  const ns = toBigInt(given);
+  if (ns < smallest || ns > largest) throw failed("timestamp too big", place);
+  const ms = Number(ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n));
+  const isUtc = zone === undefined || zone === "" || zone === "UTC";
+  return { date: isUtc ? new Date(ms) : dateIn(zone, ms, place), ns };
+}
+
+/** Names of the time zone database; not the offsets that some runtimes take for names. */
+const zoneName = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
+
+function dateIn(zone: string, ms: number, place: CallPlace): Date {
+  charge(place.state.meter, 2000);
+  const unknown = failed(`unknown time zone ${zone.slice(0, 64)}`, place);
+  if (!zoneName.test(zone)) throw unknown;
+  try {
+    const shape = { hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric" } as const;
+    const clock = { hour: "numeric", minute: "numeric", second: "numeric" } as const;
+    const format = new Intl.DateTimeFormat("en-US", { ...shape, ...clock, timeZone: zone });
+    const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
+    const part = (name: Intl.DateTimeFormatPartTypes): number => parts.get(name) ?? 0;
+    const day = Date.UTC(part("year"), part("month") - 1, part("day"));
+    return new Date(day + (part("hour") * 3600 + part("minute") * 60 + part("second")) * 1000);
+  } catch (error) {
+    if (error instanceof RangeError) throw unknown;
+    throw error;
+  }
 }
 
 const units: readonly (readonly [string, bigint])[] = [
@@ -42,9 +65,13 @@ const units: readonly (readonly [string, bigint])[] = [
   ["ms", 1_000_000n],
   ["s", 1_000_000_000n],
   ["m", 60_000_000_000n],
+  ["μs", 1_000n],
   ["h", 3_600_000_000_000n],
+  ["d", 86_400_000_000_000n],
+  ["w", 604_800_000_000_000n],
+  ["y", 31_536_000_000_000_000n],
 ];
-const piece = /^(\d{1,19})(?:\.(\d{1,18}))?(ns|us|µs|ms|s|m|h)/;
+const piece = /^(?:(\d{1,19})(?:\.(\d{0,18}))?|\.(\d{1,18}))(ns|us|µs|μs|ms|s|m|h|d|w|y)/;
 
 function duration(text: string, place: CallPlace): RegoValue {
   const isNegative = text.startsWith("-");
@@ -55,7 +82,8 @@ function duration(text: string, place: CallPlace): RegoValue {
   let total = 0n;
   while (rest !== "") {
     const found = piece.exec(rest);
-    const [all = "", whole = "0", fraction = "", name = ""] = found ?? [];
+    const [all = "", whole = "0", behind = "", alone = "", name = ""] = found ?? [];
+    const fraction = behind + alone;
     const unit = units.find(([each]) => each === name)?.[1];
     if (unit === undefined) throw problem;
     total += BigInt(whole) * unit + (fraction === "" ? 0n : (BigInt(fraction) * unit) / 10n ** BigInt(fraction.length));

@@ -1,10 +1,12 @@
-import { builtin, mistyped, type Builtin } from "./builtin.ts";
+import { builtin, failed, mistyped, type Builtin } from "./builtin.ts";
 import { numberOf } from "./numbers.ts";
 import { typeOf, type RegoTypeName } from "./values.ts";
 
 const types: readonly RegoTypeName[] = ["null", "boolean", "number", "string", "array", "object", "set"];
 
 const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+const infinite = /^[+-]?(?:inf|infinity|nan)$/i;
 
 /** Types, and what only shows something to who writes a policy. */
 export const typeBuiltins: readonly Builtin[] = [
@@ -13,8 +15,14 @@ export const typeBuiltins: readonly Builtin[] = [
   builtin("to_number", ["any"], ([value], place) => {
     if (value === null || typeof value === "boolean") return value === true ? 1 : 0;
     if (typeof value === "number" || typeof value === "bigint") return value;
-    const number = typeof value === "string" && numberText.test(value) ? numberOf(value) : undefined;
-    if (number === undefined) throw mistyped("to_number: operand 1 must be a number", place);
+    if (typeof value !== "string")
+      throw mistyped(
+        `to_number: operand 1 must be one of {null, boolean, number, string} but got ${typeOf(value)}`,
+        place,
+      );
+    if (infinite.test(value)) throw mistyped("to_number: operand 1 must be a finite number", place);
+    const number = numberText.test(value) ? numberOf(value) : undefined;
+    if (number === undefined) throw failed("to_number: invalid syntax", place);
     return number;
   }),
   builtin("print", ["any"], () => true),

@@ -1,0 +1,221 @@
+import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { charge } from "./limits.ts";
+import { RegoError } from "./rego-error.ts";
+import {
+  arrayOf,
+  keyOf,
+  objectOf,
+  setOf,
+  sortedMembers,
+  typeOf,
+  type MapKey,
+  type RegoArray,
+  type RegoEntry,
+  type RegoSet,
+  type RegoValue,
+} from "./values.ts";
+
+/** Paths by their steps; undefined is the end of one, whatever longer ones there are. */
+type PathTree = ReadonlyMap<MapKey, PathTree | undefined>;
+type GrowingTree = Map<MapKey, GrowingTree | undefined>;
+
+/** A path of keys, given as `a/b` or as an array. */
+export function stepsOf(path: RegoValue, name: string, place: CallPlace): readonly RegoValue[] {
+  if (typeof path === "object" && path !== null && path.kind === "array") return path.items;
+  if (path === "") return [];
+  if (typeof path === "string") {
+    const steps = path.replace(/^\/+/, "").split("/");
+    return steps.map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+  }
+  const text = `${name}: operand 2 must be one of {set, array} containing string paths or array of path segments but got ${typeOf(path)}`;
+  throw new RegoError("eval_type_error", text, place.at);
+}
+
+function treeOf(paths: RegoArray | RegoSet, name: string, place: CallPlace): PathTree {
+  const root: GrowingTree = new Map();
+  for (const path of paths.kind === "array" ? paths.items : sortedMembers(paths)) {
+    const steps = stepsOf(path, name, place);
+    charge(place.state.meter, 1 + steps.length);
+    grow(root, steps.map(keyOf));
+  }
+  return root;
+}
+
+function grow(root: GrowingTree, keys: readonly MapKey[]): void {
+  let at = root;
+  for (const [position, key] of keys.entries()) {
+    if (position === keys.length - 1) at.set(key, undefined);
+    else if (at.has(key)) {
+      const next = at.get(key);
+      if (next === undefined) return;
+      at = next;
+    } else {
+      const next: GrowingTree = new Map();
+      at.set(key, next);
+      at = next;
+    }
+  }
+}
+
+/** What to do with a member: its new value, or undefined to leave it out. */
+type Visit = (member: RegoValue, key: MapKey) => RegoValue | undefined;
+
+/** The composite with other members; items of arrays are known by the texts of their positions. */
+function mapped(value: RegoValue, visit: Visit): RegoValue {
+  if (typeof value !== "object" || value === null) return value;
+  const kept = (member: RegoValue, key: MapKey): readonly RegoValue[] => {
+    const other = visit(member, key);
+    return other === undefined ? [] : [other];
+  };
+  switch (value.kind) {
+    case "array":
+      return arrayOf(value.items.flatMap((item, at) => kept(item, String(at))));
+    case "set":
+      return setOf([...value.members].flatMap(([key, member]) => kept(member, key)));
+    case "object": {
+      const entries = [...value.entries].map(([key, [name, member]]) => [name, visit(member, key)] as const);
+      return objectOf(entries.filter((entry): entry is RegoEntry => entry[1] !== undefined));
+    }
+  }
+}
+
+function filtered(value: RegoValue, tree: PathTree, place: CallPlace): RegoValue {
+  charge(place.state.meter, 1 + tree.size);
+  return mapped(value, (member, key) => {
+    charge(place.state.meter, 1);
+    const below = tree.get(key);
+    if (below !== undefined) return filtered(member, below, place);
+    return tree.has(key) ? member : undefined;
+  });
+}
+
+function removed(value: RegoValue, tree: PathTree, place: CallPlace): RegoValue {
+  charge(place.state.meter, 1 + tree.size);
+  return mapped(value, (member, key) => {
+    charge(place.state.meter, 1);
+    const below = tree.get(key);
+    if (below !== undefined) return removed(member, below, place);
+    return tree.has(key) ? undefined : member;
+  });
+}
+
+interface Change {
+  readonly steps: readonly RegoValue[];
+  /** Undefined takes away what is there. */
+  readonly value: RegoValue | undefined;
+  readonly place: CallPlace;
+}
+
+const nowhere = (place: CallPlace): RegoError => failed("json.patch: path does not exist", place);
+
+/** The position that a step means in an array of so many items; `-` is behind the last. */
+function positionOf(step: RegoValue | undefined, length: number, place: CallPlace): number {
+  if (step === "-") return length;
+  const isDigits = typeof step === "string" && /^(?:0|[1-9]\d{0,8})$/.test(step);
+  const at = isDigits ? Number(step) : step;
+  if (typeof at !== "number" || !Number.isInteger(at) || at < 0 || at > length) throw nowhere(place);
+  return at;
+}
+
+/** The value with another one added at a path, or taken away from there. */
+function changed(target: RegoValue, { steps, value, place }: Change): RegoValue | undefined {
+  const [first, ...rest] = steps;
+  charge(place.state.meter, 1);
+  if (first === undefined) return value;
+  if (typeof target !== "object" || target === null) throw nowhere(place);
+  const key = keyOf(first);
+  const inner = (member: RegoValue | undefined): RegoValue | undefined => {
+    if (member === undefined && (rest.length > 0 || value === undefined)) throw nowhere(place);
+    return changed(member ?? null, { steps: rest, value, place });
+  };
+  const given = (member: RegoValue | undefined): readonly RegoValue[] => (member === undefined ? [] : [member]);
+  switch (target.kind) {
+    case "array": {
+      const at = positionOf(first, target.items.length, place);
+      const isInsert = rest.length === 0 && value !== undefined;
+      const item = isInsert ? value : inner(target.items[at]);
+      charge(place.state.meter, target.items.length);
+      return arrayOf([...target.items.slice(0, at), ...given(item), ...target.items.slice(isInsert ? at : at + 1)]);
+    }
+    case "set": {
+      if (rest.length === 0 && value !== undefined && keyOf(value) !== key) throw nowhere(place);
+      const others = [...target.members].filter(([each]) => each !== key).map(([, member]) => member);
+      charge(place.state.meter, target.members.size);
+      return setOf([...others, ...given(inner(target.members.get(key)))]);
+    }
+    case "object": {
+      const member = inner(target.entries.get(key)?.[1]);
+      charge(place.state.meter, target.entries.size);
+      const others = [...target.entries].filter(([each]) => each !== key).map(([, entry]) => entry);
+      return objectOf(member === undefined ? others : [...others, [first, member]]);
+    }
+  }
+}
+
+function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: CallPlace): RegoValue {
+  let at = value;
+  for (const step of steps) {
+    charge(place.state.meter, 1);
+    if (typeof at !== "object" || at === null) throw nowhere(place);
+    const next =
+      at.kind === "array"
+        ? at.items[positionOf(step, at.items.length, place)]
+        : at.kind === "set"
+          ? at.members.get(keyOf(step))
+          : at.entries.get(keyOf(step))?.[1];
+    if (next === undefined) throw nowhere(place);
+    at = next;
+  }
+  return at;
+}
+
+function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoValue {
+  if (typeof patch !== "object" || patch === null || patch.kind !== "object")
+    throw failed(
+      "json.patch: must be an array of JSON-Patch objects, but at least one element is not an object",
+      place,
+    );
+  const field = (name: string): RegoValue => {
+    const found = patch.entries.get(name)?.[1];
+    if (found === undefined) throw failed(`json.patch: missing required attribute '${name}'`, place);
+    return found;
+  };
+  const steps = stepsOf(field("path"), "json.patch", place);
+  const from = (): readonly RegoValue[] => stepsOf(field("from"), "json.patch", place);
+  const at = (target: RegoValue, to: readonly RegoValue[], value: RegoValue | undefined): RegoValue =>
+    changed(target, { steps: to, value, place }) ?? null;
+  const op = field("op");
+  switch (op) {
+    case "add":
+      return at(source, steps, field("value"));
+    case "remove":
+      return at(source, steps, undefined);
+    case "replace":
+      return at(at(source, steps, undefined), steps, field("value"));
+    case "move":
+      return at(at(source, from(), undefined), steps, valueAtSteps(source, from(), place));
+    case "copy":
+      return at(source, steps, valueAtSteps(source, from(), place));
+    case "test": {
+      if (keyOf(valueAtSteps(source, steps, place)) === keyOf(field("value"))) return source;
+      throw failed("json.patch: value from 'test' does not match", place);
+    }
+    default:
+      throw failed("json.patch: unrecognized op", place);
+  }
+}
+
+/** What works on paths in documents. */
+export const pathBuiltins: readonly Builtin[] = [
+  builtin("json.filter", ["object", "set|array"], ([object, paths], place) =>
+    filtered(object, treeOf(paths, "json.filter", place), place),
+  ),
+  builtin("json.remove", ["object", "set|array"], ([object, paths], place) =>
+    removed(object, treeOf(paths, "json.remove", place), place),
+  ),
+  builtin("json.patch", ["any", "array"], ([source, patches], place) => {
+    let result = source;
+    for (const patch of patches.items) result = patched(result, patch, place);
+    return result;
+  }),
+];
