@@ -12,13 +12,26 @@ export interface ServedKind {
   readonly subresources: readonly string[];
 }
 
+const servedVerbs: ReadonlySet<string> = new Set([
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "update",
+  "watch",
+]);
+
 /**
  * What was probably meant where a request speaks of something that the server does not have: the same resource in another group, a
- * word that is near, or another part of the object. Empty where it is served, and for paths and wildcards.
+ * word that is near, or another part of the object. Empty where it is served, for paths, wildcards and verbs that are not the API's own.
  */
 export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]): readonly NearMiss[] {
-  const { resource, group, subresource, path } = attributes;
+  const { verb, resource, group, subresource, path } = attributes;
   if (path !== undefined || resource === "*" || group === "*" || resource === "") return [];
+  // With verbs of their own, such as approve, rules speak of things that no server serves, such as signers.
+  if (!servedVerbs.has(verb)) return [];
   const here = kinds.find((kind) => kind.plural === resource && kind.group === group);
   if (here !== undefined) {
     if (subresource === "" || subresource === "*" || here.subresources.includes(subresource)) return [];

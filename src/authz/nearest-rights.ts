@@ -26,6 +26,8 @@ const mostTold = 5;
 /** Namespaces times subjects beyond which grants elsewhere are not looked for. */
 const mostLookups = 1_000_000;
 const mostWords = 12;
+/** Roles made for one program each are no advice for anybody else. */
+const ofComponents = ["system:controller:", "system:kube-"];
 const order: readonly Lack[] = ["verb", "name", "subresource", "group", "namespace"];
 
 /**
@@ -45,11 +47,14 @@ export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly
   const { namespace, path } = attributes;
   const fitting: { readonly key: RoleKey; readonly rules: CompiledRules; readonly rank: number }[] = [];
   for (const [key, rules] of index.roles()) {
+    if (ofComponents.some((prefix) => key.name.startsWith(prefix))) continue;
     if (key.kind === "Role" && (path !== undefined || key.namespace !== namespace)) continue;
     if (firstMatch(rules, query) !== undefined) fitting.push({ key, rules, rank: rankOf(key, rules) });
   }
-  fitting.sort((one, other) => one.rank - other.rank || (one.key.name < other.key.name ? -1 : 1));
-  return fitting.slice(0, 3).map(({ key, rules }) => {
+  const small = fitting.filter(({ rules }) => !rules.rules.some(isEverything));
+  const advised = small.length === 0 ? fitting : small;
+  advised.sort((one, other) => one.rank - other.rank || (one.key.name < other.key.name ? -1 : 1));
+  return advised.slice(0, 3).map(({ key, rules }) => {
     const { kind, name } = key;
     const role = { kind, ...(kind === "Role" ? { namespace: key.namespace } : {}), name };
     const rule = firstMatch(rules, query)?.rule;
@@ -158,6 +163,10 @@ function reachText(grant: Grant): string {
   const place = binding.namespace === undefined ? "" : ` in namespace ${quoted(binding.namespace)}`;
   const who = subject.namespace === undefined ? subject.name : `${subject.namespace}/${subject.name}`;
   return `${binding.kind} ${quoted(binding.name)}${place} gives ${subject.kind} ${quoted(who)} the ${role.kind} ${quoted(role.name)}`;
+}
+
+function isEverything({ verbs, resources, nonResourceURLs }: PolicyRule): boolean {
+  return verbs.includes("*") && (resources?.includes("*") === true || nonResourceURLs?.includes("*") === true);
 }
 
 /** How much a role gives beyond what is asked; wildcards give most, and roles of the system are no advice. */

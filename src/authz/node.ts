@@ -17,7 +17,7 @@ const notes: ReadonlyMap<Decision, string> = new Map([
   [allowed, "what every node may do to its own objects"],
   [allowedByRole, "a rule of the role system:node, which holds for every node"],
   [allowedByPod, "a pod that is bound to the node speaks of the object"],
-  [noNode, "is asked about nodes alone: users system:node:NAME of the group system:nodes"],
+  [noNode, "not a node"],
 ]);
 const leaseNamespace = "kube-node-lease";
 const ownVerbs: readonly string[] = ["get", "create", "update", "patch", "delete"];

@@ -68,6 +68,11 @@ function notesOf({ user, verb, name }: Attributes, username: string): readonly s
     ...(username === anonymousUser || user.groups.includes(unauthenticatedGroup)
       ? ["This would give the right to everybody who reaches the server, without a credential."]
       : []),
+    ...(nodeNameOf(user) === undefined
+      ? []
+      : [
+          "Mode Node gives a node what the pods on it speak of: better bind such a pod to it than give the right to the node for good.",
+        ]),
     ...(nodeNameOf(user) === undefined && username.startsWith("system:node:")
       ? [`A node's own credential is also of the group ${nodesGroup}; without it mode Node is not asked.`]
       : []),

@@ -15,6 +15,8 @@ export interface Option {
   readonly value?: string;
   /** As it would be typed; lists separate by commas. */
   readonly default?: string;
+  /** Set for a list whose values may hold commas: each is given with the option of its own. */
+  readonly commas?: "kept";
   /** The only values that are accepted. */
   readonly choices?: readonly string[];
   /** What a shell offers for the value. */

@@ -13,6 +13,7 @@ import { requestCommand } from "./request-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
 import { webhookCommand } from "./webhook-command.ts";
+import { whoCanCommand, whyCommand } from "./why-commands.ts";
 
 /** Every command, in the order in which help lists them. Their tables are here; what they run is loaded when they run. */
 export const commands: readonly CommandEntry[] = [
@@ -25,6 +26,8 @@ export const commands: readonly CommandEntry[] = [
   approveCommand,
   denyCommand,
   revokeCommand,
+  whyCommand,
+  whoCanCommand,
   caCommands,
   manifestsCommand,
   controllerCommand,

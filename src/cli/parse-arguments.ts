@@ -61,8 +61,7 @@ function valueOf(option: Option, text: string | undefined): Value {
     case "duration":
       return durationOf(option, text ?? "");
     case "list":
-      return (text ?? "")
-        .split(",")
+      return (option.commas === "kept" ? [text ?? ""] : (text ?? "").split(","))
         .filter((part) => part !== "")
         .map((part) => choice(option, part));
     case "text":

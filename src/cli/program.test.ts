@@ -23,6 +23,8 @@ Commands:
   approve         Approve certificate requests and access requests
   deny            Deny certificate requests and access requests
   revoke          Take access back that was approved
+  why             Say why somebody may do something, or may not, and what is missing
+  who-can         List who may do something, through which binding and role
   ca status       Show the CAs of a hub, and how far a change has come
   ca prepare      Make the next CA, which is believed already and signs nothing yet
   ca abandon      Drop a next CA that was prepared

@@ -46,10 +46,13 @@ export function explanation(
       ...(grant === undefined ? {} : { grant }),
     };
     if (decision.verdict === "allow") return common;
+    const nearest = nearestOf(parts, attributes, extent);
     const { commands, notes } = remedy(parts, attributes, decision);
+    // kubectl refuses to make a role for what no server has.
+    if (nearest.some(({ lacks }) => lacks === "resource")) return { ...common, nearest, toAllow: [] };
     return {
       ...common,
-      nearest: nearestOf(parts, attributes, extent),
+      nearest,
       toAllow: commands,
       ...(notes.length === 0 ? {} : { notes }),
     };
