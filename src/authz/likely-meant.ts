@@ -1,4 +1,5 @@
 import { nearest } from "../core/nearest.ts";
+import { quoted } from "../core/quoted.ts";
 import type { Attributes } from "./authorizer.ts";
 import type { NearMiss } from "./nearest-rights.ts";
 
@@ -58,8 +59,4 @@ function meant(word: string | undefined): string {
 
 function named({ plural, group }: ServedKind): string {
   return group === "" ? plural : `${plural}.${group}`;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text);
 }

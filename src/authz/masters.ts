@@ -15,5 +15,5 @@ export const masters: NamedAuthorizer = {
     return attributes.user.groups.includes(mastersGroup) ? allow : noOpinion;
   },
   explain: (decision) =>
-    decision === allow ? { note: `the group ${mastersGroup} may do everything, whatever the authorizers say` } : {},
+    decision === allow ? { note: `of the group ${mastersGroup}, which may do everything` } : {},
 };

@@ -1,3 +1,4 @@
+import { quoted } from "../core/quoted.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import type { Attributes } from "./authorizer.ts";
 import { type CompiledRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
@@ -183,8 +184,4 @@ function rankOf({ name }: RoleKey, { rules }: CompiledRules): number {
 function words(list: readonly string[]): string {
   const shown = list.slice(0, mostWords).join(", ");
   return list.length > mostWords ? `${shown} and ${list.length - mostWords} more` : shown;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text);
 }

@@ -1,6 +1,7 @@
 import { isJsonObject } from "../core/json-value.ts";
 import { auditLine, type Audit, type AuditRecord, type ObjectNames } from "./audit.ts";
 import { requestBody, responseBody, type AuditBody, type ManagedFields } from "./audit-body.ts";
+import { traceAnnotation, traceText } from "./authorization-trace.ts";
 import type { AuditDecision, AuditStage } from "./audit-policy.ts";
 import { header, type Incoming, type Reply } from "./exchange.ts";
 import type { HeardBody, Progress } from "./progress.ts";
@@ -122,6 +123,7 @@ function annotationsOf(
       : {
           "authorization.k8s.io/decision": decision.verdict === "allow" ? "allow" : "forbid",
           "authorization.k8s.io/reason": decision.reason,
+          ...(decision.trace === undefined ? {} : { [traceAnnotation]: traceText(decision.trace) }),
         }),
     ...(isTruncated ? { "audit.k8s.io/truncated": "true" } : {}),
   };

@@ -78,6 +78,8 @@ export interface PipelineOptions {
   readonly uuid: () => string;
 }
 
+/** Only the audit log shows how a decision was made. */
+const traced = { trace: true };
 const auditIdForm = /^[\w.-]{1,64}$/;
 /** Milliseconds in which a body must have arrived. Source: apiserver's request timeout of 34 seconds for writes. */
 const bodyTimeoutMs = 34_000;
@@ -209,7 +211,7 @@ async function admit(
 ): Promise<Reply | "streamed"> {
   checkStillGood(options, requester);
   const attributes = requestAttributes(progress.info, user, query);
-  progress.decision = await options.authorizer.decide(attributes);
+  progress.decision = await options.authorizer.decide(attributes, progress.audited === undefined ? undefined : traced);
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
   return options.handle({

@@ -79,6 +79,9 @@ describe("the audit log", () => {
         annotations: {
           "authorization.k8s.io/decision": "allow",
           "authorization.k8s.io/reason": expect.any(String) as unknown,
+          "authorization.pratique.dev/trace": expect.stringMatching(
+            /^\[\{"name":"Masters","verdict":"allow",.*"ms":[\d.]+\}\]$/,
+          ) as unknown,
         },
       },
     ]);
