@@ -1,9 +1,13 @@
 import type { KeptName } from "./agent-event.ts";
 import { accessFolder } from "./access-folder.ts";
 import { readAgentState } from "./agent-state.ts";
+import { certificateFolder, type CertificatePrefix } from "./certificate-folder.ts";
+import { readCertificateState } from "./certificate-state.ts";
 import { JoinError } from "./join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import { keptAccess } from "./kept-access.ts";
+import { readKeptCertificate } from "./kept-certificate.ts";
+import { nodeHubAddress } from "./node-hub.ts";
 import type { PrivateFiles } from "./private-files.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
@@ -52,8 +56,46 @@ async function statusOf(found: FoundCredential, view: StatusView): Promise<reado
   switch (found.kind) {
     case "token":
       return [await tokenStatus(found.dir, view)];
-    case "node":
-      return [];
+    case "node": {
+      const { certDir, kubeconfig, serving } = found;
+      const client = await certificateStatus({ certDir, kubeconfig, prefix: "kubelet-client" }, view);
+      if (serving === undefined) return [client];
+      return [client, await certificateStatus({ certDir, kubeconfig, prefix: "kubelet-server" }, view)];
+    }
+  }
+}
+
+async function certificateStatus(
+  {
+    kubeconfig,
+    ...where
+  }: { readonly certDir: string; readonly kubeconfig: string; readonly prefix: CertificatePrefix },
+  { files, now }: StatusView,
+): Promise<CredentialStatus> {
+  const folder = certificateFolder(where, files, undefined);
+  const kind = where.prefix === "kubelet-client" ? "client-certificate" : "serving-certificate";
+  const name: KeptName = { kind, path: folder.current };
+  try {
+    const { server } = await nodeHubAddress({ kubeconfig, text: folder.text });
+    const text = await folder.text(folder.current);
+    const current = text === undefined ? undefined : readKeptCertificate(text);
+    const state = await readCertificateState(folder);
+    // What was written about an earlier certificate says nothing of this one.
+    const own = state?.serial === (current?.serial ?? "") ? state : undefined;
+    const { nextAt, renewedAt, failures, lastError, request } = own ?? {};
+    const agent: Pick<CredentialStatus, "agent"> =
+      nextAt === undefined
+        ? {}
+        : { agent: { nextAt, renewedAt, failures: failures ?? 0, lastError, refused: false, request } };
+    if (current === undefined) {
+      const problem = text === undefined ? "there is none yet" : "the file holds no certificate with its key";
+      return { ...name, good: false, server, problem, ...agent };
+    }
+    const { commonName: subject, notBefore, notAfter: expiresAt } = current;
+    return { ...name, good: notBefore <= now && now < expiresAt, server, subject, expiresAt, ...agent };
+  } catch (error) {
+    if (!(error instanceof JoinError)) throw error;
+    return { ...name, good: false, problem: error.message };
   }
 }
 

@@ -4,7 +4,9 @@ import { findCredentials, type FolderView, type FoundCredential } from "./find-c
 import type { JoinReport } from "./join-event.ts";
 import { keepFresh, type Keeper } from "./keeper.ts";
 import { tokenKeeper } from "./keep-token.ts";
-import type { FileAccess } from "./private-files.ts";
+import { nodeKeepers } from "./node-keepers.ts";
+import { privateFiles, type FileAccess } from "./private-files.ts";
+import type { MachineAddresses } from "./serving-names.ts";
 
 /** What an agent keeps, and how. */
 export interface AgentOptions {
@@ -25,6 +27,7 @@ export interface AgentOptions {
   readonly report: AgentReport;
   /** Is told how asking anew goes. */
   readonly reportRequest: JoinReport;
+  readonly addresses: MachineAddresses;
   /** Who may read what is written; default the owner of this process only. */
   readonly access?: FileAccess | undefined;
 }
@@ -42,6 +45,18 @@ function keepersOf(found: FoundCredential, options: AgentOptions): readonly Keep
     case "token":
       return [tokenKeeper({ ...options, dir: found.dir })];
     case "node":
-      return [];
+      return nodeKeepers(found, {
+        ...options,
+        fraction: () => fraction(options.random),
+        files: privateFiles,
+        access: options.access,
+        renewed: async () => undefined,
+      });
   }
+}
+
+/** In [0, 1). */
+function fraction(random: RandomBytes): number {
+  const [high = 0, low = 0] = random(2);
+  return (high * 256 + low) / 65_536;
 }

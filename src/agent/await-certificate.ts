@@ -13,6 +13,8 @@ export interface Waiting {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly target: CallTarget;
+  /** Whether messages shall say which command to give next; an agent gives none. Default true. */
+  readonly advise?: boolean;
   /** Called once when no decision has come after a second, and once when an approval has. */
   readonly on: (state: "pending" | "approved") => void;
 }
@@ -39,7 +41,7 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
   const watching = observe(client, request, { ...waiting, tell, signal, observation });
   const deadline = waiting.clock.sleep(waiting.timeoutMs, signal).then(() => {
     stopIfAborted(waiting.signal);
-    throw timeoutError(request, waiting.timeoutMs, observation);
+    throw timeoutError(request, waiting, observation);
   });
   try {
     return await Promise.race([watching, deadline]);
@@ -73,17 +75,14 @@ async function observe(client: Client, request: NodeRequest, observing: Observin
   }
 }
 
-async function listAndWatch(
-  client: Client,
-  request: NodeRequest,
-  { signal, tell, observation }: Observing,
-): Promise<string | undefined> {
+async function listAndWatch(client: Client, request: NodeRequest, observing: Observing): Promise<string | undefined> {
+  const { signal, observation } = observing;
   const fieldSelector = `metadata.name=${request.name}`;
   const list = await client.list<RequestObject>(certificateRequests, { fieldSelector });
   delete observation.trouble;
   const present = list.items.find((item) => item.metadata.name === request.name);
-  if (present === undefined) throw deleted(request);
-  const pem = certificateIn(present, request, tell);
+  if (present === undefined) throw deleted(request, observing);
+  const pem = certificateIn(present, request, observing);
   if (pem !== undefined) return pem;
   const { resourceVersion } = list.metadata;
   for await (const event of client.watch<RequestObject>(certificateRequests, {
@@ -92,8 +91,8 @@ async function listAndWatch(
     signal,
   })) {
     if (event.type === "BOOKMARK" || event.object.metadata.name !== request.name) continue;
-    if (event.type === "DELETED") throw deleted(request);
-    const issued = certificateIn(event.object, request, tell);
+    if (event.type === "DELETED") throw deleted(request, observing);
+    const issued = certificateIn(event.object, request, observing);
     if (issued !== undefined) return issued;
   }
   return undefined;
@@ -112,15 +111,13 @@ function passing(error: unknown, { target }: Observing): JoinError {
   throw error;
 }
 
-function certificateIn(
-  object: RequestObject,
-  request: NodeRequest,
-  tell: (state: "pending" | "approved") => void,
-): string | undefined {
+function certificateIn(object: RequestObject, request: NodeRequest, observing: Observing): string | undefined {
+  const { tell, advise = true } = observing;
+  const advice = (text: string): string => (advise ? text : "");
   if (request.uid !== "" && object.metadata.uid !== request.uid) {
     throw new JoinError(
       "csr-conflict",
-      `the request ${request.name} was replaced by another one of the same name while it waited; join again`,
+      `the request ${request.name} was replaced by another one of the same name while it waited${advice("; join again")}`,
     );
   }
   const conditions = object.status?.conditions ?? [];
@@ -130,7 +127,7 @@ function certificateIn(
   if (denial !== undefined) {
     throw new JoinError(
       "denied",
-      `the request ${request.name} was denied${given(denial)}. If that was a mistake, have it deleted (\`kubectl delete csr ${request.name}\`) and join again, or join with --force, which asks anew with a new key`,
+      `the request ${request.name} was denied${given(denial)}${advice(`. If that was a mistake, have it deleted (\`kubectl delete csr ${request.name}\`) and join again, or join with --force, which asks anew with a new key`)}`,
       { causeCode: denial.reason },
     );
   }
@@ -138,7 +135,7 @@ function certificateIn(
   if (failure !== undefined) {
     throw new JoinError(
       "failed",
-      `the hub approved the request ${request.name} but could not sign it${given(failure)}. Once that is repaired, join with --force, which asks anew with a new key`,
+      `the hub approved the request ${request.name} but could not sign it${given(failure)}${advice(". Once that is repaired, join with --force, which asks anew with a new key")}`,
       { causeCode: failure.reason },
     );
   }
@@ -158,14 +155,18 @@ function given(condition: { readonly reason?: string; readonly message?: string 
     .join("");
 }
 
-function deleted(request: NodeRequest): JoinError {
+function deleted(request: NodeRequest, { advise = true }: Observing): JoinError {
   return new JoinError(
     "deleted",
-    `the request ${request.name} was deleted before it was answered; join again to ask anew`,
+    `the request ${request.name} was deleted before it was answered${advise ? "; join again to ask anew" : ""}`,
   );
 }
 
-function timeoutError(request: NodeRequest, timeoutMs: number, { state, trouble }: Observation): JoinError {
+function timeoutError(
+  request: NodeRequest,
+  { timeoutMs, advise = true }: Waiting,
+  { state, trouble }: Observation,
+): JoinError {
   const time = inWords(timeoutMs);
   if (trouble !== undefined) {
     return new JoinError(
@@ -181,5 +182,6 @@ function timeoutError(request: NodeRequest, timeoutMs: number, { state, trouble 
     state === "approved"
       ? `the request ${request.name} is approved but was not signed within ${time}: check that the hub's signer runs`
       : `nobody decided on the request ${request.name} within ${time}; have it approved with \`pratique approve csr/${request.name}\``;
-  return new JoinError("timeout-waiting", `${what}, then run the same join again: it goes on with the same key`);
+  const next = advise ? ", then run the same join again: it goes on with the same key" : "";
+  return new JoinError("timeout-waiting", `${what}${next}`);
 }

@@ -5,7 +5,8 @@ import { parseClusterInfo } from "../trust/cluster-info.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 import { formatToken } from "../trust/token.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
-import { discoveryRequestMs, requireJoinToken, warnOfSkew, type DiscoveryContext } from "./discover-by-token.ts";
+import { requireJoinToken } from "./discover-by-token.ts";
+import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
 import type { HubAccess } from "./hub-access.ts";
 import { JoinError } from "./join-error.ts";
@@ -31,7 +32,7 @@ export async function discoverByFile(
   }
   context.report({ kind: "discovering", server: config.server });
   const found = await clusterInfoOf(file, context);
-  warnOfSkew(found.aheadMs, context.report);
+  warnOfSkew({ aheadMs: found.aheadMs, signed: false }, context.report);
   if (found.server !== undefined && found.server !== config.server) {
     context.report({ kind: "server-differs", used: config.server, other: found.server });
   }

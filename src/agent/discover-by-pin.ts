@@ -1,9 +1,9 @@
 import type { RemoteClient } from "../client/remote.ts";
 import { parseClusterInfo, type ParsedClusterInfo } from "../trust/cluster-info.ts";
-import { parsePins, pinnedCertificates, PinError, type CaPin } from "../trust/pins.ts";
+import { certificatesOfBundle, parsePins, pinnedCertificates, PinError, type CaPin } from "../trust/pins.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
 import type { CallTarget } from "./connection-failure.ts";
-import { anonymously, warnOfSkew, type DiscoveryContext } from "./discover-by-token.ts";
+import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { JoinError } from "./join-error.ts";
 import { tryAgain, type Attempt } from "./try-again.ts";
@@ -38,9 +38,12 @@ export async function discoverByPin(
   const first = await anonymously({ server: endpoint.server, insecureSkipTlsVerify: true }, context, (client) =>
     read(client, endpoint, { ...context, target }),
   );
-  warnOfSkew(first.aheadMs, context.report);
   const { caPem, caPin } = chosenCa(first.info, pins, endpoint);
-  const verified = { ...context, target: { ...target, aheadMs: first.aheadMs } };
+  const seen = { server: endpoint.server, aheadMs: first.aheadMs, believed: certificatesOfBundle(caPem) };
+  const difference = await clockDifference(seen, context);
+  warnOfSkew(difference, context.report);
+  const { aheadMs } = difference;
+  const verified = { ...context, target: { ...target, aheadMs } };
   const second = await anonymously({ server: endpoint.server, caPem }, context, (client) =>
     read(client, endpoint, verified),
   );
@@ -52,7 +55,7 @@ export async function discoverByPin(
   }
   const vouchedBy = pins.length > 0 ? "pin" : "nobody";
   if (vouchedBy === "pin") context.report({ kind: "verified", server: endpoint.server, caPins: [caPin], by: "pin" });
-  return { server: endpoint.server, caPem: first.info.caPem, caPin, vouchedBy, aheadMs: first.aheadMs };
+  return { server: endpoint.server, caPem: first.info.caPem, caPin, vouchedBy, aheadMs };
 }
 
 /** The pins that a person typed. @throws JoinError bad-pin-format */

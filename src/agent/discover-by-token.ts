@@ -1,26 +1,15 @@
-import type { Clock } from "../core/clock.ts";
-import { remoteClient, type RemoteClient, type RemoteOptions } from "../client/remote.ts";
+import type { RemoteClient } from "../client/remote.ts";
 import { parseClusterInfo, verifyClusterInfo, type VerifiedClusterInfo } from "../trust/cluster-info.ts";
 import { certificatesOfBundle, parsePins, PinError, type CaPin } from "../trust/pins.ts";
 import { formatToken, parseToken, type BootstrapToken } from "../trust/token.ts";
-import { skewSentence, tolerableSkewMs } from "./clock-skew.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
 import type { CallTarget } from "./connection-failure.ts";
+import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import { parseEndpoint, type Endpoint } from "./endpoint.ts";
 import type { HubAccess } from "./hub-access.ts";
 import { JoinError } from "./join-error.ts";
-import type { JoinReport } from "./join-event.ts";
 import type { Discovery } from "./join-options.ts";
 import { tryAgain, type Attempt } from "./try-again.ts";
-
-/** What discovery needs besides its own kind of knowledge; times in milliseconds. */
-export interface DiscoveryContext {
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly report: JoinReport;
-  readonly signal: AbortSignal | undefined;
-  readonly userAgent: string;
-}
 
 /** What a person typed for a token discovery, checked for its form alone. The token is secret. */
 export interface TokenDiscovery {
@@ -30,8 +19,6 @@ export interface TokenDiscovery {
 }
 
 const pollMs = 1000;
-const requestTimeoutMs = { atLeast: 1000, atMost: 10_000 } as const;
-const maximumReplyBytes = 1_048_576;
 
 /** @throws JoinError bad-endpoint, bad-token-format, bad-pin-format, missing-pin */
 export function tokenDiscovery(input: Extract<Discovery, { readonly kind: "token" }>): TokenDiscovery {
@@ -80,10 +67,16 @@ export async function discoverByToken(wanted: TokenDiscovery, context: Discovery
   const first = await anonymously({ server: endpoint.server, insecureSkipTlsVerify: true }, context, (client) =>
     firstRead(client, wanted, { ...context, target }),
   );
-  warnOfSkew(first.aheadMs, context.report);
+  const believedCas = certificatesOfBundle(pins === "unsafe-skip" ? first.info.caPem : first.info.pinnedCaPem);
+  const difference = await clockDifference(
+    { server: endpoint.server, aheadMs: first.aheadMs, believed: believedCas },
+    context,
+  );
+  warnOfSkew(difference, context.report);
+  const { aheadMs } = difference;
   if (pins !== "unsafe-skip") {
     const trust = { server: endpoint.server, caPem: first.info.pinnedCaPem };
-    const pinned = { ...target, aheadMs: first.aheadMs };
+    const pinned = { ...target, aheadMs };
     await anonymously(trust, context, (client) => secondRead(client, first.info, { ...context, target: pinned }));
   }
   const { server, caPem } = first.info;
@@ -96,44 +89,8 @@ export async function discoverByToken(wanted: TokenDiscovery, context: Discovery
     credentials: { token: formatToken(token) },
     credentialName: `the token ${token.id}`,
     ...(server === endpoint.server ? {} : { learnedFrom: "cluster-info" }),
-    aheadMs: first.aheadMs,
-  };
-}
-
-/** How long one request of a discovery may take, in milliseconds: all of its time, within 1 to 10 seconds. */
-export function discoveryRequestMs(timeoutMs: number): number {
-  return Math.min(requestTimeoutMs.atMost, Math.max(requestTimeoutMs.atLeast, timeoutMs));
-}
-
-/** Tells when the clocks differ by more than 30 seconds. */
-export function warnOfSkew(aheadMs: number | undefined, report: JoinReport): void {
-  if (aheadMs === undefined || Math.abs(aheadMs) <= tolerableSkewMs) return;
-  report({
-    kind: "clock-differs",
     aheadMs,
-    message: `${skewSentence(aheadMs)}: certificates may seem expired or not yet valid`,
-  });
-}
-
-/** Runs with a client that holds no credential of any kind. */
-export async function anonymously<T>(
-  trust: Pick<RemoteOptions, "server" | "caPem" | "insecureSkipTlsVerify" | "tlsServerName">,
-  context: DiscoveryContext,
-  run: (client: RemoteClient) => Promise<T>,
-): Promise<T> {
-  const client = remoteClient({
-    ...trust,
-    userAgent: context.userAgent,
-    timeoutMs: discoveryRequestMs(context.timeoutMs),
-    clock: context.clock,
-    retryBudgetMs: 0,
-    maximumReplyBytes,
-  });
-  try {
-    return await run(client);
-  } finally {
-    client.close();
-  }
+  };
 }
 
 type Reading = DiscoveryContext & { readonly target: CallTarget };

@@ -5,7 +5,7 @@ import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kub
 import { remoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { connectionFailure } from "./connection-failure.ts";
-import { discoveryRequestMs, type DiscoveryContext } from "./discover-by-token.ts";
+import { discoveryRequestMs, type DiscoveryContext } from "./discovery-context.ts";
 import { JoinError } from "./join-error.ts";
 
 /** A kubeconfig that a person vouches for; its credentials, if any, are secret. */

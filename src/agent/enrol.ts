@@ -12,6 +12,7 @@ import { ownCertificate, type OwnCertificate } from "./issued-certificate.ts";
 import { JoinError, plainText } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
 import { credentialPath, type JoinFolder } from "./join-folder.ts";
+import { joinRecordPath, joinRecordText, type ServingWish } from "./join-record.ts";
 import { nodeUsages } from "./node-identity.ts";
 import { nodeKey, type NodeKey } from "./node-key.ts";
 import { nodeRequest, type NodeRequest } from "./node-request.ts";
@@ -24,6 +25,7 @@ const pollMs = 1000;
 export interface Enrolment {
   readonly nodeName: string;
   readonly folder: JoinFolder;
+  readonly serving: ServingWish | undefined;
   /** Give up a request that came to nothing and ask again with a new key. */
   readonly force: boolean;
   /** How long to wait for a decision. */
@@ -61,15 +63,22 @@ export async function enrol(enrolment: Enrolment, access: HubAccess): Promise<En
 
 /** Writes what tells of the hub, the kubeconfig last: it is what makes a join complete. @throws JoinError write-failed */
 export async function writeHub(
-  { folder, report }: Pick<Enrolment, "folder" | "report">,
+  { folder, serving, report }: Pick<Enrolment, "folder" | "serving" | "report">,
   { server, caPem }: HubAccess,
 ): Promise<void> {
+  await writeRecord(folder, serving);
   await folder.replace(folder.ca, caPem, 0o644);
   report({ kind: "written", path: folder.ca });
   const text = kubeletKubeconfig({ server, ca: { pem: caPem }, credentialFile: folder.current });
   await folder.replace(folder.kubeconfig, text);
   report({ kind: "written", path: folder.kubeconfig });
   await folder.remove(folder.pendingKey);
+}
+
+/** Writes what the agent must know to keep the credential. @throws JoinError write-failed */
+export async function writeRecord(folder: JoinFolder, serving: ServingWish | undefined): Promise<void> {
+  const { certDir, kubeconfig } = folder;
+  await folder.replace(joinRecordPath(certDir), joinRecordText({ kubeconfig, serving }));
 }
 
 interface Asking {

@@ -3,11 +3,13 @@ import { CertificateError } from "../pki/certificate.ts";
 import { DerError, sameBytes } from "../pki/der.ts";
 import { subjectOf } from "../pki/names.ts";
 import { parseCertificate, type ParsedCertificate } from "../pki/parse-certificate.ts";
-import { decodePem, encodePem, PemError } from "../pki/pem.ts";
+import { oids } from "../pki/oids.ts";
+import { decodePem, encodePem, PemError, type PemBlock } from "../pki/pem.ts";
 import { loadTrustRoots, verifyClientChain } from "../pki/verify-chain.ts";
 import { inWords, skewSentence, tolerableSkewMs } from "./clock-skew.ts";
 import { JoinError } from "./join-error.ts";
 import { nodesGroup, nodeUser } from "./node-identity.ts";
+import type { ServingNames } from "./node-request.ts";
 
 /** A certificate that is ours: for our key, in our name, from the hub's CA, valid now. */
 export interface OwnCertificate {
@@ -26,6 +28,8 @@ export interface Expectation {
   readonly now: number;
   /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
   readonly aheadMs?: number | undefined;
+  /** What a serving certificate was asked for; absent: it is one to be a client with. */
+  readonly serving?: ServingNames | undefined;
 }
 
 /**
@@ -57,6 +61,10 @@ function proven(pem: string, expected: Expectation): OwnCertificate {
     throw bad(`it does not name ${wanted} in the group ${nodesGroup}`);
   }
   requireValidNow(leaf, expected);
+  if (expected.serving !== undefined) {
+    requireServing(leaf, expected.serving);
+    return { pem: canonical(blocks), validUntil: leaf.notAfter };
+  }
   const verdict = verifyClientChain({
     leaf: first.bytes,
     intermediates: others.map((block) => block.bytes),
@@ -64,10 +72,19 @@ function proven(pem: string, expected: Expectation): OwnCertificate {
     now: expected.now,
   });
   if (!verdict.ok) throw bad(verdict.error);
-  return {
-    pem: blocks.map((block) => encodePem("CERTIFICATE", block.bytes)).join(""),
-    validUntil: verdict.validUntil,
-  };
+  return { pem: canonical(blocks), validUntil: verdict.validUntil };
+}
+
+function canonical(blocks: readonly PemBlock[]): string {
+  return blocks.map((block) => encodePem("CERTIFICATE", block.bytes)).join("");
+}
+
+/** Who trusts it is not known here: a cluster may sign serving certificates with a CA of their own. */
+function requireServing(leaf: ParsedCertificate, { dns, ip }: ServingNames): void {
+  if (leaf.extendedKeyUsage?.includes(oids.serverAuth) !== true) throw bad("it is not for servers");
+  const names = new Set([...leaf.sans.dns, ...leaf.sans.ip]);
+  const missing = [...dns, ...ip].find((name) => !names.has(name));
+  if (missing !== undefined) throw bad(`it does not name ${missing}`);
 }
 
 function requireValidNow(leaf: ParsedCertificate, { now, aheadMs }: Expectation): void {

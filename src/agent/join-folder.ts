@@ -48,10 +48,10 @@ export function joinFolder(
   };
 }
 
-/** `<certDir>/kubelet-client-YYYY-MM-DD-HH-MM-SS.pem`, by the time in UTC; `now` in milliseconds since the epoch. */
-export function credentialPath(certDir: string, now: number): string {
+/** `<certDir>/<prefix>-YYYY-MM-DD-HH-MM-SS.pem`, by the time in UTC; `now` in milliseconds since the epoch. The prefix is `kubelet-client` unless given. */
+export function credentialPath(certDir: string, now: number, prefix = "kubelet-client"): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[T:]/g, "-");
-  return join(certDir, `kubelet-client-${stamp}.pem`);
+  return join(certDir, `${prefix}-${stamp}.pem`);
 }
 
 async function writing<T>(path: string, run: () => Promise<T>): Promise<T> {

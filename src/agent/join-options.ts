@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import type { ServingWish } from "./join-record.ts";
 import type { PrivateFiles } from "./private-files.ts";
 
 /** How a machine learns whom to trust; each way is complete in itself. */
@@ -43,6 +44,8 @@ export interface JoinOptions {
   readonly discoveryTimeoutMs?: number | undefined;
   /** Join again with a new key, whatever is there. Default false. */
   readonly force?: boolean | undefined;
+  /** Leaves word for the agent to keep a serving certificate as well. */
+  readonly serving?: ServingWish | undefined;
   /** `wallClock` on a real machine. */
   readonly clock: Clock;
   /** Yields [0, 1); spreads what many machines would else do at once. */

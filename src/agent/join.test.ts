@@ -30,7 +30,7 @@ describe("a join by token", () => {
     expect(joined).toMatchObject({ outcome: "joined", nodeName: "n1", server: hub.url, kubeconfig: bench.kubeconfig });
     const names = await readdir(bench.certDir);
     const pair = names.find((name) => /^kubelet-client-\d{4}(-\d\d){5}\.pem$/.test(name));
-    expect(new Set(names)).toEqual(new Set(["ca.crt", "kubelet-client-current.pem", pair]));
+    expect(new Set(names)).toEqual(new Set(["ca.crt", "kubelet-client-current.pem", "pratique-join.json", pair]));
     expect(await readlink(joined.credentialFile)).toBe(joinPath(bench.certDir, pair ?? ""));
     const text = await readFile(bench.kubeconfig, "utf8");
     const config = await resolveKubeconfig(parseKubeconfig(text, bench.kubeconfig), {
@@ -262,13 +262,14 @@ describe("a join that is killed", () => {
         replaceLink: at(privateFiles.replaceLink),
         removeFile: at(privateFiles.removeFile),
         textIfThere: privateFiles.textIfThere,
+        namesIn: privateFiles.namesIn,
         removeUnfinished: privateFiles.removeUnfinished,
       },
       failed: () => count >= step,
     };
   }
 
-  const steps = [1, 2, 3, 4, 5, 6, 7, 8];
+  const steps = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
   test.each(steps.flatMap((step) => [[step, "before"] as const, [step, "after"] as const]))(
     "at step %i, %s its effect, is finished by the same join with one request on the hub",
@@ -287,8 +288,8 @@ describe("a join that is killed", () => {
     },
   );
 
-  test("has no ninth step", async () => {
-    const { files, failed } = failing(9, "before");
+  test("has no tenth step", async () => {
+    const { files, failed } = failing(10, "before");
     await bench.join(hub, { files });
     expect(failed()).toBe(false);
   });

@@ -1,8 +1,9 @@
 import { hostname, homedir } from "node:os";
 import type { CaPin } from "../trust/pins.ts";
 import { bootstrapKubeconfigAccess, discoverByFile } from "./discover-by-file.ts";
-import { discoverByToken, tokenDiscovery, type DiscoveryContext } from "./discover-by-token.ts";
-import { enrol, writeHub, type Enrolment } from "./enrol.ts";
+import { discoverByToken, tokenDiscovery } from "./discover-by-token.ts";
+import type { DiscoveryContext } from "./discovery-context.ts";
+import { enrol, writeHub, writeRecord, type Enrolment } from "./enrol.ts";
 import { credentialFor, existingJoin, requireSameJoin, type ExistingJoin } from "./existing-credential.ts";
 import type { HubAccess } from "./hub-access.ts";
 import { joinDefaults } from "./join-defaults.ts";
@@ -59,6 +60,7 @@ function planOf(options: JoinOptions, report: JoinReport): Plan {
   return {
     nodeName: requireNodeName(options.nodeName ?? defaults.nodeName),
     folder: joinFolder({ certDir, kubeconfig }, options.files ?? privateFiles),
+    serving: options.serving,
     force: options.force ?? false,
     waitMs: options.waitMs ?? defaultWaitMs,
     discoveryMs,
@@ -67,7 +69,13 @@ function planOf(options: JoinOptions, report: JoinReport): Plan {
     random: options.random,
     signal,
     report,
-    ...discoveryOf(options.discovery, { clock, timeoutMs: discoveryMs, report, signal, userAgent }),
+    ...discoveryOf(options.discovery, {
+      clock,
+      timeoutMs: discoveryMs,
+      report,
+      signal,
+      userAgent,
+    }),
   };
 }
 
@@ -90,6 +98,7 @@ function discoveryOf(discovery: Discovery, context: DiscoveryContext): Pick<Plan
 async function alreadyJoined(existing: ExistingJoin, plan: Plan): Promise<Joined> {
   // A join that was killed at its last step has left the key's first copy.
   await plan.folder.remove(plan.folder.pendingKey);
+  if (plan.serving !== undefined) await writeRecord(plan.folder, plan.serving);
   return { ...joined(plan, existing.server, { validUntil: existing.validUntil }), outcome: "already-joined" };
 }
 

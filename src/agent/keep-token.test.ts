@@ -71,6 +71,7 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
     privateFolder: async () => undefined,
     replaceFile: async (path, content) => void disk.set(path, String(content)),
     textIfThere: async (path) => disk.get(path),
+    namesIn: async () => [],
     replaceLink: async () => undefined,
     removeFile: async () => undefined,
     removeUnfinished: async () => undefined,

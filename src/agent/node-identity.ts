@@ -16,6 +16,11 @@ export function nodeUsages(minor: number | undefined): readonly string[] {
     : ["digital signature", "key encipherment", "client auth"];
 }
 
+/** The same for a certificate to serve with. */
+export function servingUsages(minor: number | undefined): readonly string[] {
+  return nodeUsages(minor).map((usage) => (usage === "client auth" ? "server auth" : usage));
+}
+
 /** The user name of a node. */
 export function nodeUser(nodeName: string): string {
   return `system:node:${nodeName}`;
@@ -43,9 +48,11 @@ export function nodeRequestName(input: {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly usages: readonly string[];
+  /** What a serving certificate is asked for. */
+  readonly names?: readonly string[];
 }): string {
   const hash = createHash("sha512-256");
-  for (const part of [input.spki, input.commonName, ...input.organizations, ...input.usages]) {
+  for (const part of [input.spki, input.commonName, ...input.organizations, ...input.usages, ...(input.names ?? [])]) {
     hash.update(`${Buffer.from(part).toString("base64url")}|`);
   }
   return `node-csr-${hash.digest("base64url")}`;

@@ -15,10 +15,13 @@ export interface NodeKey {
 }
 
 /**
- * The P-256 key in `kubelet-client.key.tmp`, or a new one that is safely there before this returns. A file that holds no such key
+ * The P-256 key in the file for the one of a request under way, or a new one that is safely there before this returns. A file that holds no such key
  * is replaced, and with `replace` any. @throws JoinError write-failed
  */
-export async function nodeKey(folder: JoinFolder, pending: "keep" | "replace"): Promise<NodeKey> {
+export async function nodeKey(
+  folder: Pick<JoinFolder, "pendingKey" | "read" | "replace">,
+  pending: "keep" | "replace",
+): Promise<NodeKey> {
   const text = pending === "replace" ? undefined : await folder.read(folder.pendingKey);
   const earlier = text === undefined ? undefined : usableKey(text);
   if (earlier !== undefined) return described(earlier, true);

@@ -33,26 +33,38 @@ export interface NodeRequest {
   readonly found: boolean;
 }
 
-const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
+/** The names for which a serving certificate is asked; addresses as text. */
+export interface ServingNames {
+  readonly dns: readonly string[];
+  readonly ip: readonly string[];
+}
+
+/** What is asked for, and with which key. */
+export interface WantedCertificate {
+  readonly nodeName: string;
+  readonly key: NodeKey;
+  readonly usages: readonly string[];
+  /** In milliseconds since the epoch. */
+  readonly now: number;
+  /** Absent: a client certificate. */
+  readonly serving?: ServingNames | undefined;
+}
+
+const clientSigner = "kubernetes.io/kube-apiserver-client-kubelet";
+const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
- * Asks for a node's client certificate, or finds the request that an earlier join made with this key. Nothing but the public key
+ * Asks for a node's certificate, or finds the request that an earlier run made with this key. Nothing but the public key
  * leaves the machine. @throws JoinError csr-conflict @throws StatusError, ConnectionError of the client
  * @see pkg/kubelet/certificate/bootstrap, client-go util/certificate/csr
  */
-export async function nodeRequest(
-  client: Client,
-  wanted: {
-    readonly nodeName: string;
-    readonly key: NodeKey;
-    readonly usages: readonly string[];
-    readonly now: number;
-  },
-): Promise<NodeRequest> {
-  const { usages } = wanted;
+export async function nodeRequest(client: Client, wanted: WantedCertificate): Promise<NodeRequest> {
+  const { usages, serving } = wanted;
+  const signerName = serving === undefined ? clientSigner : servingSigner;
   const subject = { commonName: nodeUser(wanted.nodeName), organizations: [nodesGroup] };
-  const name = nodeRequestName({ ...subject, spki: wanted.key.spki, usages });
-  const pem = createCsr({ key: wanted.key.key, ...subject });
+  const { dns = [], ip = [] } = serving ?? {};
+  const name = nodeRequestName({ ...subject, spki: wanted.key.spki, usages, names: [...dns, ...ip] });
+  const pem = createCsr({ key: wanted.key.key, ...subject, dnsNames: dns, ipAddresses: ip });
   const object: ApiObject = {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",
@@ -66,7 +78,7 @@ export async function nodeRequest(
     if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
   }
   const earlier = await client.get<RequestObject>(certificateRequests, { name });
-  requireOwn(earlier, { name, nodeName: wanted.nodeName, key: wanted.key, now: wanted.now });
+  requireOwn(earlier, { ...wanted, name, signerName });
   return { name, uid: earlier.metadata.uid ?? "", found: true };
 }
 
@@ -76,15 +88,13 @@ export function certificateOf(request: RequestObject): string {
   return typeof data === "string" ? Buffer.from(data, "base64").toString("latin1") : "";
 }
 
-interface Own {
+interface Own extends WantedCertificate {
   readonly name: string;
-  readonly nodeName: string;
-  readonly key: NodeKey;
-  readonly now: number;
+  readonly signerName: string;
 }
 
 function requireOwn(earlier: RequestObject, own: Own): void {
-  const why = earlier.spec?.signerName === signerName ? differenceOf(earlier, own) : "it asks another signer";
+  const why = earlier.spec?.signerName === own.signerName ? differenceOf(earlier, own) : "it asks another signer";
   if (why !== undefined) {
     throw new JoinError(
       "csr-conflict",
@@ -101,8 +111,14 @@ function differenceOf(earlier: RequestObject, own: Own): string | undefined {
   if (commonName !== nodeUser(own.nodeName) || organizations.length !== 1 || organizations[0] !== nodesGroup) {
     return "it is for another subject";
   }
+  const { dns = [], ip = [] } = own.serving ?? {};
+  if (!sameTexts(csr.sans.dns, dns) || !sameTexts(csr.sans.ip, ip)) return "it is for other names";
   const end = expiryOf(certificateOf(earlier));
   return end !== undefined && own.now > end ? "its certificate has expired" : undefined;
+}
+
+function sameTexts(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((text, at) => text === others[at]);
 }
 
 function readCsr(data: unknown): ParsedCsr | undefined {

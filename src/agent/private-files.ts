@@ -7,6 +7,7 @@ export interface PrivateFiles {
   readonly privateFolder: typeof privateFolder;
   readonly replaceFile: typeof replaceFile;
   readonly textIfThere: typeof textIfThere;
+  readonly namesIn: typeof namesIn;
   readonly replaceLink: typeof replaceLink;
   readonly removeFile: typeof removeFile;
   readonly removeUnfinished: typeof removeUnfinished;
@@ -78,6 +79,11 @@ export async function textIfThere(path: string): Promise<string | undefined> {
   }
 }
 
+/** The names of what is in a folder. @throws the reason of the system where it cannot be read */
+export async function namesIn(folder: string): Promise<readonly string[]> {
+  return readdir(folder);
+}
+
 /** Points a symbolic link somewhere else at one stroke. The new link is made at `via`, in the same folder, and takes the place of `path`. */
 export async function replaceLink(link: {
   readonly path: string;
@@ -110,6 +116,7 @@ export const privateFiles: PrivateFiles = {
   privateFolder,
   replaceFile,
   textIfThere,
+  namesIn,
   replaceLink,
   removeFile,
   removeUnfinished,

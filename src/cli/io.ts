@@ -28,6 +28,8 @@ export interface Io {
   readonly cwd: string;
   readonly home: string;
   readonly hostname: string;
+  /** The addresses of this machine's interfaces as they are now. */
+  readonly addresses: () => readonly string[];
   readonly isRoot: boolean;
   readonly clock: Clock;
   readonly random: RandomBytes;

@@ -80,6 +80,25 @@ export const joinCommand: Command = {
         "the kubeconfig to write (default: /etc/kubernetes/kubelet.conf for root, else ~/.pratique/agent/kubelet.conf)",
     },
     {
+      name: "serving",
+      kind: "boolean",
+      default: "false",
+      description:
+        "let the agent ask for a certificate to serve with, too, for the addresses of this machine; see docs/serving-certificates.md for who approves it",
+    },
+    {
+      name: "serving-address",
+      kind: "list",
+      value: "ADDRESS",
+      description: "an address for that certificate, in place of the machine's own; implies --serving",
+    },
+    {
+      name: "serving-name",
+      kind: "list",
+      value: "NAME",
+      description: "a DNS name for that certificate; implies --serving",
+    },
+    {
       name: "timeout",
       kind: "duration",
       value: "DURATION",

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { homedir, hostname } from "node:os";
+import { homedir, hostname, networkInterfaces } from "node:os";
 import { basename, resolve } from "node:path";
 import { wallClock } from "../agent/wall-clock.ts";
 import { CliError } from "./cli-error.ts";
@@ -19,6 +19,10 @@ export function processIo(): Io {
     cwd: process.cwd(),
     home: process.env["HOME"] ?? homedir(),
     hostname: hostname(),
+    addresses: () =>
+      Object.values(networkInterfaces()).flatMap((list) =>
+        (list ?? []).filter(({ internal }) => !internal).map(({ address }) => address),
+      ),
     isRoot: process.getuid?.() === 0,
     clock: wallClock,
     random: (size) => randomBytes(size),

@@ -35,6 +35,7 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
     once: args.on("once"),
     askAgain: args.on("ask-again"),
     hostname: io.hostname,
+    addresses: io.addresses,
     clock: io.clock,
     random: io.random,
     signal: io.interrupted(),

@@ -2,6 +2,8 @@ import { resolve } from "node:path";
 import { JoinError } from "../agent/join-error.ts";
 import type { JoinEvent } from "../agent/join-event.ts";
 import type { Discovery, Joined } from "../agent/join-options.ts";
+import type { ServingWish } from "../agent/join-record.ts";
+import { servingWish } from "../agent/serving-names.ts";
 import { rfc3339 } from "../core/clock.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
@@ -28,6 +30,7 @@ export async function runJoin(args: Args, io: Io): Promise<ExitName> {
         waitMs: args.number("timeout"),
         discoveryTimeoutMs: args.number("discovery-timeout"),
         force: args.on("force"),
+        serving: servingOf(args),
         clock: io.clock,
         random: Math.random,
         signal: io.interrupted(),
@@ -109,6 +112,13 @@ async function tokenOf(args: Args, io: Io): Promise<string | undefined> {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
     throw new CliError("usage", `cannot read --token-file ${file} (${code})`);
   }
+}
+
+/** What the agent is to keep beside the client certificate. @throws JoinError bad-node-name */
+function servingOf(args: Args): ServingWish | undefined {
+  const [names, addresses] = [args.list("serving-name"), args.list("serving-address")];
+  const isWanted = args.on("serving") || names.length + addresses.length > 0;
+  return isWanted ? servingWish({ names, addresses }) : undefined;
 }
 
 function absolute(path: string | undefined, io: Io): string | undefined {

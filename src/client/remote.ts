@@ -82,7 +82,8 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
 
   async function send(method: string, path: string, extra: RawOptions = {}): Promise<unknown> {
     const reply = await raw(method, path, extra);
-    if (reply.status < 200 || reply.status > 299) throw replyError(reply.status, parsed(reply.body));
+    if (reply.status < 200 || reply.status > 299)
+      throw replyError(reply.status, parsed(reply.body), reply.headers["retry-after"]);
     const value = parsed(reply.body);
     if (value === undefined) throw new ConnectionError("INVALID_REPLY", `the reply to ${method} ${path} is not JSON`);
     return value;
@@ -101,7 +102,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       return { status: message.statusCode ?? 0, headers: message.headers, body };
     });
     if ("message" in reply) return reply.message;
-    throw replyError(reply.status, parsed(reply.body));
+    throw replyError(reply.status, parsed(reply.body), reply.headers["retry-after"]);
   }
 
   async function* watch<T extends ApiObject>(

@@ -21,14 +21,20 @@ const reasonOfCode: Readonly<Record<number, readonly [StatusReason, string]>> = 
 
 /**
  * The error that a failed reply stands for: its Status where the body is one, else what the code says. Nothing in the body is
- * trusted; a Status of unknown reason keeps its message, and 410 is Expired whatever the reason is called.
+ * trusted; a Status of unknown reason keeps its message, and 410 is Expired whatever the reason is called. The header `Retry-After`
+ * counts before what the body says of it.
  */
-export function replyError(code: number, body: unknown): StatusError {
+export function replyError(code: number, body: unknown, retryAfter?: string): StatusError {
   const status = isRecord(body) && body["kind"] === "Status" ? body : undefined;
   const known = reasonOfCode[code];
-  if (status === undefined)
-    return new StatusError(known?.[0] ?? "", known?.[1] ?? `the server answered ${code}`, { code });
-  const details = detailsOf(status["details"]);
+  if (status === undefined) {
+    const details = withRetryAfter(undefined, retryAfterMs(code, retryAfter));
+    return new StatusError(known?.[0] ?? "", known?.[1] ?? `the server answered ${code}`, {
+      code,
+      ...(details === undefined ? {} : { details }),
+    });
+  }
+  const details = withRetryAfter(detailsOf(status["details"]), retryAfterMs(code, retryAfter));
   const message = typeof status["message"] === "string" && status["message"] !== "" ? status["message"] : known?.[1];
   const reason = code === 410 ? "Expired" : reasonOf(status["reason"]);
   return new StatusError(reason, message ?? `the server answered ${code}`, {
@@ -47,6 +53,10 @@ export function watchError(object: unknown): StatusError {
 export function retryAfterMs(code: number, header: string | undefined): number | undefined {
   if (code !== 429 && code < 500) return undefined;
   return header !== undefined && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
+}
+
+function withRetryAfter(details: StatusDetails | undefined, ms: number | undefined): StatusDetails | undefined {
+  return ms === undefined ? details : { ...details, retryAfterSeconds: ms / 1000 };
 }
 
 function reasonOf(reason: unknown): StatusReason | "" {

@@ -51,6 +51,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
     cwd: "/here",
     home: "/home/ada",
     hostname: "Box-1",
+    addresses: () => ["10.0.0.7", "127.0.0.1"],
     isRoot: false,
     clock,
     random: (size) => Uint8Array.from({ length: size }, () => next++ % 252),

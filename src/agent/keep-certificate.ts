@@ -1,0 +1,196 @@
+import type { Clock } from "../core/clock.ts";
+import { sameBytes } from "../pki/der.ts";
+import { loadPrivateKey, spkiOf } from "../pki/keys.ts";
+import { KeyError } from "../pki/public-key.ts";
+import type { AgentReport, KeptName } from "./agent-event.ts";
+import type { CertificateFolder } from "./certificate-folder.ts";
+import { readCertificateState, writeCertificateState, type CertificateState } from "./certificate-state.ts";
+import { JoinError } from "./join-error.ts";
+import type { Keeper, Turn } from "./keeper.ts";
+import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
+import type { NodeHub, NodeSession } from "./node-hub.ts";
+import type { ServingNames } from "./node-request.ts";
+import { coversNames, rotateCertificate, rotationFailure, type RotationFailure } from "./rotate-certificate.ts";
+import { overdueDelay, rotationDeadline, rotationPause } from "./rotation-plan.ts";
+
+/** How one certificate of a node is kept. */
+export interface KeepCertificateOptions {
+  readonly kind: "client-certificate" | "serving-certificate";
+  readonly folder: CertificateFolder;
+  readonly hub: NodeHub;
+  /** For which names it must be good now; undefined while there are none, and nothing is asked then. Absent: a client certificate. */
+  readonly servingNames?: (() => ServingNames | undefined) | undefined;
+  /** Nobody comes back later: a failure is the end. */
+  readonly once: boolean;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly report: AgentReport;
+  /** Is called with the file once a new certificate is in it, once more if the agent was killed meanwhile; must not throw. */
+  readonly renewed?: ((path: string) => Promise<void>) | undefined;
+}
+
+/**
+ * Keeps a certificate fresh by the rules of a kubelet: a new key each time, the node's present certificate as the identity, the old one in
+ * use until the new one is complete. Its keeper throws JoinError no-access where files of the node are missing.
+ * @see client-go util/certificate certificate_manager
+ */
+export function certificateKeeper(options: KeepCertificateOptions): Keeper {
+  const { kind, folder, hub, clock } = options;
+  const keeping: Keeping = { options, name: { kind, path: folder.current } };
+  let memory: Memory | undefined;
+
+  async function rotated(looked: Looked, signal: AbortSignal): Promise<Turn> {
+    const { session, current, serving } = looked;
+    const asked = async (request: string): Promise<void> =>
+      writeCertificateState(folder, { ...looked.memory.state, request });
+    try {
+      await rotateCertificate({ ...options, name: keeping.name, session, current, serving, signal, asked });
+    } catch (error) {
+      const expired = session.identity.notAfter <= clock.now();
+      const failure = rotationFailure(error, session, expired);
+      if (signal.aborted) return { kind: "wait", until: clock.now() };
+      memory = await afterFailure(looked, failure, keeping);
+      return options.once ? { kind: "lost", error: new JoinError(failure.code, failure.message) } : { kind: "again" };
+    }
+    memory = { ...looked.memory, rotatedAt: clock.now() };
+    if (kind === "client-certificate") hub.moved();
+    return { kind: "again" };
+  }
+
+  return {
+    name: keeping.name,
+    act: async (signal) => {
+      const session = await hub.open();
+      try {
+        const current = await inUse(folder);
+        if (memory === undefined) await finish(current, folder);
+        memory = await remembered(memory, current, keeping);
+        memory = await announced(memory, current, keeping);
+        const serving = options.servingNames?.();
+        const until = nextLook({ memory, current, serving, session }, options);
+        return until > clock.now()
+          ? { kind: "wait", until }
+          : await rotated({ memory, current, serving, session }, signal);
+      } finally {
+        session.close();
+      }
+    },
+  };
+}
+
+interface Keeping {
+  readonly options: KeepCertificateOptions;
+  readonly name: KeptName;
+}
+
+interface Memory {
+  readonly state: CertificateState;
+  /** When this agent rotated it, while the new certificate has not been looked at. */
+  readonly rotatedAt?: number;
+}
+
+interface Looked {
+  readonly memory: Memory;
+  readonly current: KeptCertificate | undefined;
+  readonly serving: ServingNames | undefined;
+  readonly session: NodeSession;
+}
+
+async function inUse(folder: CertificateFolder): Promise<KeptCertificate | undefined> {
+  const text = await folder.text(folder.current);
+  return text === undefined ? undefined : readKeptCertificate(text);
+}
+
+/** An agent that was killed after its last step has left the key that is in use by now, and perhaps more. */
+async function finish(current: KeptCertificate | undefined, folder: CertificateFolder): Promise<void> {
+  const text = await folder.text(folder.nextKey);
+  if (text === undefined || current === undefined) return;
+  try {
+    if (sameBytes(spkiOf(loadPrivateKey(text)), current.spki)) await folder.remove(folder.nextKey);
+  } catch (error) {
+    if (!(error instanceof KeyError || error instanceof JoinError)) throw error;
+  }
+}
+
+/** What is known of the certificate that is there; whoever has put another one there began a new life. */
+async function remembered(
+  memory: Memory | undefined,
+  current: KeptCertificate | undefined,
+  { options, name }: Keeping,
+): Promise<Memory> {
+  const { folder, clock } = options;
+  if (memory?.state.serial === (current?.serial ?? "")) return memory;
+  const stored = memory?.state ?? (await readCertificateState(folder));
+  const state = plannedState({ memory, stored, current }, options);
+  await folder.tidy(clock.now());
+  await writeCertificateState(folder, state);
+  if (current !== undefined) {
+    const { commonName: subject, notAfter: expiresAt } = current;
+    if (memory?.rotatedAt !== undefined) options.report({ ...name, event: "renewed", expiresAt });
+    options.report({ ...name, event: "planned", at: state.nextAt, expiresAt, subject });
+  }
+  return { state };
+}
+
+function plannedState(
+  {
+    memory,
+    stored,
+    current,
+  }: {
+    readonly memory: Memory | undefined;
+    readonly stored: CertificateState | undefined;
+    readonly current: KeptCertificate | undefined;
+  },
+  { clock, fraction, once }: KeepCertificateOptions,
+): CertificateState {
+  const now = clock.now();
+  const serial = current?.serial ?? "";
+  const earlier = stored?.serial === serial ? stored : undefined;
+  const renewedAt = earlier?.renewedAt ?? memory?.rotatedAt;
+  // With `once` nobody comes back later in this life, so all of the time from the earliest moment on is used.
+  const spread = once ? 0 : fraction();
+  const drawn = current === undefined ? now : rotationDeadline(current, { spread, receivedAt: renewedAt });
+  const deadline = once ? drawn : (earlier?.deadline ?? drawn);
+  const isLate = memory === undefined && current !== undefined && !once && deadline <= now;
+  const nextAt = isLate ? now + overdueDelay(current.notAfter - now, fraction()) : deadline;
+  return { serial, deadline, nextAt, renewedAt, announced: stored?.announced ?? serial, failures: 0 };
+}
+
+/** Tells others of a certificate of which they were not told, even where this agent is not the one that fetched it. */
+async function announced(memory: Memory, current: KeptCertificate | undefined, { options }: Keeping): Promise<Memory> {
+  if (current === undefined || memory.state.announced === current.serial) return memory;
+  await options.renewed?.(options.folder.current);
+  const state = { ...memory.state, announced: current.serial };
+  await writeCertificateState(options.folder, state);
+  return { ...memory, state };
+}
+
+const namesAgainMs = 30_000;
+
+function nextLook({ memory, current, serving }: Looked, { servingNames, clock }: KeepCertificateOptions): number {
+  const { nextAt, failures } = memory.state;
+  const now = clock.now();
+  if (servingNames !== undefined && serving === undefined) return now + namesAgainMs;
+  const fits = current !== undefined && (serving === undefined || coversNames(current.names, serving));
+  return fits || failures > 0 ? nextAt : now;
+}
+
+async function afterFailure(
+  { memory, current }: Looked,
+  failure: RotationFailure,
+  { options, name }: Keeping,
+): Promise<Memory> {
+  const { folder, clock, fraction, report } = options;
+  const now = clock.now();
+  const { message, decided, retryAfterMs } = failure;
+  const count = memory.state.failures + 1;
+  const leftMs = Math.max(0, (current?.notAfter ?? now) - now);
+  const at = now + rotationPause({ count, decided, retryAfterMs, leftMs, random: fraction() });
+  if (failure.spent) await folder.remove(folder.nextKey);
+  const state: CertificateState = { ...memory.state, nextAt: at, failures: count, lastError: message };
+  await writeCertificateState(folder, state);
+  report({ ...name, event: "failed", message, at, expiresAt: current?.notAfter });
+  return { state };
+}

@@ -1,0 +1,123 @@
+import { KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
+import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import type { Clock } from "../core/clock.ts";
+import { JoinError } from "./join-error.ts";
+import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
+import { nodeUser } from "./node-identity.ts";
+
+/** What a node needs to speak with its hub. */
+export interface NodeHubOptions {
+  readonly kubeconfig: string;
+  /** The file with the node's client certificate and key. */
+  readonly current: string;
+  readonly text: (path: string) => Promise<string | undefined>;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+}
+
+/** The hub of a node. All that keep a certificate of the node share it. */
+export interface NodeHub {
+  /** Reads who the hub is, and who the node is, as the files say it now. @throws JoinError no-access */
+  open(): Promise<NodeSession>;
+  /** Closes all connections; calls under way fail and are made again, with the certificate that is there now. */
+  moved(): void;
+}
+
+/** One conversation with the hub. Whoever opened it closes it. */
+export interface NodeSession {
+  readonly server: string;
+  readonly caPem: string;
+  readonly nodeName: string;
+  readonly identity: KeptCertificate;
+  /** Speaks as the node, always with the certificate that is in use at the time. */
+  readonly client: RemoteClient;
+  /** Speaks with a certificate that is not in use yet. */
+  clientWith(credential: { readonly clientCertPem: string; readonly clientKeyPem: string }): RemoteClient;
+  close(): void;
+}
+
+const timeoutMs = 30_000;
+const userPrefix = nodeUser("");
+
+/** The hub that a kubeconfig names. Nothing is read yet. */
+export function nodeHub(options: NodeHubOptions): NodeHub {
+  const sessions = new Set<RemoteClient>();
+  return {
+    open: async () => {
+      const { server, caPem } = await nodeHubAddress(options);
+      const identity = await identityIn(options);
+      const common = {
+        server,
+        caPem,
+        userAgent: options.userAgent,
+        timeoutMs,
+        clock: options.clock,
+        random: options.fraction,
+        // Pauses are made where they are told of and remembered.
+        retryBudgetMs: 0,
+      };
+      const client = remoteClient({
+        ...common,
+        credentials: async () => {
+          const now = await identityIn(options).catch(() => identity);
+          return { clientCertPem: now.certificatesPem, clientKeyPem: now.keyPem };
+        },
+      });
+      sessions.add(client);
+      return {
+        server,
+        caPem,
+        identity,
+        nodeName: identity.commonName.slice(userPrefix.length),
+        client,
+        clientWith: (credential) => remoteClient({ ...common, ...credential }),
+        close: () => {
+          sessions.delete(client);
+          client.close();
+        },
+      };
+    },
+    moved: () => {
+      for (const client of sessions) client.close();
+    },
+  };
+}
+
+async function identityIn({ current, text }: NodeHubOptions): Promise<KeptCertificate> {
+  const content = await text(current);
+  const identity = content === undefined ? undefined : readKeptCertificate(content);
+  if (identity === undefined) {
+    throw new JoinError("no-access", `${current} holds no certificate with its key: join anew with pratique join`);
+  }
+  if (!identity.commonName.startsWith(userPrefix)) {
+    throw new JoinError("no-access", `${current} is not the certificate of a node`);
+  }
+  return identity;
+}
+
+/** Address and CA of the hub that a kubeconfig names. @throws JoinError no-access */
+export async function nodeHubAddress({
+  kubeconfig,
+  text,
+}: Pick<NodeHubOptions, "kubeconfig" | "text">): Promise<{ readonly server: string; readonly caPem: string }> {
+  const content = await text(kubeconfig);
+  const fail = (why: string): JoinError =>
+    new JoinError("no-access", `${kubeconfig} ${why}: join anew with pratique join`);
+  if (content === undefined) throw fail("is not there");
+  try {
+    const config = parseKubeconfig(content, kubeconfig);
+    const context = config.contexts.get(config.currentContext);
+    const cluster = config.clusters.get(context?.texts.get("cluster") ?? "");
+    const server = cluster?.texts.get("server");
+    const data = cluster?.texts.get("certificate-authority-data");
+    const file = cluster?.texts.get("certificate-authority");
+    const caPem = data === undefined ? file && (await text(file)) : Buffer.from(data, "base64").toString("utf8");
+    if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
+    return { server, caPem };
+  } catch (error) {
+    if (!(error instanceof KubeconfigError)) throw error;
+    throw fail(`cannot be used (${error.message})`);
+  }
+}
