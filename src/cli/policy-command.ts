@@ -1,5 +1,7 @@
 import type { CommandGroup, Operand } from "./command.ts";
+import { outputOption } from "./output.ts";
 import { policyOptions } from "./policy-options.ts";
+import { proposedOptions } from "./proposed-options.ts";
 
 const tested: Operand = {
   name: "FILE|DIR",
@@ -46,6 +48,47 @@ export const policyCommands: CommandGroup = {
       options: [],
       examples: [{ note: "all tests of a folder", line: "policy test policies/" }],
       run: async (args, io) => (await import("./run-policy-test.ts")).runPolicyTest(args, io),
+    },
+    {
+      name: "policy check",
+      summary: "Say whom a proposed chain of authorizers would lock out",
+      details: [
+        "Puts what kubelets, controllers, the scheduler, joining machines, probes and operators need to the chain that the options describe, and prints whatever it would refuse. The exit code is then 4. Nothing is changed anywhere.",
+        "A policy stands in for the webhook of the chain; without one, --authorization-webhook-config-file and the services of --authorization-config are really asked. Everything is asked twice where the chain has a webhook: once more as if it could not be reached.",
+        "RBAC has the default roles of Kubernetes, kubeadm and the hub unless --rbac-base none is given. Node knows of one pod on the node in the questions.",
+      ],
+      operands: [],
+      options: [
+        ...proposedOptions,
+        {
+          name: "for",
+          kind: "text",
+          value: "WHERE",
+          choices: ["hub", "kubernetes"],
+          description:
+            "ask only for what runs there; a hub lets its own controllers through by their roles; default both",
+        },
+        {
+          name: "outage",
+          kind: "boolean",
+          default: "true",
+          description: "ask as well as if no webhook could be reached",
+        },
+        { name: "all", kind: "boolean", default: "false", description: "print what is allowed request by request too" },
+        outputOption,
+      ],
+      examples: [
+        { note: "a policy behind Node and RBAC", line: "policy check --policy k8s.rego" },
+        {
+          note: "a configuration file, with the policy in place of its webhook",
+          line: "policy check --authorization-config authorization.yaml --policy k8s.rego",
+        },
+        {
+          note: "the roles of a cluster as they are, and a policy before them",
+          line: "policy check --authorization-mode Webhook,Node,RBAC --policy k8s.rego --rbac roles.json --rbac-base none",
+        },
+      ],
+      run: async (args, io) => (await import("./run-policy-check.ts")).runPolicyCheck(args, io),
     },
   ],
 };

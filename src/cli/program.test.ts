@@ -36,6 +36,7 @@ Commands:
   authorizer      Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego or CEL
   policy eval     Evaluate a policy for one input and print its value as JSON
   policy test     Run the rules whose names begin with test_
+  policy check    Say whom a proposed chain of authorizers would lock out
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
 
