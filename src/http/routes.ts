@@ -24,6 +24,8 @@ export interface RouteOptions {
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly version: object;
   readonly issuer: PublishedIssuer;
+  /** What the hub itself answers below `/.well-known/`, besides the issuer; undefined where it has nothing. */
+  readonly wellKnown: (path: string, query: Query) => Reply | undefined;
   /** `host:port` as clients reach this hub. */
   readonly serverAddress: () => string;
 }
@@ -41,8 +43,10 @@ export function routes(options: RouteOptions): (admitted: Admitted) => Promise<R
     (first: string): Route =>
     async (_admitted, rest) =>
       issuerDocument(`/${first}/${rest}`, options.issuer, options.serverAddress());
+  const issuer = issuerRoute(".well-known");
   const exact: Readonly<Record<string, Route>> = {
-    ".well-known": issuerRoute(".well-known"),
+    ".well-known": async (admitted, rest) =>
+      options.wellKnown(`/.well-known/${rest}`, admitted.query) ?? issuer(admitted, rest),
     api: async (admitted, rest) => derived().api(admitted, rest),
     apis: async (admitted, rest) => derived().apis(admitted, rest),
     openapi: async (admitted, rest) => derived().openApi(admitted, rest),

@@ -18,6 +18,7 @@ import { impersonation, type Authentication } from "./authentication.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { servingCertificate, type KeyPair } from "./authority.ts";
+import { credentialMetrics } from "./credential-metrics.ts";
 import { errorText } from "./error-text.ts";
 import type { systemRandom } from "./hub-controllers.ts";
 import { HubError } from "./hub-error.ts";
@@ -28,6 +29,7 @@ import { openApiPublisher } from "./open-api.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { servingRenewal } from "./serving-renewal.ts";
+import { signedTime } from "./signed-time.ts";
 
 /** What serving needs of the parts made before. */
 export interface ServeParts {
@@ -91,6 +93,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     levels: places.counts,
     audit: recording.counts,
     authorization: access.metrics.text,
+    credentials: credentialMetrics(cache, { now: () => clock.now(), revocations: parts.revoked.size }),
     isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
   const notResources = routes({
@@ -100,6 +103,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
+    wellKnown: signedTime(authorities, clock),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
   const resources = resourcesOf(parts);

@@ -93,14 +93,20 @@ export function signData(kind: KeyKind, key: KeyObject, data: Uint8Array): Uint8
   return sign(algorithms.get(signingOids[kind])?.hash, data, key);
 }
 
+/** Whether `signData` has made the signature, with the private half of this key of that kind. */
+export function verifyData(
+  kind: KeyKind,
+  key: KeyObject,
+  signed: { readonly data: Uint8Array; readonly signature: Uint8Array },
+): boolean {
+  const algorithm = algorithms.get(signingOids[kind]);
+  return algorithm !== undefined && verifySignature(algorithm, key, signed);
+}
+
 /** Whether a private key belongs to a public key of the same kind: it signs, and the public key verifies. */
 export function keysMatch(kind: KeyKind, privateKey: KeyObject, publicKey: KeyObject): boolean {
-  const algorithm = algorithms.get(signingOids[kind]);
   const data = Buffer.from("pratique: does this private key belong to this public key");
-  return (
-    algorithm !== undefined &&
-    verifySignature(algorithm, publicKey, { data, signature: signData(kind, privateKey, data) })
-  );
+  return verifyData(kind, publicKey, { data, signature: signData(kind, privateKey, data) });
 }
 
 const keyTypes: Readonly<Record<SignatureAlgorithm["scheme"], string>> = {

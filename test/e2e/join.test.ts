@@ -17,6 +17,7 @@ import { startHub } from "../../src/hub/hub.ts";
 import type { HubOptions } from "../../src/hub/hub-options.ts";
 import { formatToken, generateToken } from "../../src/trust/token.ts";
 import { tokenSecret } from "../../src/trust/token-secret.ts";
+import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { failureOf, joinBench, type JoinBench } from "../kits/join-bench.ts";
 
@@ -183,6 +184,38 @@ describe("a hub that approves nodes by itself", () => {
     const error = await failure(await discoveryOf(auto, { groups: ["system:bootstrappers:nobody"] }));
     expect(error.code).toBe("forbidden");
     expect(error.message).toContain("cannot create resource");
+  });
+
+  test("signs the time for a machine whose clock is wrong, and the machine is told how wrong", async () => {
+    const slow = { ...wallClock, now: () => wallClock.now() - 41 * 60_000 };
+    const error = await failure(await discoveryOf(auto), { clock: slow });
+    expect(error).toMatchObject({
+      code: "clock-skew",
+      message: expect.stringContaining("41 minutes behind") as string,
+    });
+    expect(bench.events).toContainEqual({
+      kind: "clock-differs",
+      aheadMs: expect.closeTo(-41 * 60_000, -4) as number,
+      message:
+        "this machine's clock is 41 minutes behind the hub's, as the hub's CA has signed: certificates may seem expired or not yet valid",
+    });
+  });
+
+  test("signs no time without a nonce, and never the same answer for another", async () => {
+    const get = async (query: string): Promise<{ readonly status: number; readonly text: string }> => {
+      const api = apiClient(auto, "anonymous");
+      const { status, text } = await api(`/.well-known/pratique/time${query}`);
+      api.close();
+      return { status, text };
+    };
+    expect((await get("")).status).toBe(400);
+    expect((await get("?nonce=short")).status).toBe(400);
+    const one = await get(`?nonce=${"a".repeat(22)}`);
+    const other = await get(`?nonce=${"b".repeat(22)}`);
+    expect(one.status).toBe(200);
+    const signature = ({ text }: { readonly text: string }): unknown =>
+      (JSON.parse(text) as { signatures: readonly { signature: string }[] }).signatures[0]?.signature;
+    expect(signature(one)).not.toBe(signature(other));
   });
 });
 

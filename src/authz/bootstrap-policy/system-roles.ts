@@ -3,6 +3,7 @@ import { accessGroup } from "../../resources/access-request.ts";
 import type { ClusterRoleBinding } from "../../resources/cluster-role-binding.ts";
 import type { ClusterRole } from "../../resources/cluster-role.ts";
 import { clusterRole, clusterRoleBinding, group, pathRule, rule } from "./policy-object.ts";
+import { signedTimePath } from "../../trust/signed-time.ts";
 
 const csr = "system:certificates.k8s.io:certificatesigningrequests";
 const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving", "legacy-unknown"];
@@ -15,6 +16,8 @@ export function systemRoles(): readonly ClusterRole[] {
       pathRule("get", "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"),
     ]),
     clusterRole("system:public-info-viewer", [pathRule("get", "/healthz /livez /readyz /version /version/")]),
+    // For machines that know nobody yet, and whose clock may be wrong.
+    clusterRole("pratique:time-reader", [pathRule("get", signedTimePath)]),
     clusterRole("system:basic-user", [
       rule("create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
       rule("create", "authentication.k8s.io", "selfsubjectreviews"),
@@ -62,6 +65,10 @@ export function systemRoleBindings(): readonly ClusterRoleBinding[] {
     clusterRoleBinding("system:basic-user", "system:basic-user", [group(authenticatedGroup)]),
     clusterRoleBinding("pratique:self-explainer", "pratique:self-explainer", [group(authenticatedGroup)]),
     clusterRoleBinding("system:public-info-viewer", "system:public-info-viewer", [
+      group(authenticatedGroup),
+      group(unauthenticatedGroup),
+    ]),
+    clusterRoleBinding("pratique:time-reader", "pratique:time-reader", [
       group(authenticatedGroup),
       group(unauthenticatedGroup),
     ]),
