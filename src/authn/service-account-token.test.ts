@@ -330,6 +330,8 @@ describe("a token from a Secret", () => {
         uid: "sa-1",
         groups: ["system:serviceaccounts", "system:serviceaccounts:apps"],
       },
+      // By the Secret it can be revoked: it has no id.
+      credential: { username: "system:serviceaccount:apps:robot", ids: [], secret: "apps/robot-token" },
     });
   });
 

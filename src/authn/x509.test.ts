@@ -5,6 +5,7 @@ import { issueCertificate, type Issuer } from "../pki/certificate.ts";
 import { generatePrivateKey, spkiOf } from "../pki/keys.ts";
 import { buildName } from "../pki/names.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
+import { parseCertificate } from "../pki/parse-certificate.ts";
 import { authenticate } from "./anonymous.ts";
 import { bearer } from "./bearer.ts";
 import { firstAuthenticated } from "./union.ts";
@@ -68,6 +69,12 @@ describe("x509", () => {
         username: "system:node:a",
         groups: ["system:nodes", "racks"],
         extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${hex}`] },
+      },
+      credential: {
+        username: "system:node:a",
+        ids: [`X509SHA256=${hex}`],
+        serialNumber: parseCertificate(leaf).serialNumber,
+        issuer: createHash("sha256").update(parseCertificate(leaf).rawIssuer).digest("hex"),
       },
     });
   });

@@ -1,5 +1,6 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { ObjectKey } from "../core/object.ts";
+import type { UserInfo } from "../core/user.ts";
 import { CsrError } from "../pki/csr.ts";
 import type { CsrContents } from "../pki/csr.ts";
 import type { CsrFacts } from "../pki/signers.ts";
@@ -16,6 +17,8 @@ export interface CsrApprovingOptions {
   readonly informers: SharedInformers;
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
+  /** Whether what the requester asked with has been revoked since; such a request is left to people. */
+  readonly isRevoked?: (requester: UserInfo) => boolean;
 }
 
 // As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
@@ -34,6 +37,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isUndecided(csr)) return done;
+    if (options.isRevoked?.(csr.requester) === true) return { kind: "retry", why: "its requester is revoked" };
     const facts = readable(options.parse, csr.request);
     const recognisers = facts === undefined ? [] : recognisersOf(csr, facts);
     for (const recogniser of recognisers) {

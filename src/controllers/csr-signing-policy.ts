@@ -15,6 +15,14 @@ export function awaitsSigning(csr: CsrView, signers: ReadonlySet<string>): boole
   );
 }
 
+/** The final refusal of a request whose requester was revoked after it had asked. */
+export const requesterRevoked: Condition = {
+  type: "Failed",
+  status: "True",
+  reason: "RequesterRevoked",
+  message: "the credential with which this was requested has been revoked",
+};
+
 /** The final refusal of a request that has not the shape of its signer, or undefined when it may be signed. A signer without a known shape signs nothing. */
 export function refusalOf(csr: CsrView, facts: CsrFacts): Condition | undefined {
   const check = signerChecks.get(csr.signerName);

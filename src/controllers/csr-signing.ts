@@ -1,9 +1,10 @@
 import type { ObjectKey } from "../core/object.ts";
+import type { UserInfo } from "../core/user.ts";
 import type { CsrContents } from "../pki/csr.ts";
 import { signerChecks } from "../pki/signers.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
-import { awaitsSigning, refusalOf } from "./csr-signing-policy.ts";
+import { awaitsSigning, refusalOf, requesterRevoked } from "./csr-signing-policy.ts";
 import { csrView, withCertificate, withCondition } from "./csr-view.ts";
 import { certificateSigningRequests } from "./kinds.ts";
 import type { SharedInformers } from "./shared-informers.ts";
@@ -23,6 +24,8 @@ export interface CsrSigningOptions {
   readonly informers: SharedInformers;
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
+  /** Whether what the requester asked with has been revoked since. */
+  readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Issues the certificate, as one PEM block. What it throws is retried. */
   readonly sign: (order: SigningOrder) => Promise<string>;
   /** The signers to serve; default: all three built-in ones. */
@@ -42,7 +45,7 @@ export function csrSigning(options: CsrSigningOptions): Controller {
     const csr = csrView(object);
     if (!awaitsSigning(csr, signers)) return done;
     const request = parse(csr.request);
-    const refusal = refusalOf(csr, request);
+    const refusal = options.isRevoked?.(csr.requester) === true ? requesterRevoked : refusalOf(csr, request);
     const { usages, expirationSeconds, signerName } = csr;
     const next =
       refusal === undefined

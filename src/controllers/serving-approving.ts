@@ -1,7 +1,7 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
-import { nodeUserPrefix } from "../core/user.ts";
+import { nodeUserPrefix, type UserInfo } from "../core/user.ts";
 import { CsrError, type CsrContents } from "../pki/csr.ts";
 import { formatIp, parseIp } from "../policy/kubernetes/ip-address.ts";
 import { sourceAddressOf } from "../resources/certificate-signing-request.ts";
@@ -56,6 +56,8 @@ export interface ServingApprovingOptions extends ServingApproval {
   readonly informers: SharedInformers;
   readonly clock: Clock;
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
+  /** Whether what the requester asked with has been revoked since. */
+  readonly isRevoked?: (requester: UserInfo) => boolean;
   readonly parse: (pem: string) => CsrContents;
   readonly resolver: ServingResolver;
 }
@@ -91,6 +93,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
+    if (options.isRevoked?.(csr.requester) === true) return abstain(object, ["its requester is revoked"]);
     const claim = readClaim(options, csr);
     if (typeof claim === "string") return abstain(object, [claim]);
     if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {

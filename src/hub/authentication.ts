@@ -31,7 +31,8 @@ import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { tokenObjects } from "./token-requests.ts";
 
 export interface AuthenticationOptions {
-  readonly roots: readonly TrustRoot[];
+  /** The CAs that vouch for clients, asked at each request. */
+  readonly roots: () => readonly TrustRoot[];
   readonly cache: WatchCache;
   readonly now: () => number;
   readonly tokenAuthFile: string | undefined;
@@ -40,6 +41,8 @@ export interface AuthenticationOptions {
   readonly anonymousAuth: boolean;
   /** What is believed no longer, whoever vouches for it. */
   readonly revocations: Revocations;
+  /** Told of everybody who comes in with a credential. */
+  readonly saw: (username: string) => void;
   readonly outside: Pick<OutsideIdentity, "members" | "anonymous">;
   readonly warn: (message: string) => void;
 }
@@ -65,8 +68,8 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
   members.push(bootstrapTokens(lookup, now), ...options.outside.members);
   const tokens = bearer({ audiences }, ...members);
-  const known = firstAuthenticated(x509({ roots: () => roots, now }), tokens);
-  const credentials = withAuthenticatedGroup(unlessRevoked(known, options.revocations.find));
+  const known = firstAuthenticated(x509({ roots, now }), tokens);
+  const credentials = withAuthenticatedGroup(unlessRevoked(known, options.revocations.find, options.saw));
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
 }
 

@@ -1,4 +1,5 @@
 import { apiserverAccount } from "../controllers/kinds.ts";
+import type { CredentialUse } from "../controllers/issued-credentials.ts";
 import { runControllers, type RunningControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { Clock } from "../core/clock.ts";
@@ -13,6 +14,7 @@ import type { inProcessClient } from "./in-process-client.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import type { Metrics } from "./metrics.ts";
 import { restartableControl, type RestartableControl } from "./restartable-control.ts";
+import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 
 /** What the controllers need of the parts made before. */
@@ -22,6 +24,8 @@ export interface ControlParts {
   readonly clock: Clock;
   readonly authorities: () => Authorities;
   readonly issuer: ServiceAccountIssuer;
+  readonly revoked: Revocations;
+  readonly credentialUse: CredentialUse;
   readonly url: string;
   readonly metrics: Metrics;
   readonly servingApproval: ServingApproval | undefined;
@@ -65,6 +69,8 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     server: parts.url,
     signingSeconds: options.clusterSigningDurationSeconds,
     resources: verbs.resources,
+    revocations: parts.revoked,
+    credentialUse: parts.credentialUse,
     servingApproval: parts.servingApproval,
     clusters: parts.clusters,
   });

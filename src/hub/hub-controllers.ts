@@ -12,7 +12,9 @@ import { csrApproving } from "../controllers/csr-approving.ts";
 import { csrCleaner } from "../controllers/csr-cleaner.ts";
 import { csrSigning, type SigningOrder } from "../controllers/csr-signing.ts";
 import { garbageCollector } from "../controllers/garbage-collector.ts";
+import { credentialKeeper, credentialRecorders, type CredentialUse } from "../controllers/issued-credentials.ts";
 import { namespaceController } from "../controllers/namespace.ts";
+import { revocationCleaner } from "../controllers/revocation-cleaner.ts";
 import { rootCaPublisher } from "../controllers/root-ca-publisher.ts";
 import { serviceAccountDefault } from "../controllers/service-account-default.ts";
 import { serviceAccountToken } from "../controllers/service-account-token.ts";
@@ -20,6 +22,7 @@ import { servingApproving, type ServingApproval } from "../controllers/serving-a
 import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { tokenCleaner } from "../controllers/token-cleaner.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
+import type { UserInfo } from "../core/user.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { readVerifiedCsr } from "../pki/csr.ts";
 import { certificateValidity } from "../pki/validity.ts";
@@ -27,6 +30,7 @@ import { builtinResources } from "../resources/builtin.ts";
 import type { Resource } from "../resources/resource.ts";
 import { pinsOf, type Authorities } from "./authority-folder.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
+import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { systemResolver } from "./system-resolver.ts";
 
@@ -42,6 +46,8 @@ export interface HubControllersOptions {
   /** `--cluster-signing-duration`, in seconds. */
   readonly signingSeconds: number;
   readonly resources: () => readonly Resource[];
+  readonly revocations: Pick<Revocations, "findUser">;
+  readonly credentialUse: CredentialUse;
   /** Absent where serving certificates are left to people. */
   readonly servingApproval?: ServingApproval | undefined;
   /** Absent where no clusters join. */
@@ -52,9 +58,10 @@ export interface HubControllersOptions {
 export function hubControllers(options: HubControllersOptions): readonly Controller[] {
   const { informers, clock, authorities, issuer, server, resources, servingApproval } = options;
   const caPem = authorities.bundlePem;
+  const isRevoked = (requester: UserInfo): boolean => options.revocations.findUser(requester) !== undefined;
   return [
     accessRequest({ informers, clock, random: options.random, ca: { pem: caPem, pins: pinsOf(authorities) } }),
-    csrApproving({ informers, parse: readVerifiedCsr }),
+    csrApproving({ informers, parse: readVerifiedCsr, isRevoked }),
     ...(servingApproval === undefined
       ? []
       : [
@@ -63,11 +70,15 @@ export function hubControllers(options: HubControllersOptions): readonly Control
             informers,
             clock,
             parse: readVerifiedCsr,
+            isRevoked,
             resolver: systemResolver(),
           }),
         ]),
-    csrSigning({ informers, parse: readVerifiedCsr, sign: async (order) => sign(order, options) }),
+    csrSigning({ informers, parse: readVerifiedCsr, isRevoked, sign: async (order) => sign(order, options) }),
     csrCleaner({ informers, clock }),
+    revocationCleaner({ informers, clock, certificatesEnd: lastEnd(authorities) }),
+    ...credentialRecorders({ informers, clock, use: options.credentialUse }),
+    credentialKeeper({ informers, clock, use: options.credentialUse }),
     clusterInfoPublisher({ informers, info: { server, caPem } }),
     bootstrapSigner({ informers, clock }),
     tokenCleaner({ informers, clock }),
@@ -82,6 +93,10 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     crdFinalizer({ informers, clock, customKinds: () => resources().filter(({ custom }) => custom !== undefined) }),
     ...(options.clusters?.controllers({ informers, clock }) ?? []),
   ];
+}
+
+function lastEnd({ trusted }: Authorities): number {
+  return Math.max(...trusted.map(({ notAfter }) => notAfter));
 }
 
 /** A certificate by the rules of certificates.md section 5: subject, key and names are the request's, everything else is ours. */

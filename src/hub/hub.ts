@@ -22,6 +22,7 @@ import { authentication, type Authentication } from "./authentication.ts";
 import { openAuthorization, type Authorization } from "./authorization.ts";
 import { openAuthorities, pinsOf, type Authorities } from "./authority-folder.ts";
 import { followAuthorities } from "./authority-follow.ts";
+import { credentialUseLog, type CredentialUseLog } from "./credential-use.ts";
 import { customResources, type CustomResources } from "./custom-resources.ts";
 import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
@@ -87,7 +88,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
   let furnished = false;
   const base = { ...(await openBase(options, closers, at)), clock, closers, clusters, isFurnished: () => furnished };
-  const { store, cache, authorities, issuer, revoked } = base;
+  const { store, cache, authorities, issuer, revoked, credentialUse } = base;
   const parts = await decisions(options, base);
   const { verbs, access, identity, clientOf, custom } = parts;
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
@@ -117,6 +118,8 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     clock,
     authorities,
     issuer,
+    revoked,
+    credentialUse,
     url: api.url,
     metrics: api.metrics,
     servingApproval,
@@ -162,6 +165,7 @@ interface Base {
   readonly take: (next: Authorities) => void;
   readonly issuer: ServiceAccountIssuer;
   readonly revoked: Revocations;
+  readonly credentialUse: CredentialUseLog;
 }
 
 async function openBase(
@@ -188,6 +192,7 @@ async function openBase(
     take,
     issuer,
     revoked: revocations(cache, options.clock ?? systemClock),
+    credentialUse: credentialUseLog(options.clock ?? systemClock),
   };
 }
 
@@ -258,6 +263,7 @@ async function decisions(
     outside,
     anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
     revocations: base.revoked,
+    saw: base.credentialUse.saw,
     warn: (message) => options.log({ level: "warn", message }),
   });
   const webhooks = webhookCaller();
@@ -303,7 +309,14 @@ async function decisions(
       authenticate: identity.credentials,
       explaining: { index: access.index, uses: access.uses, resources: custom.resources },
     }),
-    created: { "serviceaccounts/token": tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID }) },
+    created: {
+      "serviceaccounts/token": tokenRequests({
+        issuer,
+        lookup: tokenObjects(cache),
+        uuid: randomUUID,
+        gave: base.credentialUse.gave,
+      }),
+    },
   });
   const clientOf = (user: UserInfo): Client =>
     inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
@@ -340,7 +353,9 @@ async function servingApprovalOf(options: HubOptions): Promise<ServingApproval |
 
 /** Loaded only where clusters join. */
 async function clustersOf({ managedClusters }: HubOptions): Promise<ManagedClusters | undefined> {
-  return managedClusters === undefined ? undefined : (await import("./managed-clusters.ts")).managedClusters();
+  if (managedClusters === undefined) return undefined;
+  const { openManagedClusters } = await import("./managed-clusters.ts");
+  return openManagedClusters(managedClusters.configFile);
 }
 
 async function openStore(dir: string, closers: Closer[]): Promise<Store> {

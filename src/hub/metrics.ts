@@ -19,6 +19,8 @@ export function hubMetrics(read: {
   readonly audit: () => AuditCounts;
   /** What the authorizers count, as Prometheus text. */
   readonly authorization: () => Promise<string>;
+  /** What was given out and revoked, as Prometheus text. */
+  readonly credentials: () => string;
   /** Whether a resource of this plural is served. */
   readonly isResource: (plural: string) => boolean;
 }): Metrics {
@@ -52,6 +54,7 @@ export function hubMetrics(read: {
         requests.text(),
         fairnessText(read.levels()),
         auditText(read.audit()),
+        read.credentials(),
         await read.authorization(),
       ].join("\n"),
     }),

@@ -1,8 +1,10 @@
 import type { Clock } from "../core/clock.ts";
+import type { UserInfo } from "../core/user.ts";
 import { objectOf } from "../registry/entry.ts";
 import { credentialRevocations } from "../resources/credential-revocation.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../resources/issued-credential.ts";
 import { storagePrefix } from "../resources/resource.ts";
-import { revocationIndex, type Credential, type FoundRevocation } from "../resources/revocation-index.ts";
+import { credentialOf, revocationIndex, type Credential, type FoundRevocation } from "../resources/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 
 /** Something long that was begun with a credential; `signal` aborts when that is revoked. */
@@ -15,6 +17,8 @@ export interface Followed {
 /** What is revoked here, at this moment. */
 export interface Revocations {
   readonly find: (credential: Credential) => FoundRevocation | undefined;
+  /** As `find`, of somebody who asked earlier; a certificate's serial number is known where its record is. */
+  readonly findUser: (user: UserInfo) => FoundRevocation | undefined;
   readonly follow: (credential: Credential) => Followed;
   readonly size: () => number;
 }
@@ -27,6 +31,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">): Revoc
   const prefix = storagePrefix(credentialRevocations);
   const index = revocationIndex();
   const followed = new Map<AbortController, Credential>();
+  const issues = issuesById(cache);
   const find = (credential: Credential): FoundRevocation | undefined =>
     index.size() === 0 ? undefined : index.find(credential, clock.now());
   cache.observe(prefix, ({ type, entry }) => {
@@ -39,6 +44,19 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">): Revoc
   });
   return {
     find,
+    findUser: (user) => {
+      if (index.size() === 0) return undefined;
+      const credential = credentialOf(user);
+      const found = find(credential);
+      if (found !== undefined) return found;
+      for (const id of credential.ids) {
+        const { serialNumber, issuer } = issues(id) ?? {};
+        if (serialNumber === undefined || issuer === undefined) continue;
+        const numbered = find({ ...credential, serialNumber, issuer });
+        if (numbered !== undefined) return numbered;
+      }
+      return undefined;
+    },
     size: index.size,
     follow: (credential) => {
       const end = new AbortController();
@@ -47,4 +65,20 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">): Revoc
       return { signal: end.signal, release: () => void followed.delete(end) };
     },
   };
+}
+
+/** What was given out, by the id of the credential. */
+function issuesById(cache: WatchCache): (id: string) => CredentialIssue | undefined {
+  const byRecord = new Map<string, readonly CredentialIssue[]>();
+  const byId = new Map<string, CredentialIssue>();
+  cache.observe(storagePrefix(issuedCredentials), ({ type, entry }) => {
+    for (const { credentialID = "" } of byRecord.get(entry.key) ?? []) byId.delete(credentialID);
+    byRecord.delete(entry.key);
+    if (type === "DELETED") return;
+    const { issued = [] } = (objectOf(entry) as IssuedCredential).status ?? {};
+    const certificates = issued.filter(({ serialNumber }) => serialNumber !== undefined);
+    byRecord.set(entry.key, certificates);
+    for (const issue of certificates) byId.set(issue.credentialID ?? "", issue);
+  });
+  return (id) => byId.get(id);
 }

@@ -1,9 +1,12 @@
-import { boundClaims } from "../authn/service-account-claims.ts";
+import { boundClaims, type TokenOrder } from "../authn/service-account-claims.ts";
 import { completedTokenRequest, plannedToken } from "../authn/service-account-token-request.ts";
 import type { ObjectLookup, TokenKind } from "../authn/service-account-token.ts";
 import { rfc3339 } from "../core/clock.ts";
+import type { ApiObject } from "../core/object.ts";
+import { serviceAccountUser } from "../core/user.ts";
 import type { CreateUnder } from "../registry/create-under.ts";
 import { objectOf } from "../registry/entry.ts";
+import { accessGroup } from "../resources/access-request.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
@@ -29,10 +32,12 @@ export interface TokenRequestOptions {
   readonly issuer: ServiceAccountIssuer;
   readonly lookup: ObjectLookup;
   readonly uuid: () => string;
+  /** Told of each token that a machine was given which came in by an access request. */
+  readonly gave: (username: string, order: TokenOrder, by: string) => void;
 }
 
 /** Gives out tokens of ServiceAccounts. The reply alone holds the token; nothing of it is kept. */
-export function tokenRequests({ issuer, lookup, uuid }: TokenRequestOptions): CreateUnder {
+export function tokenRequests({ issuer, lookup, uuid, gave }: TokenRequestOptions): CreateUnder {
   const { audiences, maxExpirationSeconds, extendExpiration } = issuer;
   const rules = { issuer: issuer.issuers[0], audiences, maxExpirationSeconds, extendExpiration };
   return async function requestToken(object, { parent, context, admit }) {
@@ -46,10 +51,19 @@ export function tokenRequests({ issuer, lookup, uuid }: TokenRequestOptions): Cr
     });
     warnings.forEach(context.warn);
     const token = await issuer.sign(boundClaims(order));
+    if (isOfAccess(parent)) {
+      gave(serviceAccountUser(order.namespace, order.serviceAccount.name).username, order, context.user.username);
+    }
     return {
       ...request,
       spec: { ...request.spec, expirationSeconds },
       status: { token, expirationTimestamp: rfc3339(context.now + expirationSeconds * 1000) },
     };
   };
+}
+
+function isOfAccess({ metadata: { ownerReferences = [] } }: ApiObject): boolean {
+  return ownerReferences.some(
+    ({ kind, apiVersion }) => kind === "AccessRequest" && apiVersion.startsWith(`${accessGroup}/`),
+  );
 }

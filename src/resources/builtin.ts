@@ -9,6 +9,7 @@ import { configMaps } from "./config-map.ts";
 import { csiNodes } from "./csi-node.ts";
 import { customResourceDefinitions } from "./custom-resource-definition.ts";
 import { events } from "./event.ts";
+import { issuedCredentials } from "./issued-credential.ts";
 import { leases } from "./lease.ts";
 import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
 import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.ts";
@@ -35,6 +36,7 @@ export const storedResources: readonly Resource[] = [
   accessProfiles,
   accessRequests,
   credentialRevocations,
+  issuedCredentials,
   configMaps,
   events,
   namespaces,

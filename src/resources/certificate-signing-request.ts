@@ -51,6 +51,9 @@ export interface CertificateSigningRequestStatus {
 
 /** Where the API saw the request come from; no client can write it. */
 const sourceAnnotation = "pratique.dev/source-address";
+/** Who approved or denied it, as authenticated; no client can write it either. */
+const deciderAnnotation = "pratique.dev/decided-by";
+const stampedAnnotations = [sourceAnnotation, deciderAnnotation];
 
 const legacyUnknownSigner = "kubernetes.io/legacy-unknown";
 
@@ -107,10 +110,19 @@ const approval: Subresource = {
   verbs: ["get", "patch", "update"],
   prepareForUpdate: (incoming, stored, context) => {
     const conditions = withConditionTimes(fieldListAt(incoming, "status", "conditions"), stored, context.now);
-    return withStatus(withoutClaims(incoming, stored), { ...fieldsAt(stored, "status"), conditions });
+    const unclaimed = withoutClaims(incoming, stored);
+    const isFirst = csrDeciderOf(stored) === undefined && !isDecided(stored) && isDecided(incoming);
+    const told = isFirst
+      ? withStamps(unclaimed, { ...stampsOf(stored), [deciderAnnotation]: context.user.username })
+      : unclaimed;
+    return withStatus(told, { ...fieldsAt(stored, "status"), conditions });
   },
   validateUpdate: (next, stored) => [...validateCsrConditions(next), ...validateCsrConditionsKept(next, stored)],
 };
+
+function isDecided(object: ApiObject): boolean {
+  return fieldListAt(object, "status", "conditions").some(({ type }) => type === "Approved" || type === "Denied");
+}
 
 export const certificateSigningRequests: Resource = {
   group: "certificates.k8s.io",
@@ -133,7 +145,7 @@ export const certificateSigningRequests: Resource = {
   deleteReturnsObject: false,
   generation: false,
   serverFields: {
-    "f:metadata": { "f:annotations": { [`f:${sourceAnnotation}`]: {} } },
+    "f:metadata": { "f:annotations": Object.fromEntries(stampedAnnotations.map((name) => [`f:${name}`, {}])) },
     "f:spec": { "f:username": {}, "f:uid": {}, "f:groups": {}, "f:extra": {} },
   },
   prepareForCreate,
@@ -155,30 +167,40 @@ function prepareForCreate(object: ApiObject, context: PrepareContext): ApiObject
     ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
   };
   const address = plainAddress(context.source?.address ?? "");
-  return withSource({ ...object, spec, status: {} }, address === "" ? undefined : address);
+  return withStamps({ ...object, spec, status: {} }, address === "" ? {} : { [sourceAnnotation]: address });
 }
 
 /** Where a request came from, as this API saw it when it was created; elsewhere the annotation is its author's word. */
 export function sourceAddressOf(object: ApiObject): string | undefined {
-  const address = object.metadata.annotations?.[sourceAnnotation];
-  return typeof address === "string" && address !== "" ? address : undefined;
+  return stampsOf(object)[sourceAnnotation];
+}
+
+/** Who approved or denied a request, as this API saw it; elsewhere the annotation is anybody's word. */
+export function csrDeciderOf(object: ApiObject): string | undefined {
+  return stampsOf(object)[deciderAnnotation];
 }
 
 /** The incoming object with what only the server writes as it is stored, status aside. */
 function withoutClaims(incoming: ApiObject, stored: ApiObject): ApiObject {
-  return withField(withSource(incoming, sourceAddressOf(stored)), "spec", stored["spec"]);
+  return withField(withStamps(incoming, stampsOf(stored)), "spec", stored["spec"]);
 }
 
-function withSource(object: ApiObject, address: string | undefined): ApiObject {
-  if (address === sourceAddressOf(object) && (address !== undefined || !isAnnotated(object))) return object;
+type Stamps = Readonly<Record<string, string>>;
+
+function stampsOf({ metadata: { annotations = {} } }: ApiObject): Stamps {
+  const found = stampedAnnotations.map((name) => [name, annotations[name]] as const);
+  return Object.fromEntries(
+    found.filter((one): one is [string, string] => typeof one[1] === "string" && one[1] !== ""),
+  );
+}
+
+/** The object with these stamps and no others; itself where nothing is different. */
+function withStamps(object: ApiObject, stamps: Stamps): ApiObject {
   const { annotations = {}, ...metadata } = object.metadata;
-  const { [sourceAnnotation]: _given, ...others } = annotations;
-  const next = address === undefined ? others : { ...others, [sourceAnnotation]: address };
+  if (stampedAnnotations.every((name) => annotations[name] === stamps[name])) return object;
+  const others = Object.entries(annotations).filter(([name]) => !stampedAnnotations.includes(name));
+  const next = { ...Object.fromEntries(others), ...stamps };
   return { ...object, metadata: Object.keys(next).length === 0 ? metadata : { ...metadata, annotations: next } };
-}
-
-function isAnnotated(object: ApiObject): boolean {
-  return Object.hasOwn(object.metadata.annotations ?? {}, sourceAnnotation);
 }
 
 function withStatus(object: ApiObject, fields: Fields): ApiObject {

@@ -46,6 +46,13 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
   "clusterrole-aggregation-controller": () => [
     rule("escalate get list patch update watch", "rbac.authorization.k8s.io", "clusterroles"),
   ],
+  "credential-controller": () => [
+    rule("create delete get list update watch", "access.pratique.dev", "issuedcredentials"),
+    rule("delete get list watch", "access.pratique.dev", "credentialrevocations"),
+    rule("get list watch", "access.pratique.dev", "accessrequests"),
+    rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    eventsRule(),
+  ],
   "generic-garbage-collector": () => [rule("delete get list patch update watch", "*", "*"), eventsRule()],
   "namespace-controller": () => [
     rule("delete get list watch", "core", "namespaces"),

@@ -1,0 +1,38 @@
+import { objectOf } from "../registry/entry.ts";
+import { credentialState, credentialStates } from "../resources/credential-state.ts";
+import { issuedCredentials, type IssuedCredential } from "../resources/issued-credential.ts";
+import { storagePrefix } from "../resources/resource.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+
+/** How many credentials there are in each state, and how many revocations, as Prometheus text; counted when it is asked for. */
+export function credentialMetrics(
+  cache: WatchCache,
+  { now, revocations }: { readonly now: () => number; readonly revocations: () => number },
+): () => string {
+  return () => {
+    const at = now();
+    const counts = new Map<string, number>(
+      ["Client", "Serving", "Access"].flatMap((purpose) =>
+        credentialStates.map((state) => [labels(purpose, state), 0] as const),
+      ),
+    );
+    for (const entry of cache.list(storagePrefix(issuedCredentials))) {
+      const record = objectOf(entry) as IssuedCredential;
+      const key = labels(record.spec.identity.purpose, credentialState(record, at));
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return [
+      "# HELP pratique_issued_credentials Identities that hold a credential, by what it is for and how it stands.",
+      "# TYPE pratique_issued_credentials gauge",
+      ...[...counts].map(([key, count]) => `pratique_issued_credentials{${key}} ${count}`),
+      "# HELP pratique_credential_revocations Credential revocations that are stored.",
+      "# TYPE pratique_credential_revocations gauge",
+      `pratique_credential_revocations ${revocations()}`,
+      "",
+    ].join("\n");
+  };
+}
+
+function labels(purpose: string, state: string): string {
+  return `purpose="${purpose}",state="${state}"`;
+}
