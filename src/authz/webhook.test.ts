@@ -215,6 +215,26 @@ describe("a service that hangs", () => {
     expect((await Promise.all(asked)).map(({ verdict }) => verdict)).toEqual(["allow", "allow", "allow"]);
     expect(sent).toHaveLength(1);
   });
+
+  it("is asked so many questions at a time, and any number again once it answers", async () => {
+    const waiting: (() => void)[] = [];
+    const { ask, sent } = bench(() => new Promise((resolve) => waiting.push(() => resolve(allowed))));
+    const asked = Array.from({ length: 600 }, async (_, index) => ask({ name: `d${index}` }));
+    for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+    expect(sent).toHaveLength(512);
+    for (const answer of waiting) answer();
+    const decisions = await Promise.all(asked);
+    expect(decisions.filter(({ verdict }) => verdict === "allow")).toHaveLength(512);
+    expect(decisions.at(-1)).toEqual({
+      verdict: "noOpinion",
+      reason: "",
+      error: "too many questions to the authorization webhook are under way",
+    });
+    const later = ask({ name: "later" });
+    await Promise.resolve();
+    waiting.at(-1)?.();
+    expect(await later).toMatchObject({ verdict: "allow" });
+  });
 });
 
 describe("conditions", () => {

@@ -37,6 +37,8 @@ export interface WebhookAuthorizerOptions {
 /** From this many characters that a client chooses, answers are not kept. Source: apiserver maxControlledAttrCacheSize. */
 const largestCached = 10_000;
 const defaultCapacity = 8192;
+/** A service that hangs is asked so many questions and no more; further requests fail at once, as they would in the end. */
+const mostUnderWay = 512;
 const bothText = "webhook subject access review returned both allow and deny response";
 
 /**
@@ -66,6 +68,9 @@ export function explainedWebhook(
     if (known !== undefined) return known;
     const underWay = asking.get(key);
     if (underWay !== undefined) return underWay;
+    if (asking.size >= mostUnderWay) {
+      throw new WebhookAnswerError("crowded", "too many questions to the authorization webhook are under way");
+    }
     const question = ask(spec, options)
       .then((answer) => {
         if (isSmall(attributes, answer)) answers.add(key, answer);
@@ -170,10 +175,14 @@ function inOldForm({ groups, ...spec }: AskedSpec): object {
   return groups === undefined ? spec : { ...spec, group: groups };
 }
 
-/** An answer of the service that means nothing; the message never holds its words. */
+/** A question without an answer, or with one that means nothing; the message never holds the words of the service. */
 class WebhookAnswerError extends Error {
   override readonly name = "WebhookAnswerError";
-  readonly code = "answer";
+  readonly code: "answer" | "crowded";
+  constructor(code: WebhookAnswerError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** As in Kubernetes, an answer may leave out what it is and what it does not say; what it says must be of the right type. */
@@ -184,13 +193,17 @@ function answerOf(reply: unknown, apiVersion: string): Answer {
     [undefined, "", apiVersion].includes(reply["apiVersion"] as string | undefined);
   if (!isReview) {
     throw new WebhookAnswerError(
+      "answer",
       `the authorization webhook answered with something else than a SubjectAccessReview of ${apiVersion}`,
     );
   }
   const status = valueAt(reply, "status") ?? {};
   const { allowed = false, denied = false, reason = "" } = isFields(status) ? status : { allowed: status };
   if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
-    throw new WebhookAnswerError("the authorization webhook answered with a status that cannot be understood");
+    throw new WebhookAnswerError(
+      "answer",
+      "the authorization webhook answered with a status that cannot be understood",
+    );
   }
   return { allowed, denied, reason };
 }

@@ -39,6 +39,18 @@ describe("a review that fails", () => {
     expect(await sent(failure, 9)).toMatchObject({ tries: 5, answer: failure });
   });
 
+  it("slowly is not sent again once half a minute has passed", async () => {
+    let [tries, now] = [0, 0];
+    const clock = { now: () => now, sleep: async () => undefined };
+    const post = async (): Promise<never> => {
+      tries += 1;
+      now += 20_000;
+      throw status(500);
+    };
+    await expect(retriedReview(post, clock)({})).rejects.toThrow("status 500");
+    expect(tries).toBe(2);
+  });
+
   it.each([
     ["takes too long", new ConnectionError("TIMEOUT", "late")],
     ["finds nobody", new ConnectionError("ECONNREFUSED", "refused")],

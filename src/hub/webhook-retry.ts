@@ -5,22 +5,25 @@ import { TargetError } from "./kubeconfig-target.ts";
 /** How a review is sent again. Source: apiserver pkg/util/webhook DefaultRetryBackoffWithInitialDelay. */
 const tries = 5;
 const pause = { firstMs: 500, factor: 1.5, jitter: 0.2 };
+/** After this time nothing is sent again, so that a service which fails slowly does not take a time-out for each try. */
+const againWithinMs = 30_000;
 const passingStatus: readonly number[] = [429, 500, 504];
 
 /**
  * Sends a review again that was broken off or refused for now, five times in all, and never one that took too long or whose service
- * is not there: nobody waits much longer than one time-out. Rejects with the last failure.
+ * is not there, nor after 30 seconds: nobody waits much longer than one time-out. Rejects with the last failure.
  */
 export function retriedReview<Review extends object>(
   post: (review: Review) => Promise<unknown>,
   clock: Clock,
 ): (review: Review) => Promise<unknown> {
   return async (review) => {
+    const begun = clock.now();
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await post(review);
       } catch (error) {
-        if (attempt === tries || !isPassing(error)) throw error;
+        if (attempt === tries || !isPassing(error) || clock.now() - begun >= againWithinMs) throw error;
         const { firstMs, factor, jitter } = pause;
         await clock.sleep(firstMs * factor ** (attempt - 1) * (1 + jitter * Math.random()));
       }
