@@ -6,6 +6,7 @@ import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AuthorizationMetrics } from "./authorization-metrics.ts";
 import { openKubeconfigTarget, TargetError } from "./kubeconfig-target.ts";
+import { webhookFailure } from "./webhook-failure.ts";
 import { retriedReview } from "./webhook-retry.ts";
 
 const maximumBytes = 1 << 20;
@@ -57,7 +58,14 @@ async function openService({
 }: AuthorizationWebhookOptions): Promise<Service> {
   const { kubeconfigFile: file, timeoutMs } = webhook;
   const target = await openKubeconfigTarget({ flag, file, clock, release, timeoutMs, maximumBytes });
-  const post = retriedReview((review) => measured(target.post(review), name, metrics), clock);
+  const ask = retriedReview((review) => measured(target.post(review), name, metrics), clock);
+  const post: Service["post"] = async (review) => {
+    try {
+      return await ask(review);
+    } catch (error) {
+      throw webhookFailure(error);
+    }
+  };
   return { post, close: () => target.close() };
 }
 
