@@ -133,29 +133,44 @@ async function remembered(
   return { state };
 }
 
-function plannedState(
-  {
-    memory,
-    stored,
-    current,
-  }: {
-    readonly memory: Memory | undefined;
-    readonly stored: CertificateState | undefined;
-    readonly current: KeptCertificate | undefined;
-  },
-  { clock, fraction, once }: KeepCertificateOptions,
-): CertificateState {
-  const now = clock.now();
+interface Known {
+  readonly memory: Memory | undefined;
+  readonly stored: CertificateState | undefined;
+  readonly current: KeptCertificate | undefined;
+}
+
+function plannedState({ memory, stored, current }: Known, options: KeepCertificateOptions): CertificateState {
   const serial = current?.serial ?? "";
+  const announced = stored?.announced ?? serial;
+  if (current === undefined) {
+    const now = options.clock.now();
+    return { serial, deadline: now, nextAt: now, announced, failures: 0 };
+  }
   const earlier = stored?.serial === serial ? stored : undefined;
   const renewedAt = earlier?.renewedAt ?? memory?.rotatedAt;
+  const deadline = deadlineOf(current, { renewedAt, drawn: earlier?.deadline }, options);
+  const nextAt = memory === undefined ? startAt(deadline, current, options) : deadline;
+  return { serial, deadline, nextAt, renewedAt, announced, failures: 0 };
+}
+
+/** Drawn once for each certificate, and the same after a restart. */
+function deadlineOf(
+  current: KeptCertificate,
+  { renewedAt, drawn }: { readonly renewedAt: number | undefined; readonly drawn: number | undefined },
+  { once, fraction }: KeepCertificateOptions,
+): number {
+  if (drawn !== undefined && !once) return drawn;
   // With `once` nobody comes back later in this life, so all of the time from the earliest moment on is used.
-  const spread = once ? 0 : fraction();
-  const drawn = current === undefined ? now : rotationDeadline(current, { spread, receivedAt: renewedAt });
-  const deadline = once ? drawn : (earlier?.deadline ?? drawn);
-  const isLate = memory === undefined && current !== undefined && !once && deadline <= now;
-  const nextAt = isLate ? now + overdueDelay(current.notAfter - now, fraction()) : deadline;
-  return { serial, deadline, nextAt, renewedAt, announced: stored?.announced ?? serial, failures: 0 };
+  return rotationDeadline(current, { spread: once ? 0 : fraction(), receivedAt: renewedAt });
+}
+
+function startAt(
+  deadline: number,
+  { notAfter }: KeptCertificate,
+  { once, clock, fraction }: KeepCertificateOptions,
+): number {
+  const now = clock.now();
+  return once || deadline > now ? deadline : now + overdueDelay(notAfter - now, fraction());
 }
 
 /** Tells others of a certificate of which they were not told, even where this agent is not the one that fetched it. */

@@ -4,6 +4,7 @@ import { caCommands } from "./ca-commands.ts";
 import type { CommandEntry } from "./command.ts";
 import { completionCommand } from "./completion-command.ts";
 import { controllerCommand } from "./controller-command.ts";
+import { credentialCommand } from "./credential-command.ts";
 import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./csr-commands.ts";
 import { hubCommand } from "./hub-command.ts";
 import { joinCommand } from "./join-command.ts";
@@ -21,6 +22,7 @@ export const commands: readonly CommandEntry[] = [
   joinCommand,
   requestCommand,
   agentCommand,
+  credentialCommand,
   tokenCommands,
   pendingCommand,
   approveCommand,

@@ -14,7 +14,8 @@ Commands:
   hub             Run a hub: a Kubernetes API with its own CA and store, ready for machines to join
   join            Join this machine to a hub: find it, prove the token, get a certificate
   request         Ask a hub for access with nothing in hand; the answer is sealed to this machine
-  agent           Keep access that was granted: renew the token before it ends, again and again
+  agent           Keep the credentials of this machine fresh: renew them before they end
+  credential      Give a program of this machine the credential that the agent keeps fresh
   token create    Create a bootstrap token and print it
   token list      List the bootstrap tokens, secrets included
   token delete    Delete bootstrap tokens; machines that have joined stay

@@ -58,6 +58,27 @@ export function tokenFileKubeconfig(
   });
 }
 
+/** A kubeconfig whose user is a program: clients run it for the credential, and tell it where they will send that. It holds no secret. */
+export function execKubeconfig(
+  input: ClusterReference & { readonly command: string; readonly args: readonly string[] },
+): string {
+  return kubeconfigText(input, {
+    clusterName: "pratique",
+    userName: "machine",
+    contextName: "machine@pratique",
+    user: {
+      exec: {
+        apiVersion: "client.authentication.k8s.io/v1",
+        command: input.command,
+        args: [...input.args],
+        interactiveMode: "Never",
+        provideClusterInfo: true,
+        installHint: "Pratique must be on this machine, and on the PATH unless it is named by its path.",
+      },
+    },
+  });
+}
+
 /** The kubeconfig with which a machine asks for its first certificate; it holds the token: the text is secret. @see cmd/kubeadm/app/discovery */
 export function bootstrapKubeconfig(input: ClusterReference & { readonly token: string }): string {
   return kubeconfigText(input, {
@@ -73,7 +94,7 @@ interface Names {
   readonly userName: string;
   readonly contextName: string;
   readonly namespace?: string;
-  readonly user: Readonly<Record<string, string>>;
+  readonly user: Readonly<Record<string, unknown>>;
 }
 
 function kubeconfigText({ server, ca }: ClusterReference, names: Names): string {
