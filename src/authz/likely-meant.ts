@@ -36,7 +36,8 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
   const here = kinds.find((kind) => kind.plural === resource && kind.group === group);
   if (here !== undefined) {
     if (subresource === "" || subresource === "*" || here.subresources.includes(subresource)) return [];
-    return told(`${named(here)} has no part ${quoted(subresource)}${meant(nearest(subresource, here.subresources))}`);
+    const near = meant(nearest(subresource, here.subresources));
+    return [{ lacks: "subresource", text: `the server's ${named(here)} have no part ${quoted(subresource)}${near}` }];
   }
   const absent = `the server has no resource ${quoted(group === "" ? resource : `${resource}.${group}`)}`;
   const same = kinds.filter(({ plural, singular, shortNames }) => [plural, singular, ...shortNames].includes(resource));
