@@ -25,7 +25,9 @@ export interface RouteOptions {
   readonly version: object;
   readonly issuer: PublishedIssuer;
   /** What the hub itself answers below `/.well-known/`, besides the issuer; undefined where it has nothing. */
-  readonly wellKnown: (path: string, query: Query) => Reply | undefined;
+  readonly wellKnown: (path: string, admitted: Admitted) => Reply | undefined;
+  /** The signed lists of what is revoked, by the path below `/revocations`. */
+  readonly revocations: (rest: string) => Promise<Reply | undefined>;
   /** `host:port` as clients reach this hub. */
   readonly serverAddress: () => string;
 }
@@ -46,11 +48,12 @@ export function routes(options: RouteOptions): (admitted: Admitted) => Promise<R
   const issuer = issuerRoute(".well-known");
   const exact: Readonly<Record<string, Route>> = {
     ".well-known": async (admitted, rest) =>
-      options.wellKnown(`/.well-known/${rest}`, admitted.query) ?? issuer(admitted, rest),
+      options.wellKnown(`/.well-known/${rest}`, admitted) ?? issuer(admitted, rest),
     api: async (admitted, rest) => derived().api(admitted, rest),
     apis: async (admitted, rest) => derived().apis(admitted, rest),
     openapi: async (admitted, rest) => derived().openApi(admitted, rest),
     openid: issuerRoute("openid"),
+    revocations: async (_admitted, rest) => options.revocations(rest),
     healthz: healthRoute("healthz"),
     livez: healthRoute("livez"),
     readyz: healthRoute("readyz"),

@@ -36,6 +36,8 @@ export interface Server {
   connections(): number;
   /** Replaces the serving certificate, and the names sent to clients, for new connections. */
   renew(next: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
+  /** Shows another certificate to clients that name this server so. */
+  alias(serverName: string, pair: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
   /** Stops accepting, lets requests under way finish for `graceMs` milliseconds, then cuts what is left. */
   close(graceMs: number): Promise<void>;
 }
@@ -117,6 +119,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
     connections: () => sockets.size,
     renew: ({ certPem, keyPem, clientCaPem }) =>
       server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
+    alias: (serverName, { certPem, keyPem, clientCaPem }) =>
+      server.addContext(serverName, { ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
     close: (graceMs) => closeServer({ server, sockets, sessions, graceMs }),
   };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { accountLives } from "./account-lives.ts";
 import type { Clock } from "../core/clock.ts";
+import type { Incoming } from "../http/exchange.ts";
 import type { HealthCheck } from "../http/health.ts";
 import { peerCertificates } from "../http/peer.ts";
 import { pipeline } from "../http/pipeline.ts";
@@ -17,18 +18,18 @@ import { openAudit, type OpenAudit } from "./audit-backends.ts";
 import { impersonation, type Authentication } from "./authentication.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
-import { servingCertificate, type KeyPair } from "./authority.ts";
+import { caRehearsal } from "./ca-rehearsal.ts";
 import { credentialMetrics } from "./credential-metrics.ts";
 import { errorText } from "./error-text.ts";
 import type { systemRandom } from "./hub-controllers.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { nameOnlyCertificate } from "./name-only-certificate.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiPublisher } from "./open-api.ts";
+import { portCertificates } from "./port-certificates.ts";
+import { revocationDocuments } from "./revocation-documents.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
-import { servingRenewal } from "./serving-renewal.ts";
 import { signedTime } from "./signed-time.ts";
 
 /** What serving needs of the parts made before. */
@@ -78,9 +79,15 @@ function resourcesOf({ verbs, clock, shutdown, cache, revoked }: ServeParts): Re
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
   const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
-  const names = servingNames(options);
-  const at = (): ServeParts["at"] => ({ ...parts.at, now: clock.now() });
-  const pair = await servingCertificate(authorities().signer, names, at());
+  const certificates = await portCertificates({
+    ...parts.at,
+    authorities,
+    names: servingNames(options),
+    clock,
+    signal: parts.shutdown,
+    failed: (error) =>
+      options.log({ level: "error", message: "the serving certificate cannot be renewed", error: errorText(error) }),
+  });
   const places = requestPlaces({
     places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
     watchesOfOne: options.maxWatchesPerUser ?? 10_000,
@@ -96,6 +103,8 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     credentials: credentialMetrics(cache, { now: () => clock.now(), revocations: parts.revoked.size }),
     isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
+  const time = signedTime(authorities, clock);
+  const rehearsal = await caRehearsal({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
   const notResources = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`),
@@ -103,12 +112,14 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
-    wellKnown: signedTime(authorities, clock),
+    revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
+    wellKnown: (path, { query, user, request }) =>
+      time(path, query) ?? rehearsal.answer(path, { user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
   const resources = resourcesOf(parts);
   server = await listen({
-    ...presented(pair, authorities(), at()),
+    ...certificates.first,
     host: options.bindAddress,
     port: options.securePort,
     now: () => clock.now(),
@@ -128,31 +139,25 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       uuid: randomUUID,
     }),
   });
-  const { close, port, renew } = server;
-  const renewal = servingRenewal({
-    ...parts.at,
-    authority: () => authorities().signer,
-    names,
-    current: pair,
-    clock,
-    signal: parts.shutdown,
-    renew: (next) => renew(presented(next, authorities(), at())),
-    failed: (error) =>
-      options.log({ level: "error", message: "the serving certificate cannot be renewed", error: errorText(error) }),
-  });
+  const { close, port } = server;
+  const kept = certificates.keep(server);
   return {
     url: `https://${hostPort(options, port)}`,
     metrics,
-    renew: async () => {
-      const next = await servingCertificate(authorities().signer, names, at());
-      renew(presented(next, authorities(), at()));
-    },
+    renew: kept.renew,
     close: async () => {
-      await renewal;
+      await kept.stopped;
+      await rehearsal.stopped;
       await close(drainMs);
       await recording.close();
     },
   };
+}
+
+/** The name by which a client has called this server in TLS; empty where it named none. */
+function serverNameOf({ socket }: Incoming): string {
+  const { servername } = socket as { readonly servername?: string | false };
+  return typeof servername === "string" ? servername : "";
 }
 
 /** Alive is whoever answers; ready, who has a store and controllers too. */
@@ -165,16 +170,6 @@ function healthOf({ store, isReady }: ServeParts): Parameters<typeof routes>[0][
     },
   };
   return { healthz: [stored, started], livez: [], readyz: [stored, started] };
-}
-
-/** What a server shows: the chain of its certificate, and the names of the CAs whose certificates it takes. */
-function presented(
-  { certPem, keyPem }: KeyPair,
-  { chainPem, trusted }: Authorities,
-  at: ServeParts["at"],
-): Pick<Parameters<typeof listen>[0], "certPem" | "keyPem" | "clientCaPem"> {
-  const clientCaPem = trusted.map((ca) => nameOnlyCertificate(ca, at)).join("");
-  return { certPem: `${certPem}${chainPem}`, keyPem, clientCaPem };
 }
 
 /** As Go names it. */

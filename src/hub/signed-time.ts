@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { badRequest } from "../core/status.ts";
-import type { Reply } from "../http/exchange.ts";
+import type { Query, Reply } from "../http/exchange.ts";
 import { isNonce, signedTimePath, signTime } from "../trust/signed-time.ts";
 import type { Authorities } from "./authority-folder.ts";
 
