@@ -155,7 +155,8 @@ function decodedKey(key: string): string {
 const serviceAccountPattern =
   /^system:serviceaccount:([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?):([a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*)$/;
 
-function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
+/** The ServiceAccount that a user name spells, or undefined. */
+export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
   const [, namespace, name] = username.length > 400 ? [] : (serviceAccountPattern.exec(username) ?? []);
   return namespace === undefined || name === undefined || name.length > 253 ? undefined : { namespace, name };
 }

@@ -8,6 +8,7 @@ export type ExitName =
   | "timedOut"
   | "notFound"
   | "conflict"
+  | "changed"
   | "interrupted";
 
 /** One row of the table of exit codes, as help and docs show it. */
@@ -26,5 +27,6 @@ export const exitCodes: Readonly<Record<ExitName, ExitMeaning>> = {
   timedOut: { code: 5, meaning: "the time allowed ran out; the same command may be given again" },
   notFound: { code: 6, meaning: "an object that was named does not exist" },
   conflict: { code: 7, meaning: "the state at the server does not allow it, for example it was decided otherwise" },
+  changed: { code: 8, meaning: "what was tried would change something: decisions, for policy replay" },
   interrupted: { code: 130, meaning: "stopped by a signal before it was done" },
 };

@@ -90,5 +90,41 @@ export const policyCommands: CommandGroup = {
       ],
       run: async (args, io) => (await import("./run-policy-check.ts")).runPolicyCheck(args, io),
     },
+    {
+      name: "policy replay",
+      summary: "Say which recorded requests another policy or other roles would decide otherwise",
+      details: [
+        "Reads audit logs of a hub or of any kube-apiserver, one JSON event on each line, packed with gzip or not, puts each request that was authorized to the chain that the options describe, and counts by user and rule what would be decided otherwise. The exit code is then 8. Nothing is changed anywhere.",
+        "Level Metadata is enough. Whoever was impersonated is asked about, and the right to impersonate as well. A request that is told of in several stages counts once.",
+        "RBAC has the default roles unless --rbac-base none is given: pass the roles and bindings of the cluster with --rbac, or requests that those allow seem to be refused.",
+      ],
+      operands: [],
+      options: [
+        {
+          name: "audit-log",
+          kind: "list",
+          value: "FILE",
+          completes: "file",
+          description: "a log, such as those that a rotation has put aside; may be given several times",
+        },
+        ...proposedOptions,
+        outputOption,
+      ],
+      examples: [
+        {
+          note: "a new policy behind the roles of the cluster",
+          line: "policy replay --audit-log audit.log --policy new.rego --rbac roles.json --rbac-base none",
+        },
+        {
+          note: "the policy alone, without Node and RBAC",
+          line: "policy replay --audit-log audit.log --policy new.rego --authorization-mode Webhook",
+        },
+        {
+          note: "roles and bindings before they are applied",
+          line: "policy replay --audit-log audit.log --rbac roles.json --rbac-base none --rbac proposed.yaml",
+        },
+      ],
+      run: async (args, io) => (await import("./run-policy-replay.ts")).runPolicyReplay(args, io),
+    },
   ],
 };
