@@ -6,11 +6,13 @@ import { completionCommand } from "./completion-command.ts";
 import { controllerCommand } from "./controller-command.ts";
 import { credentialCommand } from "./credential-command.ts";
 import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./csr-commands.ts";
+import { credentialsCommand } from "./credentials-command.ts";
 import { hubCommand } from "./hub-command.ts";
 import { joinCommand } from "./join-command.ts";
 import { manifestsCommand } from "./manifests-command.ts";
 import { policyCommands } from "./policy-command.ts";
 import { requestCommand } from "./request-command.ts";
+import { revocationsCommands } from "./revocations-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
 import { webhookCommand } from "./webhook-command.ts";
@@ -28,6 +30,8 @@ export const commands: readonly CommandEntry[] = [
   approveCommand,
   denyCommand,
   revokeCommand,
+  revocationsCommands,
+  credentialsCommand,
   whyCommand,
   whoCanCommand,
   caCommands,

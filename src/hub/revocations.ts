@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { UserInfo } from "../core/user.ts";
 import { objectOf } from "../registry/entry.ts";
-import { credentialRevocations } from "../resources/credential-revocation.ts";
+import { credentialRevocations, type RevocationTarget } from "../resources/credential-revocation.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../resources/issued-credential.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import { credentialOf, revocationIndex, type Credential, type FoundRevocation } from "../resources/revocation-index.ts";
@@ -19,6 +19,10 @@ export interface Revocations {
   readonly find: (credential: Credential) => FoundRevocation | undefined;
   /** As `find`, of somebody who asked earlier; a certificate's serial number is known where its record is. */
   readonly findUser: (user: UserInfo) => FoundRevocation | undefined;
+  /** The certificate that is revoked by its fingerprint, where its record is. */
+  readonly certificateOf: (
+    target: Pick<RevocationTarget, "fingerprint" | "credentialID">,
+  ) => CredentialIssue | undefined;
   readonly follow: (credential: Credential) => Followed;
   readonly size: () => number;
 }
@@ -58,6 +62,8 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">): Revoc
       return undefined;
     },
     size: index.size,
+    certificateOf: ({ fingerprint, credentialID }) =>
+      issues(fingerprint === undefined ? (credentialID ?? "") : `X509SHA256=${fingerprint}`),
     follow: (credential) => {
       const end = new AbortController();
       if (find(credential) !== undefined) end.abort();

@@ -30,6 +30,7 @@ export const oids = {
   subjectAltName: "2.5.29.17",
   basicConstraints: "2.5.29.19",
   nameConstraints: "2.5.29.30",
+  crlNumber: "2.5.29.20",
   authorityKeyIdentifier: "2.5.29.35",
   extendedKeyUsage: "2.5.29.37",
   anyExtendedKeyUsage: "2.5.29.37.0",

@@ -1,6 +1,6 @@
 import type { ClusterRole } from "../../resources/cluster-role.ts";
 import type { PolicyRule } from "../../resources/policy-rule.ts";
-import { clusterRole, rule } from "./policy-object.ts";
+import { clusterRole, pathRule, rule } from "./policy-object.ts";
 
 type Audience = "admin" | "edit" | "view";
 
@@ -30,6 +30,7 @@ export function credentialRevokerRules(): readonly PolicyRule[] {
     rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
     rule("get list watch", "access.pratique.dev", "issuedcredentials"),
     rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    pathRule("get", "/revocations /revocations/*"),
   ];
 }
 
