@@ -92,7 +92,7 @@ export const policyCommands: CommandGroup = {
     },
     {
       name: "policy replay",
-      summary: "Say which recorded requests another policy or other roles would decide otherwise",
+      summary: "Say which recorded requests a proposed chain would decide otherwise",
       details: [
         "Reads audit logs of a hub or of any kube-apiserver, one JSON event on each line, packed with gzip or not, puts each request that was authorized to the chain that the options describe, and counts by user and rule what would be decided otherwise. The exit code is then 8. Nothing is changed anywhere.",
         "Level Metadata is enough. Whoever was impersonated is asked about, and the right to impersonate as well. A request that is told of in several stages counts once.",

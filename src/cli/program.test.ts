@@ -38,6 +38,7 @@ Commands:
   policy eval     Evaluate a policy for one input and print its value as JSON
   policy test     Run the rules whose names begin with test_
   policy check    Say whom a proposed chain of authorizers would lock out
+  policy replay   Say which recorded requests a proposed chain would decide otherwise
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
 
@@ -50,6 +51,7 @@ Exit codes:
   5    the time allowed ran out; the same command may be given again
   6    an object that was named does not exist
   7    the state at the server does not allow it, for example it was decided otherwise
+  8    what was tried would change something: decisions, for policy replay
   130  stopped by a signal before it was done
 
 'pratique COMMAND --help' says more about a command.
