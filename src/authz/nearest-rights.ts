@@ -27,8 +27,8 @@ const mostTold = 5;
 /** Namespaces times subjects beyond which grants elsewhere are not looked for. */
 const mostLookups = 1_000_000;
 const mostWords = 12;
-/** Roles made for one program each are no advice for anybody else. */
-const ofComponents = ["system:controller:", "system:kube-"];
+/** Roles made for one program each, or as a part of others, are no advice for anybody else. */
+const ofComponents = ["system:controller:", "system:kube-", "system:aggregate-to-"];
 const order: readonly Lack[] = ["verb", "name", "subresource", "group", "namespace"];
 
 /**

@@ -7,12 +7,13 @@ import { rbacAuthorizer } from "../authz/rbac.ts";
 import { smallestRight } from "../authz/smallest-right.ts";
 import type { Client } from "../client/client.ts";
 import { StatusError } from "../core/status.ts";
-import { authenticatedGroup, type UserInfo } from "../core/user.ts";
+import { authenticatedGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import { subjectOf } from "../pki/names.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { decodePem } from "../pki/pem.ts";
 import type { AccessExplanationStatus } from "../resources/access-explanation.ts";
 import type { SubjectAccessReviewStatus } from "../resources/access-review.ts";
+import { stringAt } from "../resources/json-fields.ts";
 import { selfSubjectAccessReviews } from "../resources/self-subject-access-review.ts";
 import { selfSubjectReviews, type SelfSubjectReview } from "../resources/self-subject-review.ts";
 import { subjectAccessReviews, type SubjectAccessReview } from "../resources/subject-access-review.ts";
@@ -114,7 +115,7 @@ async function reviewed(client: Client, { action, user }: Question): Promise<Sub
   }
 }
 
-/** Who the caller is: as the server says, and where it cannot, as the certificate of the kubeconfig says. */
+/** Who the caller is: as the server says, and where it cannot, as the certificate or the ServiceAccount token says. */
 async function ownUser({ client, config }: ServerAccess): Promise<UserInfo | undefined> {
   const { group, version, kind } = selfSubjectReviews;
   try {
@@ -124,7 +125,18 @@ async function ownUser({ client, config }: ServerAccess): Promise<UserInfo | und
     return username === undefined ? undefined : { ...rest, username, groups };
   } catch (error) {
     if (!(error instanceof StatusError) || ![403, 404].includes(error.code)) throw error;
-    return config.clientCertPem === undefined ? undefined : certificateUser(config.clientCertPem);
+    return config.clientCertPem === undefined ? accountOf(config.token) : certificateUser(config.clientCertPem);
+  }
+}
+
+/** The ServiceAccount that a token says it is of; nothing is decided by it here, the server has accepted it already. */
+function accountOf(token = ""): UserInfo | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+    const [, kind, namespace = "", name = ""] = stringAt(claims, "sub").split(":");
+    return kind === "serviceaccount" && name !== "" ? serviceAccountUser(namespace, name) : undefined;
+  } catch {
+    return undefined;
   }
 }
 
