@@ -9,6 +9,7 @@ import {
   clusterSetLabel,
   isAccepted,
   registerGroup,
+  requesterAnnotation,
   type ManagedCluster,
 } from "../resources/managed-cluster.ts";
 import type { Resource } from "../resources/resource.ts";
@@ -24,9 +25,6 @@ export interface ManagedClusterAdmissionOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
-
-/** Who asked for a cluster to join, as authenticated; for whoever decides. */
-const requesterAnnotation = "registration.pratique.dev/requested-by";
 
 const defaultSet = "default";
 

@@ -1,22 +1,25 @@
 import type { AccessCheck } from "../admission/access-check.ts";
 import type { AdmissionPlugin } from "../admission/admission.ts";
+import { clusterRequestAdmission } from "../admission/cluster-requests.ts";
 import { managedClusterAdmission } from "../admission/managed-clusters.ts";
 import { clusterBootstrapAccount, registrationPolicy } from "../authz/bootstrap-policy/registration-roles.ts";
 import type { Client } from "../client/client.ts";
 import type { Controller } from "../controllers/controller.ts";
 import { namedStatus } from "../controllers/crd-naming-policy.ts";
-import { managedCluster } from "../controllers/managed-cluster.ts";
+import { registrationControllers } from "../controllers/registration.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { rfc3339, type Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
+import { parseCsr, readVerifiedCsr } from "../pki/csr.ts";
 import { clusterDefinitions } from "../resources/cluster-definitions.ts";
 import { customResourceDefinitions } from "../resources/custom-resource-definition.ts";
 import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
 import { isEstablished } from "../resources/custom/crd-status.ts";
 import { namespaces } from "../resources/namespace.ts";
 import { serviceAccounts } from "../resources/service-account.ts";
+import { readClusterRegistration } from "./cluster-registration.ts";
 import { createIfMissing, putPolicy } from "./initial-objects.ts";
 
 /** What a hub is to which clusters join, beside everything that a hub is. */
@@ -38,11 +41,13 @@ export interface ClusterControlParts {
   readonly clock: Clock;
 }
 
-/** The parts of a hub that is told `--managed-clusters`; loaded only then. */
-export function managedClusters(): ManagedClusters {
+/** The parts of a hub that is told `--managed-clusters`; loaded only then. @throws HubError options */
+export async function openManagedClusters(configFile: string | undefined): Promise<ManagedClusters> {
+  const rules = configFile === undefined ? [] : await readClusterRegistration(configFile);
   return {
     admission: ({ may, namespaceOf, clock }) => [
       managedClusterAdmission({ may, namespaceOf: async (name) => namespaceOf(name), now: () => clock.now() }),
+      clusterRequestAdmission((pem) => parseCsr(pem).subject.commonName),
     ],
     furnish: async (client, clock) => {
       await Promise.all([
@@ -51,7 +56,8 @@ export function managedClusters(): ManagedClusters {
         putBootstrapAccount(client),
       ]);
     },
-    controllers: ({ informers, clock }) => [managedCluster({ informers, clock })],
+    controllers: ({ informers, clock }) =>
+      registrationControllers({ informers, clock, parse: readVerifiedCsr, rules, revokes: true }),
   };
 }
 

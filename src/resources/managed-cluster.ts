@@ -17,6 +17,9 @@ export const clusterFinalizer = "cluster.open-cluster-management.io/api-resource
 /** Says since when a cluster is accepted without a person; who denies it afterwards is not overruled. */
 export const autoAcceptedAnnotation = "open-cluster-management.io/automatically-accepted-on";
 
+/** Who asked for a cluster to join, as authenticated; stamped by admission and never changed. */
+export const requesterAnnotation = "registration.pratique.dev/requested-by";
+
 /** `"true"`: the agent takes its cluster off the hub, which it may do together with `hubAcceptsClient: false`. */
 export const leaveAnnotation = "agent.open-cluster-management.io/leave";
 

@@ -25,6 +25,7 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
       "rbac.authorization.k8s.io",
       "clusterroles clusterrolebindings rolebindings",
     ),
+    rule("create", "access.pratique.dev", "credentialrevocations"),
     eventsRule(),
     ...acceptedAgentRules("").map(({ resourceNames: _any, ...unlimited }) => unlimited),
     ...sharedAgentRoles.registration,
