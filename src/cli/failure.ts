@@ -2,6 +2,7 @@ import { ConnectionError } from "../client/client.ts";
 import { StatusError } from "../core/status.ts";
 import { CliError } from "./cli-error.ts";
 import type { ExitName } from "./exit-code.ts";
+import { whyHint } from "./why-hint.ts";
 
 /** What to tell a person about a thrown thing, and how the process ends. */
 export interface Failure {
@@ -32,8 +33,10 @@ function ofStatus(error: StatusError): Failure {
         message: "the server does not accept the credentials (401 Unauthorized)",
         hints: ["They may have expired, or belong to another server: see --kubeconfig."],
       };
-    case 403:
-      return { exit: "refused", message: error.message, hints: [] };
+    case 403: {
+      const hint = whyHint(error);
+      return { exit: "refused", message: error.message, hints: hint === undefined ? [] : [hint] };
+    }
     case 404:
       return { exit: "notFound", message: error.message, hints: [] };
     case 409:
