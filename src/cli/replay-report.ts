@@ -48,9 +48,13 @@ function conclusion(replay: Replay, names: readonly string[]): readonly string[]
   const chain = `the chain ${names.filter((name) => name !== "Masters").join(", ")}`;
   const same = requests - nowRefused - nowAllowed;
   return [
-    `${requests} requests of ${users} users, ${first.slice(0, 19)} to ${last.slice(0, 19)}, put to ${chain}:`,
-    `  ${nowRefused} that were allowed would be refused, ${nowAllowed} that were refused would be allowed, ${same} stay as they are.`,
+    `${counted(requests, "request")} of ${counted(users, "user")}, ${first.slice(0, 19)} to ${last.slice(0, 19)}, put to ${chain}:`,
+    `  now refused: ${nowRefused}, now allowed: ${nowAllowed}, as before: ${same}.`,
   ];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 function remarks({ failed, asRecorded, notReplayed, others }: Replay): readonly string[] {

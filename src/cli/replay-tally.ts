@@ -19,7 +19,7 @@ export interface ReplayChange {
   /** Who would decide, and why. */
   readonly by: string;
   readonly why: string;
-  /** When the first and the last such request came, and the audit id of the first. */
+  /** When the first and the last such request came, and the audit id of one of them. */
   readonly first: string;
   readonly last: string;
   readonly auditID: string;

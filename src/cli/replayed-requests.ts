@@ -40,13 +40,14 @@ export async function* replayedRequests(
         } else if (read === "undecided") left.undecided += 1;
         continue;
       }
-      const { auditId, stage } = read;
-      if (auditId !== "" && (recent.has(auditId) || open.take(auditId))) {
+      // Clients choose audit ids, and must not hide one request behind another; all stages of one have its time.
+      const id = `${read.auditId} ${read.time}`;
+      if (read.auditId !== "" && (recent.has(id) || open.take(id))) {
         left.repeated += 1;
         continue;
       }
-      recent.add(auditId);
-      if (stage === "ResponseStarted") open.add(auditId);
+      recent.add(id);
+      if (read.stage === "ResponseStarted") open.add(id);
       yield read;
     }
   }
