@@ -123,8 +123,14 @@ export async function startClusterStage(options: TestHubOptions = {}): Promise<C
       return stage.issued(request);
     },
     gone: async (path, name) => {
-      if ((await admin(`${path}/${name}`)).status === 404) return;
-      await until(admin, `${path}?fieldSelector=metadata.name=${name}`, (one) => one === undefined);
+      const stream = await admin.stream(`${path}?fieldSelector=metadata.name=${name}&watch=true`);
+      try {
+        // Asked once the watch is open: what went before is not told of.
+        if ((await admin(`${path}/${name}`)).status === 404) return;
+        while ((await stream.next()).type !== "DELETED");
+      } finally {
+        stream.close();
+      }
     },
     close: async () => {
       for (const client of clients) client.close();
