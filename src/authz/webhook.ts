@@ -167,7 +167,7 @@ async function ask(spec: AskedSpec, { version, post }: WebhookAuthorizerOptions)
     spec: sent,
     status: { allowed: false },
   });
-  return answerOf(reply, apiVersion);
+  return webhookAnswer(reply, version);
 }
 
 /** What v1 calls `groups` is `group` in v1beta1. */
@@ -176,7 +176,7 @@ function inOldForm({ groups, ...spec }: AskedSpec): object {
 }
 
 /** A question without an answer, or with one that means nothing; the message never holds the words of the service. */
-class WebhookAnswerError extends Error {
+export class WebhookAnswerError extends Error {
   override readonly name = "WebhookAnswerError";
   readonly code: "answer" | "crowded";
   constructor(code: WebhookAnswerError["code"], message: string) {
@@ -185,8 +185,12 @@ class WebhookAnswerError extends Error {
   }
 }
 
-/** As in Kubernetes, an answer may leave out what it is and what it does not say; what it says must be of the right type. */
-function answerOf(reply: unknown, apiVersion: string): Answer {
+/**
+ * Reads a reply to a review of that version. As in Kubernetes, it may leave out what it is and what it does not say; what it says must
+ * be of the right type. @throws WebhookAnswerError
+ */
+export function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["version"]): Answer {
+  const apiVersion = `authorization.k8s.io/${version}`;
   const isReview =
     isFields(reply) &&
     [undefined, "", "SubjectAccessReview"].includes(reply["kind"] as string | undefined) &&

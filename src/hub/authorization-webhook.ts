@@ -1,7 +1,7 @@
 import type { NamedAuthorizer } from "../authz/authorizer.ts";
 import type { WebhookConfiguration } from "../authz/configuration.ts";
 import { matchConditions } from "../authz/match-conditions.ts";
-import { explainedWebhook } from "../authz/webhook.ts";
+import { explainedWebhook, webhookAnswer, WebhookAnswerError } from "../authz/webhook.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AuthorizationMetrics } from "./authorization-metrics.ts";
@@ -58,12 +58,17 @@ async function openService({
 }: AuthorizationWebhookOptions): Promise<Service> {
   const { kubeconfigFile: file, timeoutMs } = webhook;
   const target = await openKubeconfigTarget({ flag, file, clock, release, timeoutMs, maximumBytes });
-  const ask = retriedReview((review) => measured(target.post(review), name, metrics), clock);
+  const usable = async (review: object): Promise<unknown> => {
+    const reply = await target.post(review);
+    webhookAnswer(reply, webhook.version);
+    return reply;
+  };
+  const ask = retriedReview((review) => measured(usable(review), name, metrics), clock);
   const post: Service["post"] = async (review) => {
     try {
       return await ask(review);
     } catch (error) {
-      throw webhookFailure(error);
+      throw error instanceof WebhookAnswerError ? error : webhookFailure(error);
     }
   };
   return { post, close: () => target.close() };
