@@ -1,3 +1,4 @@
+import { authorizationReport } from "../../kits/authorization/report.ts";
 import { agreement, notThere, nothingThere, readings } from "./agreement.ts";
 import type { Answer } from "./answer.ts";
 import { differences, type Difference } from "./differences.ts";
@@ -70,6 +71,7 @@ export function report(answers: ReadonlyMap<string, Pair>): string {
       .map((difference) => ({ difference, count: rowsOf(difference).length }))
       .toSorted((a, b) => b.count - a.count)
       .flatMap(({ difference, count }) => group(difference, count, answers)),
+    ...authorizationReport(),
   ].join("\n");
 }
 

@@ -1,0 +1,202 @@
+import type { Subject } from "../../../src/resources/binding.ts";
+import type { PolicyRule } from "../../../src/resources/policy-rule.ts";
+import { quoted } from "../../../src/core/quoted.ts";
+import { ruleMatches } from "../../../src/authz/rule-match.ts";
+import type { Answer } from "./ask.ts";
+import type { Policy } from "./policy.ts";
+import type { AskedResource, Question } from "./question.ts";
+
+/** A way in which the two answer differently, with the reason why that may be. */
+export interface Difference {
+  readonly name: string;
+  /** For docs/conformance.md. */
+  readonly why: string;
+  /** Whether an answer of kube-apiserver 1.20 and one of the hub differ in this way. */
+  readonly explains: (asked: Comparison) => boolean;
+}
+
+/** One question, as both have answered it. */
+export interface Comparison {
+  readonly question: Question;
+  readonly modes: readonly string[];
+  readonly kubernetes: Answer;
+  readonly hub: Answer;
+  /** As it is after aggregation. */
+  readonly policy: Policy;
+}
+
+/** The name of the difference between two answers: empty where there is none, undefined where nobody knows it. */
+export function differenceOf(asked: Comparison): string | undefined {
+  const { kubernetes, hub } = asked;
+  if (isSame(kubernetes, hub)) return "";
+  return differences.find(({ explains }) => explains(asked))?.name;
+}
+
+function isSame(one: Answer, other: Answer): boolean {
+  return (
+    one.allowed === other.allowed &&
+    one.denied === other.denied &&
+    one.reason === other.reason &&
+    one.evaluationError === other.evaluationError &&
+    one.failure === other.failure
+  );
+}
+
+/** All differences that are known. */
+export const differences: readonly Difference[] = [
+  {
+    name: "another of several bindings",
+    why: "Where several bindings allow something, kube-apiserver names whichever it finds first in a hash table, and the hub the first by name; each is named only where it allows the request.",
+    explains: ({ question, kubernetes, hub, policy }) => {
+      const { allowing } = rbacReasons(question, policy);
+      const [theirs, ours] = [kubernetes.reason ?? "", hub.reason ?? ""];
+      return (
+        isSame({ ...kubernetes, reason: "" }, { ...hub, reason: "" }) && allowing.has(theirs) && allowing.has(ours)
+      );
+    },
+  },
+  {
+    name: "another order of missing roles",
+    why: "Several missing roles are told in no order by kube-apiserver, and in the order of their bindings by the hub.",
+    explains: ({ question, kubernetes, hub, policy }) => {
+      const { missing } = rbacReasons(question, policy);
+      const text = `RBAC: [${[...missing].sort().join(", ")}]`;
+      const ordered = (answer: Answer): Answer => ({
+        ...answer,
+        reason: (answer.reason ?? "").replace(
+          /^RBAC: \[(.*)\]$/m,
+          (_, all: string) => `RBAC: [${all.split(", ").sort().join(", ")}]`,
+        ),
+      });
+      const [theirs, ours] = [ordered(kubernetes), ordered(hub)];
+      return missing.size > 1 && isSame(theirs, ours) && (ours.reason ?? "").includes(text);
+    },
+  },
+  {
+    name: "nodes and pods of other nodes",
+    why: "Since release 1.34 a node reads its own Node and its own pods alone (AuthorizeNodeWithSelectors), and so it is here; in 1.20 it could read all of them.",
+    explains: ({ question, modes, kubernetes, hub }) => {
+      const { verb = "", group = "", resource = "", subresource = "" } = question.resource ?? {};
+      const isRead = ["get", "list", "watch"].includes(verb) && group === "" && subresource === "";
+      const isTold = otherNodes.test(hub.reason ?? "");
+      // Whoever is asked after the Node authorizer may allow or deny it.
+      const isDecidedLater = hub.allowed === true || hub.denied === true;
+      return (
+        isNode(question, modes) &&
+        isRead &&
+        (resource === "nodes" || resource === "pods") &&
+        isSame(kubernetes, { allowed: true }) &&
+        (isTold || isDecidedLater)
+      );
+    },
+  },
+  {
+    name: "resources of later releases",
+    why: "What nodes may do with ResourceClaims and ResourceSlices, which 1.20 did not know: the hub says why not, and 1.20 says nothing.",
+    explains: ({ question, modes, kubernetes, hub }) => {
+      const { group, resource = "" } = question.resource ?? {};
+      const [first = "", ...rest] = (hub.reason ?? "").split("\n");
+      return (
+        isNode(question, modes) &&
+        group === "resource.k8s.io" &&
+        /^resource(?:claims|slices)$/.test(resource) &&
+        ((laterResources.test(first) && isSame(kubernetes, withReason(hub, rest.join("\n")))) ||
+          // A node writes its own slices; admission looks at whose they are.
+          (resource === "resourceslices" && isSame(hub, { allowed: true })))
+      );
+    },
+  },
+  {
+    name: "reviews are not admitted",
+    why: "kube-apiserver puts reviews to admission, whose NodeRestriction refuses a node without a name; here reviews are answered without it, and the Node authorizer says the same of that node.",
+    explains: ({ question, kubernetes, hub }) =>
+      question.by === "self" &&
+      question.user === "system:node:" &&
+      /^403 .* is forbidden: could not determine node from user "system:node:"$/.test(kubernetes.failure ?? "") &&
+      hub.failure === undefined,
+  },
+];
+
+const otherNodes =
+  /^(?:node '.*' cannot read .*, only its own Node object|can only list\/watch pods with spec\.nodeName field selector|no relationship found between node '.*' and this object|No Object name found)(?:\n|$)/;
+const laterResources =
+  /^(?:can only get individual resources of this type|cannot get subresource|No Object name found|no relationship found between node '.*' and this object|can only list\/watch\/deletecollection resourceslices with nodeName field selector|cannot authorize ResourceSlice subresources|only the following verbs are allowed for a ResourceSlice: .*)$/;
+
+function isNode({ user, groups }: Question, modes: readonly string[]): boolean {
+  return modes.includes("Node") && user.startsWith("system:node:") && groups.includes("system:nodes");
+}
+
+function withReason(answer: Answer, reason: string): Answer {
+  const { reason: before, ...rest } = answer;
+  return reason === "" || before === undefined ? rest : { ...rest, reason };
+}
+
+interface RbacReasons {
+  /** The sentences for each binding that allows it, of those that are asked first. */
+  readonly allowing: ReadonlySet<string>;
+  /** What is said of each role that a binding of the user refers to and that is not there. */
+  readonly missing: ReadonlySet<string>;
+}
+
+/** What RBAC may say, by looking at all bindings one after the other. */
+function rbacReasons(question: Question, policy: Policy): RbacReasons {
+  const namespace = question.resource?.namespace ?? "";
+  const here = policy.roleBindings.filter(({ metadata }) => namespace !== "" && metadata.namespace === namespace);
+  const missing = new Set<string>();
+  for (const bindings of [policy.clusterRoleBindings, here]) {
+    const allowing = new Set<string>();
+    for (const binding of bindings) {
+      const subject = (binding.subjects ?? []).find((one) =>
+        isSubject(one, question, binding.metadata.namespace ?? ""),
+      );
+      if (subject === undefined) continue;
+      const rules = rulesOf(binding, policy);
+      if (rules === undefined) missing.add(missingRole(binding));
+      else if (rules.some((rule) => permits(rule, question))) allowing.add(allowedBy(binding, subject));
+    }
+    if (allowing.size > 0) return { allowing, missing: new Set() };
+  }
+  return { allowing: new Set(), missing };
+}
+
+type Binding = Policy["clusterRoleBindings"][number] | Policy["roleBindings"][number];
+
+function rulesOf({ metadata, roleRef }: Binding, { roles, clusterRoles }: Policy): readonly PolicyRule[] | undefined {
+  const role =
+    roleRef.kind === "Role"
+      ? roles.find((one) => one.metadata.namespace === metadata.namespace && one.metadata.name === roleRef.name)
+      : clusterRoles.find((one) => one.metadata.name === roleRef.name);
+  return role === undefined ? undefined : (role.rules ?? []);
+}
+
+function missingRole({ roleRef }: Binding): string {
+  return `${roleRef.kind.toLowerCase()}.rbac.authorization.k8s.io ${quoted(roleRef.name)} not found`;
+}
+
+function allowedBy({ kind, metadata, roleRef }: Binding, subject: Subject): string {
+  const { name = "", namespace = "" } = metadata;
+  const binding = quoted(namespace === "" ? name : `${name}/${namespace}`);
+  const who = subject.kind === "ServiceAccount" ? `${subject.name}/${subject.namespace ?? namespace}` : subject.name;
+  return `RBAC: allowed by ${kind} ${binding} of ${roleRef.kind} ${quoted(roleRef.name)} to ${subject.kind} ${quoted(who)}`;
+}
+
+function isSubject({ kind, name, namespace }: Subject, { user, groups }: Question, own: string): boolean {
+  if (kind === "User") return name === user;
+  if (kind === "Group") return groups.includes(name);
+  const place = namespace ?? own;
+  return place !== "" && user === `system:serviceaccount:${place}:${name}`;
+}
+
+function permits(rule: PolicyRule, { user, groups, resource, path }: Question): boolean {
+  const nothing: Required<AskedResource> = {
+    verb: "",
+    group: "",
+    version: "",
+    resource: "",
+    subresource: "",
+    namespace: "",
+    name: "",
+  };
+  const attributes = { user: { username: user, groups }, ...nothing, ...resource, path: path?.path };
+  return ruleMatches(rule, path === undefined ? attributes : { ...attributes, verb: path.verb });
+}

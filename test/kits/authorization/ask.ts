@@ -1,0 +1,124 @@
+import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from "node:http2";
+import { adminKeyPair } from "../api-client.ts";
+import type { TestHub } from "../hub.ts";
+import type { Question } from "./question.ts";
+
+/** What a server says of a question; what is empty or false is left out. */
+export interface Answer {
+  readonly allowed?: true;
+  readonly denied?: true;
+  readonly reason?: string;
+  readonly evaluationError?: string;
+  /** Where it was no review: the status and the message. */
+  readonly failure?: string;
+}
+
+/** One server under questions, over one connection. */
+export interface Asker {
+  readonly ask: (question: Question) => Promise<Answer>;
+  /** Any POST, as somebody else where headers say so. */
+  readonly post: (path: string, body: string, headers?: Headers) => Promise<string>;
+  readonly close: () => void;
+}
+
+type Headers = OutgoingHttpHeaders;
+
+const base = "/apis/authorization.k8s.io/v1";
+
+/** Connects as the admin. */
+export function asker(server: Pick<TestHub, "url" | "ca" | "kubeconfig">): Asker {
+  const { certPem, keyPem } = adminKeyPair(server);
+  const session = connect(server.url, { ca: server.ca, cert: certPem, key: keyPem }).setMaxListeners(0);
+  const post: Asker["post"] = (path, body, headers = {}) => posted(session, path, { body, headers });
+  return {
+    post,
+    ask: async (question) => {
+      const { path, headers } = placeOf(question);
+      return answerOf(await post(path, JSON.stringify(reviewOf(question)), headers));
+    },
+    close: () => session.destroy(),
+  };
+}
+
+/** The headers that make the admin somebody else. */
+export function impersonating({ user, groups }: Pick<Question, "user" | "groups">): Headers {
+  return { "impersonate-user": user, ...(groups.length === 0 ? {} : { "impersonate-group": [...groups] }) };
+}
+
+function placeOf(question: Question): { readonly path: string; readonly headers?: Headers } {
+  switch (question.by) {
+    case "subject":
+      return { path: `${base}/subjectaccessreviews` };
+    case "local": {
+      const namespace = encodeURIComponent(question.resource?.namespace ?? "");
+      return { path: `${base}/namespaces/${namespace}/localsubjectaccessreviews` };
+    }
+    case "self":
+      return { path: `${base}/selfsubjectaccessreviews`, headers: impersonating(question) };
+  }
+}
+
+/** Release 1.20 wants the namespace of a local review in its metadata as well. */
+function reviewOf({ by, user, groups, uid, extra, resource, path }: Question): object {
+  const action = resource === undefined ? { nonResourceAttributes: path } : { resourceAttributes: resource };
+  const metadata = by === "local" ? { namespace: resource?.namespace } : undefined;
+  return { metadata, spec: by === "self" ? action : { ...action, user, groups, uid, extra } };
+}
+
+interface Review {
+  readonly status?: Readonly<Record<string, unknown>> | string;
+  readonly message?: string;
+  readonly code?: number;
+}
+
+function answerOf(text: string): Answer {
+  // What nobody decided is refused in plain words.
+  if (!text.startsWith("{")) return { failure: text };
+  const { status, message = "", code = 0 } = JSON.parse(text) as Review;
+  if (typeof status !== "object") return { failure: `${code} ${message}` };
+  const { allowed, denied, reason, evaluationError } = status;
+  return {
+    ...(allowed === true ? { allowed } : {}),
+    ...(denied === true ? { denied } : {}),
+    ...(typeof reason === "string" && reason !== "" ? { reason } : {}),
+    ...(typeof evaluationError === "string" && evaluationError !== "" ? { evaluationError } : {}),
+  };
+}
+
+function posted(
+  session: ClientHttp2Session,
+  path: string,
+  { body, headers }: { readonly body: string; readonly headers: Headers },
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/json",
+      ...headers,
+    });
+    let text = "";
+    stream.setEncoding("utf8");
+    stream.on("data", (part: string) => (text += part));
+    stream.on("end", () => resolve(text));
+    stream.on("error", reject);
+    stream.end(body);
+  });
+}
+
+/** So many questions are under way at once. */
+const width = 48;
+
+/** The answers to all questions, in their order. */
+export async function askAll(questions: readonly Question[], { ask }: Asker): Promise<readonly Answer[]> {
+  const answers: Answer[] = [];
+  let next = 0;
+  const one = async (): Promise<void> => {
+    for (let at = next++; at < questions.length; at = next++) {
+      const question = questions[at];
+      if (question !== undefined) answers[at] = await ask(question);
+    }
+  };
+  await Promise.all(Array.from({ length: width }, one));
+  return answers;
+}
