@@ -27,6 +27,8 @@ export interface JsonServerOptions {
   readonly answerTo: (path: string) => JsonAnswer | undefined;
   /** Whether questions can be answered; until then they are turned away. */
   readonly isReady: () => boolean;
+  /** Answers questions before it is ready too: for what says no rather than nothing. */
+  readonly answersEarly?: boolean;
   /** Prometheus text for GET /metrics, to those who may ask; absent: there is none. */
   readonly metrics?: () => Promise<string>;
   readonly clock: Clock;
@@ -61,7 +63,8 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
   async function review(request: Incoming, answerer: JsonAnswer): Promise<Answer> {
     if (request.method !== "POST") throw new StatusError("MethodNotAllowed", "reviews are sent with POST");
     await checkClient(request);
-    if (!options.isReady()) throw new StatusError("ServiceUnavailable", "still starting");
+    if (options.answersEarly !== true && !options.isReady())
+      throw new StatusError("ServiceUnavailable", "still starting");
     if (underWay >= mostUnderWay) throw new StatusError("TooManyRequests", "too many reviews at once");
     underWay += 1;
     try {

@@ -5,7 +5,7 @@ export const manifestsCommand: Command = {
   name: "manifests",
   summary: "Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -",
   details: [
-    "Definitions of AccessRequest and AccessProfile, the rights of everybody concerned, the controller, and the webhook that keeps requests and decisions as they are. No profile is among them: make one, and bind ClusterRole pratique:access-approver to those who decide.",
+    "Definitions of AccessRequest, AccessProfile and CredentialRevocation, the rights of everybody concerned, the controller, and the webhook that keeps requests and decisions as they are. No profile is among them: make one, and bind ClusterRole pratique:access-approver to those who decide.",
     "Until the webhook runs, the API takes no request: it cannot ask what it must ask.",
   ],
   operands: [],

@@ -23,9 +23,12 @@ const kinds: Readonly<Record<string, Open>> = {
   "opa-url": async (value, world) => (await import("./opa-policy.ts")).openOpaPolicy(value, world),
 };
 
+/** The options that name a policy. */
+export const policyKinds: readonly string[] = Object.keys(kinds);
+
 /** Opens the one policy that the options name. @throws CliError usage for none, for two, and for one that cannot be used */
 export async function openPolicy(world: PolicyWorld): Promise<DecidingPolicy> {
-  const given = Object.keys(kinds).filter((name) => world.args.text(name) !== undefined);
+  const given = policyKinds.filter((name) => world.args.text(name) !== undefined);
   const [name = "", other] = given;
   if (other !== undefined) throw new CliError("usage", `--${name} and --${other} exclude each other`);
   const open = kinds[name];

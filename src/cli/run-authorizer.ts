@@ -9,7 +9,9 @@ import { failureOf } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { serveJson, type JsonAnswer } from "./json-server.ts";
 import { logTo } from "./log-to.ts";
-import { openPolicy } from "./policy-source.ts";
+import { openPolicy, policyKinds } from "./policy-source.ts";
+import { requireKubeconfig } from "./server-access.ts";
+import type { WatchedRevocations } from "./watched-revocations.ts";
 import { servingPair, type ServingPair } from "./webhook-pair.ts";
 import { yamlText } from "./yaml-text.ts";
 
@@ -23,11 +25,14 @@ export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
   }
   const log = logTo(args, io);
   const metrics = authorizerMetrics();
-  const policy = await openPolicy({ args, io, log, reloaded: metrics.reloaded });
+  const followed = args.on("revocations") ? await followRevocations(args, io, log) : undefined;
+  const isAlone = followed !== undefined && policyKinds.every((name) => args.text(name) === undefined);
+  const policy = isAlone ? noPolicy : await openPolicy({ args, io, log, reloaded: metrics.reloaded });
   try {
-    await serve(policy, pair, { args, io, log, metrics });
+    await serve(policy, pair, { args, io, log, metrics, revocations: followed?.revocations });
   } finally {
     policy.close();
+    followed?.close();
   }
   log({ level: "info", message: "stopped" });
   return "ok";
@@ -38,6 +43,33 @@ interface World {
   readonly io: Io;
   readonly log: (entry: LogEntry) => void;
   readonly metrics: AuthorizerMetrics;
+  /** Asked before the policy. */
+  readonly revocations: WatchedRevocations | undefined;
+}
+
+/** For an authorizer that only refuses what is revoked. */
+const noPolicy: DecidingPolicy = {
+  ask: async () => ({ json: "false" }),
+  look: async () => undefined,
+  close: () => undefined,
+};
+
+async function followRevocations(
+  args: Args,
+  io: Io,
+  log: World["log"],
+): Promise<{ readonly revocations: WatchedRevocations; readonly close: () => void }> {
+  const { watchedRevocations } = await import("./watched-revocations.ts");
+  const client = await io.connect(await requireKubeconfig(args, io));
+  const life = new AbortController();
+  const revocations = watchedRevocations({ client, clock: io.clock, log, signal: life.signal });
+  return {
+    revocations,
+    close: () => {
+      life.abort();
+      client.close();
+    },
+  };
 }
 
 const lookEveryMs = 2_000;
@@ -58,7 +90,8 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
     port: portOf(args),
     clientCaPem: clientCaFile === undefined ? undefined : Buffer.from(await io.readFile(clientCaFile)).toString("utf8"),
     answerTo: (path) => (path === "/authorize" ? answer : undefined),
-    isReady: () => true,
+    isReady: () => world.revocations?.isLoaded() ?? true,
+    answersEarly: true,
     metrics: metrics.text,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
@@ -82,11 +115,17 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
   await listening.close(drainMs);
 }
 
-function decide(policy: DecidingPolicy, { log, metrics }: World): JsonAnswer {
+function decide(policy: DecidingPolicy, { log, metrics, revocations }: World): JsonAnswer {
   return async (review) => {
-    const { apiVersion, spec, input } = askedReview(review);
+    const read = askedReview(review);
+    const { apiVersion, spec, input } = read;
     const begun = performance.now();
     metrics.begun();
+    const denial = revocations?.denial(read);
+    if (denial !== undefined) {
+      metrics.decided("denied", (performance.now() - begun) / 1000);
+      return { apiVersion, kind: "SubjectAccessReview", spec, status: denial };
+    }
     const judgement = await policy.ask(input);
     const { status, problem } = statusOf(judgement);
     metrics.decided(problem === undefined ? decisionOf(status) : "error", (performance.now() - begun) / 1000);

@@ -35,6 +35,13 @@ export function accessRbac(namespace: string): readonly ApiObject[] {
     ]),
     // For people: bind it to those who decide.
     clusterRole("pratique:access-approver", accessApproverRules()),
+    // For people: bind it to those who revoke.
+    clusterRole("pratique:credential-revoker", [
+      rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
+      rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    ]),
+    // For pratique authorizer --revocations: bind it to the user of its kubeconfig.
+    clusterRole("pratique:revocation-reader", [rule("list watch", "access.pratique.dev", "credentialrevocations")]),
     ...clusterWide("pratique:access-controller", account(controller), hubRules()),
     ...within("kube-system", "pratique:access-controller", account(controller), hubSecretRules()),
     ...within(namespace, "pratique:access-controller-election", account(controller), [
