@@ -64,8 +64,8 @@ const kubernetes: Readonly<Record<string, () => readonly Ask[]>> = {
     ...events("default"),
   ],
   "endpoint-controller": () => [
-    ...under("get list watch", "endpoints pods services"),
-    ...on("create delete update", "endpoints", web),
+    ...under("get list watch", "pods services"),
+    ...on("get list create delete update", "endpoints", web),
   ],
   "endpointslice-controller": () => [
     ...under("list watch", "nodes pods services"),

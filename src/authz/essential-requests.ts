@@ -171,10 +171,7 @@ const components: readonly EssentialComponent[] = [
     asks: [
       ...on("create", "coordination.k8s.io/leases", { namespace: "kube-system" }),
       ...on("get update", "coordination.k8s.io/leases", { namespace: "kube-system", name: "kube-scheduler" }),
-      ...under(
-        "list watch",
-        "nodes pods namespaces persistentvolumes persistentvolumeclaims replicationcontrollers services",
-      ),
+      ...under("list watch", "nodes pods persistentvolumes persistentvolumeclaims replicationcontrollers services"),
       ...under("list watch", "apps/replicasets apps/statefulsets policy/poddisruptionbudgets storage.k8s.io/csinodes"),
       ...on("create", "pods/binding", { namespace: "default", name: "web" }),
       ...on("patch", "pods/status", { namespace: "default", name: "web" }),
@@ -183,6 +180,14 @@ const components: readonly EssentialComponent[] = [
       ...events("default"),
     ],
     source: "ClusterRoles system:kube-scheduler, system:volume-scheduler; leader election",
+  },
+  {
+    component: "kube-scheduler, for selectors of namespaces",
+    user: user("system:kube-scheduler"),
+    places: everywhere,
+    asks: on("list watch", "namespaces"),
+    source: "ClusterRole system:kube-scheduler",
+    since: "1.21",
   },
   {
     component: "kube-controller-manager",
