@@ -41,7 +41,7 @@ export function smallestRight(attributes: Attributes): SmallestRight {
 
 /** The line that would allow the request in the policy file of mode ABAC, which is read at the start. */
 export function smallestAbacPolicy({ user, verb, namespace, group, resource, path }: Attributes): string {
-  const who = user.username === "" ? { group: user.groups[0] ?? "" } : { user: user.username };
+  const who = user.username === "" ? { group: groupOf(user) } : { user: user.username };
   const what = path === undefined ? { namespace, apiGroup: group, resource } : { nonResourcePath: path };
   const readonly = ["get", "list", "watch"].includes(verb) ? { readonly: true } : {};
   const spec = { ...who, ...what, ...readonly };
@@ -59,8 +59,12 @@ function subjectFlag({ user }: Attributes): string | undefined {
   const { username, groups } = user;
   if (username.startsWith(accountPrefix)) return flag("serviceaccount", username.slice(accountPrefix.length));
   if (username !== "") return flag("user", username);
-  const named = groups.find((group) => group !== authenticatedGroup) ?? groups[0];
-  return named === undefined ? undefined : flag("group", named);
+  return groups.length === 0 ? undefined : flag("group", groupOf(user));
+}
+
+/** The group that a right is for where there is no user: not everybody's, if there is another. */
+function groupOf({ groups }: Attributes["user"]): string {
+  return groups.find((group) => group !== authenticatedGroup) ?? groups[0] ?? "";
 }
 
 function notesOf({ user, verb, name }: Attributes, username: string): readonly string[] {
@@ -84,7 +88,7 @@ function notesOf({ user, verb, name }: Attributes, username: string): readonly s
 
 /** For example `ann-delete-pods`. */
 function nameOf({ user, verb, resource, subresource, name, path }: Attributes): string {
-  const who = user.username === "" ? (user.groups[0] ?? "") : user.username.replace(accountPrefix, "");
+  const who = user.username === "" ? groupOf(user) : user.username.replace(accountPrefix, "");
   const words = [who, verb, path ?? resource, subresource, name]
     .map((part) => part.replaceAll(/[^a-zA-Z0-9.]+/g, "-").replaceAll(/^-|-$/g, ""))
     .filter((part) => part !== "")

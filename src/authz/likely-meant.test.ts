@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import type { Attributes } from "./authorizer.ts";
+import { likelyMeant, type ServedKind } from "./likely-meant.ts";
+
+const kind = (group: string, plural: string, more: Partial<ServedKind> = {}): ServedKind => ({
+  group,
+  plural,
+  singular: plural.slice(0, -1),
+  shortNames: [],
+  subresources: ["status"],
+  ...more,
+});
+
+const kinds = [
+  kind("", "pods", { shortNames: ["po"] }),
+  kind("apps", "deployments", { subresources: ["status", "scale"] }),
+];
+
+function meant(what: Partial<Attributes>): readonly string[] {
+  const pods = { group: "", version: "v1", resource: "pods", subresource: "", namespace: "dev", name: "" };
+  const asked = { user: { username: "ann", groups: [] }, verb: "get", ...pods, path: undefined, ...what };
+  return likelyMeant(asked, kinds).map(({ lacks, text }) => `${lacks}: ${text}`);
+}
+
+describe("what was meant", () => {
+  it.each([
+    [{ resource: "deployments" }, 'resource: the server has no resource "deployments"; was deployments.apps meant?'],
+    [{ resource: "podz" }, 'resource: the server has no resource "podz"; was pods meant?'],
+    [{ resource: "po" }, 'resource: the server has no resource "po"; was pods meant?'],
+    [{ resource: "pods", group: "apps" }, 'resource: the server has no resource "pods.apps"; was pods meant?'],
+    [{ resource: "zebras" }, 'resource: the server has no resource "zebras"'],
+    [
+      { group: "apps", resource: "deployments", subresource: "scales" },
+      `subresource: the server's deployments.apps have no part "scales"; was scale meant?`,
+    ],
+  ])("by %j", (asked, text) => {
+    expect(meant(asked)).toEqual([text]);
+  });
+
+  it("is asked of nobody whose words are right, who speaks of paths or all, or uses verbs beyond the API's", () => {
+    expect(meant({})).toEqual([]);
+    expect(meant({ subresource: "status" })).toEqual([]);
+    expect(meant({ path: "/podz", resource: "" })).toEqual([]);
+    expect(meant({ resource: "*" })).toEqual([]);
+    expect(meant({ resource: "x", group: "*" })).toEqual([]);
+    expect(meant({ verb: "approve", resource: "signers", group: "certificates.k8s.io" })).toEqual([]);
+  });
+});
