@@ -1,6 +1,12 @@
-/** Which credential an event speaks of: what it is, and the file by which other programs find it. */
-export interface KeptName {
+/** A credential, and the file by which other programs find it. */
+export interface CredentialName {
   readonly kind: "token" | "client-certificate" | "serving-certificate";
+  readonly path: string;
+}
+
+/** What an event speaks of: a credential, or the CAs of the hub. */
+export interface KeptName {
+  readonly kind: CredentialName["kind"] | "ca";
   readonly path: string;
 }
 
@@ -26,6 +32,8 @@ export type AgentEvent = KeptName &
         readonly at: number;
         readonly expiresAt?: number | undefined;
       }
+    /** The hub told of other CAs, which are believed from now on. */
+    | { readonly event: "trusts"; readonly pins: readonly string[] }
     /** The hub does not take the token any more, and the machine asks for access anew. */
     | { readonly event: "asking-again"; readonly message: string }
     /** It cannot be kept any longer; it is looked at again when its files change. */

@@ -1,4 +1,4 @@
-import type { KeptName } from "./agent-event.ts";
+import type { CredentialName } from "./agent-event.ts";
 import { accessFolder } from "./access-folder.ts";
 import { readAgentState } from "./agent-state.ts";
 import { certificateFolder, type CertificatePrefix } from "./certificate-folder.ts";
@@ -11,7 +11,7 @@ import { nodeHubAddress } from "./node-hub.ts";
 import type { PrivateFiles } from "./private-files.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
-export interface CredentialStatus extends KeptName {
+export interface CredentialStatus extends CredentialName {
   readonly good: boolean;
   readonly server?: string;
   /** Whom it names. */
@@ -74,7 +74,7 @@ async function certificateStatus(
 ): Promise<CredentialStatus> {
   const folder = certificateFolder(where, files, undefined);
   const kind = where.prefix === "kubelet-client" ? "client-certificate" : "serving-certificate";
-  const name: KeptName = { kind, path: folder.current };
+  const name: CredentialName = { kind, path: folder.current };
   try {
     const { server } = await nodeHubAddress({ kubeconfig, text: folder.text });
     const text = await folder.text(folder.current);
@@ -101,7 +101,7 @@ async function certificateStatus(
 
 async function tokenStatus(dir: string, { files, now }: StatusView): Promise<CredentialStatus> {
   const folder = accessFolder(dir, undefined, files);
-  const name: KeptName = { kind: "token", path: folder.token };
+  const name: CredentialName = { kind: "token", path: folder.token };
   try {
     const { server, claims } = await keptAccess(folder);
     const state = await readAgentState(folder);

@@ -1,12 +1,15 @@
 import type { Clock, RandomBytes } from "../core/clock.ts";
-import type { AgentReport } from "./agent-event.ts";
+import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
 import type { JoinReport } from "./join-event.ts";
 import { keepFresh, type Keeper } from "./keeper.ts";
 import { tokenKeeper } from "./keep-token.ts";
+import { trustKeeper } from "./keep-trust.ts";
 import { nodeKeepers } from "./node-keepers.ts";
-import { privateFiles, type FileAccess } from "./private-files.ts";
+import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
+import { shareCredential } from "./share-credential.ts";
 import type { MachineAddresses } from "./serving-names.ts";
+import { nodeTrust, tokenTrust } from "./trust-files.ts";
 
 /** What an agent keeps, and how. */
 export interface AgentOptions {
@@ -30,28 +33,52 @@ export interface AgentOptions {
   readonly addresses: MachineAddresses;
   /** Who may read what is written; default the owner of this process only. */
   readonly access?: FileAccess | undefined;
+  /** Is called once a credential was renewed, once more if the agent was killed meanwhile; must not throw. */
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 
 /** Keeps everything below some folders fresh. @throws JoinError no-access where there is nothing, and that of the last credential that was lost */
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { dirs, view, once, clock, signal, report } = options;
-  const find = async (): Promise<readonly Keeper[]> =>
-    (await findCredentials(dirs, view)).flatMap((found) => keepersOf(found, options));
+  const shared = new Set<string>();
+  const find = async (): Promise<readonly Keeper[]> => {
+    const found = await findCredentials(dirs, view);
+    for (const one of found) await share(one, shared, options);
+    return found.flatMap((one) => keepersOf(one, options));
+  };
   return keepFresh({ find, once, clock, signal, report });
 }
 
+async function share(found: FoundCredential, shared: Set<string>, { dirs, access }: AgentOptions): Promise<void> {
+  const folder = found.kind === "token" ? found.dir : found.certDir;
+  if (access === undefined || shared.has(folder)) return;
+  await shareCredential(found, { dirs, access });
+  shared.add(folder);
+}
+
 function keepersOf(found: FoundCredential, options: AgentOptions): readonly Keeper[] {
+  const shared = { fraction: () => fraction(options.random) };
+  const { access } = options;
+  const trustFiles: PrivateFiles =
+    access === undefined
+      ? privateFiles
+      : { ...privateFiles, replaceFile: (path, content) => privateFiles.replaceFile(path, content, access) };
   switch (found.kind) {
     case "token":
-      return [tokenKeeper({ ...options, dir: found.dir })];
+      return [
+        tokenKeeper({ ...options, dir: found.dir }),
+        trustKeeper({ ...options, ...shared, files: tokenTrust(found.dir, trustFiles) }),
+      ];
     case "node":
-      return nodeKeepers(found, {
-        ...options,
-        fraction: () => fraction(options.random),
-        files: privateFiles,
-        access: options.access,
-        renewed: async () => undefined,
-      });
+      return [
+        ...nodeKeepers(found, {
+          ...options,
+          ...shared,
+          files: privateFiles,
+          access: options.access,
+        }),
+        trustKeeper({ ...options, ...shared, files: nodeTrust(found, trustFiles) }),
+      ];
   }
 }
 

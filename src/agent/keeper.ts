@@ -121,7 +121,9 @@ function lose(
   { key, running, error }: { readonly key: string; readonly running: Running; readonly error: JoinError },
 ): void {
   const { lost, loops, options, end } = running;
-  const isLast = new Set([...lost.keys(), key]).size === loops.size;
+  const gone = new Set([...lost.keys(), key]);
+  // With no credential left there is nothing to trust the hub for.
+  const isLast = [...loops.keys()].every((one) => gone.has(one) || one.startsWith("ca "));
   // Whoever ends with it tells it; else each is told once.
   if (!isLast && lost.get(key)?.message !== error.message) {
     options.report({ ...name, event: "lost", message: error.message });

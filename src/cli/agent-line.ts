@@ -7,6 +7,7 @@ const nouns: Readonly<Record<AgentEvent["kind"], string>> = {
   token: "the token",
   "client-certificate": "the client certificate",
   "serving-certificate": "the serving certificate",
+  ca: "the CA",
 };
 
 /** The log line of an event; `now` in milliseconds since the epoch. */
@@ -39,6 +40,13 @@ export function agentLine(event: AgentEvent, now: number): LogEntry {
       };
     case "renewed":
       return { level: "info", message: `renewed ${noun}`, file: path, validUntil: rfc3339(event.expiresAt) };
+    case "trusts":
+      return {
+        level: "info",
+        message: "the hub told of other CAs, which are trusted now",
+        file: path,
+        pins: event.pins,
+      };
     case "failed": {
       const { expiresAt } = event;
       return {

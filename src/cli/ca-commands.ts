@@ -1,5 +1,6 @@
 import type { Command, CommandGroup, Option } from "./command.ts";
 import { outputOption } from "./output.ts";
+import { serverOptions } from "./server-options.ts";
 
 const dataDir: Option = {
   name: "data-dir",
@@ -46,5 +47,35 @@ export const caCommands: CommandGroup = {
     step("switch", "Let the next CA sign; the one before is believed still", [
       "The serving certificate and admin.kubeconfig are made anew. Certificates of the CA before stay good until it is retired.",
     ]),
+    {
+      name: "ca rehearse",
+      summary: "Say which machines would be left behind if every CA but the newest were gone",
+      details: [
+        "Agents that know of the newest CA show by themselves that they trust it; kubelets and other programs cannot, and are listed as such. The hub is asked what was issued, with admin.kubeconfig of its data directory unless --kubeconfig names another.",
+        "The exit code is 1 where somebody would be left behind.",
+      ],
+      operands: [],
+      options: [dataDir, outputOption, ...serverOptions],
+      examples: [{ line: "ca rehearse --data-dir /var/lib/pratique", note: "who is not ready yet, and why" }],
+      run: async (args, io) => (await import("./run-ca-rehearse.ts")).caRehearse(args, io),
+    },
+    {
+      name: "ca retire",
+      summary: "Believe the CA before no longer, and forget its key",
+      details: ["Refused while machines would be left behind, as `ca rehearse` lists them.", how],
+      operands: [],
+      options: [
+        dataDir,
+        {
+          name: "force",
+          kind: "boolean",
+          default: "false",
+          description: "retire it although machines are left behind, or the hub cannot be asked",
+        },
+        ...serverOptions,
+      ],
+      examples: [{ line: "ca retire --data-dir /var/lib/pratique", note: "end the change" }],
+      run: async (args, io) => (await import("./run-ca-rehearse.ts")).caRetire(args, io),
+    },
   ],
 };

@@ -30,6 +30,8 @@ Commands:
   ca prepare      Make the next CA, which is believed already and signs nothing yet
   ca abandon      Drop a next CA that was prepared
   ca switch       Let the next CA sign; the one before is believed still
+  ca rehearse     Say which machines would be left behind if every CA but the newest were gone
+  ca retire       Believe the CA before no longer, and forget its key
   manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
   controller      Answer access requests and approve serving certificates on any Kubernetes cluster
   webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field

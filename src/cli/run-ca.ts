@@ -80,11 +80,13 @@ function table(authorities: Authorities): string {
   });
 }
 
-function folderOf(args: Args, io: Io): string {
+/** Where the CAs of the hub lie. */
+export function folderOf(args: Args, io: Io): string {
   return join(resolve(io.cwd, args.text("data-dir") ?? ""), "pki");
 }
 
-async function authoritiesIn(args: Args, io: Io): Promise<Authorities> {
+/** The CAs in the data directory. @throws CliError usage */
+export async function authoritiesIn(args: Args, io: Io): Promise<Authorities> {
   const dir = folderOf(args, io);
   return clearly(async () => {
     const state = await readable(dir, io);

@@ -1,0 +1,174 @@
+import { ConnectionError } from "../client/client.ts";
+import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import type { ClientCredentials } from "../client/transport.ts";
+import type { Clock } from "../core/clock.ts";
+import { rehearsalName, rehearsalPath } from "../trust/ca-rehearsal.ts";
+import { parseClusterInfo } from "../trust/cluster-info.ts";
+import { certificatesOfBundle } from "../trust/pins.ts";
+import type { AgentReport, KeptName } from "./agent-event.ts";
+import { clusterInfoPath } from "./cluster-info-read.ts";
+import type { Keeper, Turn } from "./keeper.ts";
+
+/** What a machine believes of its hub, and who it is there. The credentials are secret. */
+export interface Trust {
+  readonly server: string;
+  readonly caPem: string;
+  readonly credentials: ClientCredentials;
+}
+
+/** Where it stands in files. */
+export interface TrustFiles {
+  /** The file by which others find the CA. */
+  readonly ca: string;
+  /** The kubeconfig that names it as well. */
+  readonly kubeconfig: string;
+  /** As the files say it now. @throws JoinError no-access */
+  readonly read: () => Promise<Trust>;
+  readonly text: (path: string) => Promise<string | undefined>;
+  /** Replaces a file as a whole. @throws JoinError write-failed */
+  readonly write: (path: string, content: string) => Promise<void>;
+}
+
+/** How it is kept. */
+export interface KeepTrustOptions {
+  readonly files: TrustFiles;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+  readonly report: AgentReport;
+}
+
+const everyMs = 3_600_000;
+const timeoutMs = 30_000;
+const maximumReplyBytes = 1_048_576;
+
+/**
+ * Keeps the CAs that a machine trusts as its hub tells them in cluster-info, once an hour: told over TLS that is verified by what it
+ * trusts already, and written only when the hub can be reached with the new ones alone. While a change of the CA is under way it shows
+ * the hub that it trusts the newest. A hub that tells nothing, or nothing that holds, changes nothing. Its keeper throws JoinError
+ * no-access and write-failed.
+ */
+export function trustKeeper(options: KeepTrustOptions): Keeper {
+  const { files, clock, report, fraction } = options;
+  const name: KeptName = { kind: "ca", path: files.ca };
+  let complaint = "";
+  return {
+    name,
+    act: async (signal): Promise<Turn> => {
+      // Many machines that were started together do not come together again.
+      const until = clock.now() + Math.round(everyMs * (0.8 + 0.4 * fraction()));
+      const trust = await files.read();
+      const found = await toldCas(trust, { ...options, signal });
+      const failed = typeof found === "string" ? found : await taken(trust, found.caPem, { ...options, signal });
+      if (failed !== undefined && failed !== complaint && !signal.aborted) {
+        report({ ...name, event: "failed", message: failed, at: until });
+      }
+      complaint = failed ?? "";
+      return { kind: "wait", until };
+    },
+  };
+}
+
+type Asking = KeepTrustOptions & { readonly signal: AbortSignal };
+
+/** Writes other CAs down once they have proven themselves, and shows the hub that they are trusted. A text says why not. */
+async function taken(trust: Trust, caPem: string, asking: Asking): Promise<string | undefined> {
+  const { files, report } = asking;
+  if (!sameCas(caPem, trust.caPem)) {
+    const again = await toldCas({ ...trust, caPem }, asking);
+    if (typeof again === "string") return `the hub tells of other CAs, but cannot be reached with them: ${again}`;
+    if (!sameCas(again.caPem, caPem)) return "the hub tells of other CAs each time";
+    const pins = certificatesOfBundle(caPem).map(({ pin }) => pin);
+    await written({ ...trust, caPem }, trust.caPem, files);
+    report({ kind: "ca", path: files.ca, event: "trusts", pins });
+  }
+  if (certificatesOfBundle(caPem).length > 1) await shown({ ...trust, caPem }, asking);
+  return undefined;
+}
+
+/** The kubeconfig last: the agent itself reads that, so that a crash in between is mended at the next look. */
+async function written(next: Trust, before: string, files: TrustFiles): Promise<void> {
+  const kubeconfig = (await files.text(files.kubeconfig)) ?? "";
+  const changed = withCa(kubeconfig, before, next.caPem);
+  if ((await files.text(files.ca)) !== undefined) await files.write(files.ca, next.caPem);
+  if (changed !== undefined) await files.write(files.kubeconfig, changed);
+}
+
+/** The text of a kubeconfig with another CA in the place of one that stands in it; undefined where it does not. */
+export function withCa(kubeconfig: string, before: string, after: string): string | undefined {
+  const base64 = (pem: string): string => Buffer.from(pem).toString("base64");
+  const old = `certificate-authority-data: ${base64(before)}`;
+  return kubeconfig.includes(old)
+    ? kubeconfig.replaceAll(old, () => `certificate-authority-data: ${base64(after)}`)
+    : undefined;
+}
+
+/** The CAs in cluster-info, or why they cannot be read. It is there for those without a credential, so none is shown. */
+async function toldCas(trust: Trust, asking: Asking): Promise<{ readonly caPem: string } | string> {
+  return calling({ ...trust, credentials: {} }, asking, async (client) => {
+    const reply = await client.raw("GET", clusterInfoPath, { signal: asking.signal });
+    if (reply.status !== 200) return `${trust.server} shows no cluster-info (status ${reply.status})`;
+    const data = dataIn(reply.body);
+    const info = parseClusterInfo(typeof data === "string" ? data : "");
+    return info.kind === "parsed" ? { caPem: info.caPem } : info.message;
+  });
+}
+
+function dataIn(body: Buffer): unknown {
+  try {
+    const value = JSON.parse(body.toString("utf8")) as { readonly data?: { readonly kubeconfig?: unknown } } | null;
+    return value?.data?.kubeconfig;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Nobody but the hub's operator learns from it, so a hub that does not know the name is no failure. */
+async function shown(trust: Trust, asking: Asking): Promise<void> {
+  await calling(
+    trust,
+    asking,
+    async (client) => {
+      await client.raw("GET", rehearsalPath, { signal: asking.signal });
+      return "";
+    },
+    rehearsalName,
+  );
+}
+
+async function calling<T>(
+  { server, caPem, credentials }: Trust,
+  { clock, userAgent }: Asking,
+  call: (client: RemoteClient) => Promise<T>,
+  tlsServerName?: string,
+): Promise<T | string> {
+  const client = remoteClient({
+    server,
+    caPem,
+    ...credentials,
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    clock,
+    userAgent,
+    timeoutMs,
+    maximumReplyBytes,
+    retryBudgetMs: 0,
+  });
+  try {
+    return await call(client);
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error;
+    return `${server} cannot be reached (${error.code})`;
+  } finally {
+    client.close();
+  }
+}
+
+function sameCas(one: string, other: string): boolean {
+  const keys = (pem: string): string =>
+    certificatesOfBundle(pem)
+      .map((certificate) => certificate.pem)
+      .toSorted()
+      .join("");
+  return keys(one) === keys(other);
+}
