@@ -1,5 +1,6 @@
 import { rfc3339 } from "../core/clock.ts";
 import type { AccessFolder } from "./access-folder.ts";
+import type { FileAccess } from "./private-files.ts";
 
 /** What the agent remembers beside the token. Times in milliseconds since the epoch, by this machine's clock. */
 export interface AgentState {
@@ -17,7 +18,7 @@ export interface AgentState {
 }
 
 /** Writes it, with times that people can read. @throws JoinError write-failed */
-export async function writeAgentState(folder: AccessFolder, state: AgentState): Promise<void> {
+export async function writeAgentState(folder: AccessFolder, state: AgentState, access?: FileAccess): Promise<void> {
   const { renewedAt, expiresAt, nextAt, ...rest } = state;
   const text = {
     expiresAt: rfc3339(expiresAt),
@@ -25,7 +26,7 @@ export async function writeAgentState(folder: AccessFolder, state: AgentState): 
     ...(renewedAt === undefined ? {} : { renewedAt: rfc3339(renewedAt) }),
     ...rest,
   };
-  await folder.write(folder.state, `${JSON.stringify(text, undefined, 2)}\n`);
+  await folder.write(folder.state, `${JSON.stringify(text, undefined, 2)}\n`, access);
 }
 
 /** What was written before, or undefined where nothing was, or nothing that can be read. */

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { JoinError } from "./join-error.ts";
 import { credentialPath } from "./join-folder.ts";
 import type { FileAccess, PrivateFiles } from "./private-files.ts";
@@ -18,6 +18,8 @@ export interface CertificateFolder {
   text(path: string): Promise<string | undefined>;
   /** Writes what nobody but the agent may read. */
   writePrivate(path: string, content: string): Promise<void>;
+  /** Writes what whoever may read the certificate may read as well. */
+  writeShared(path: string, content: string): Promise<void>;
   remove(path: string): Promise<void>;
   /** Writes certificate and key to a file of their own and points `current` to it, in this order. */
   install(content: string, now: number): Promise<void>;
@@ -59,11 +61,11 @@ export function certificateFolder(
     try {
       // A minute is more than any writer takes.
       await files.removeUnfinished(certDir, now - 60_000);
-      const inUse = await files.textIfThere(current);
-      const older: string[] = [];
-      for (const name of (await files.namesIn(certDir)).filter((one) => own.test(one)).toSorted()) {
-        if ((await files.textIfThere(join(certDir, name))) !== inUse) older.push(name);
-      }
+      const inUse = basename(await files.targetOf(current));
+      const names = (await files.namesIn(certDir)).filter((name) => own.test(name) && name !== inUse);
+      const older = names.filter((name) => name < inUse).toSorted();
+      // What is later than the file in use was never installed: the agent was killed before.
+      for (const name of names.filter((one) => one > inUse)) await files.removeFile(join(certDir, name));
       // Whoever has just read the link may still open what it pointed to.
       for (const name of older.slice(0, -1)) await files.removeFile(join(certDir, name));
     } catch {
@@ -85,6 +87,7 @@ export function certificateFolder(
       }
     },
     writePrivate: (path, content) => write(path, () => files.replaceFile(path, content)),
+    writeShared: (path, content) => write(path, () => files.replaceFile(path, content, access)),
     remove: (path) => write(path, () => files.removeFile(path)),
     install,
     tidy,

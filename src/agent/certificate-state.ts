@@ -31,7 +31,7 @@ export async function writeCertificateState(folder: CertificateFolder, state: Ce
     ...rest,
   };
   try {
-    await folder.writePrivate(folder.state, `${JSON.stringify(text, undefined, 2)}\n`);
+    await folder.writeShared(folder.state, `${JSON.stringify(text, undefined, 2)}\n`);
   } catch (error) {
     if (!(error instanceof JoinError)) throw error;
   }

@@ -263,6 +263,7 @@ describe("a join that is killed", () => {
         removeFile: at(privateFiles.removeFile),
         textIfThere: privateFiles.textIfThere,
         namesIn: privateFiles.namesIn,
+        targetOf: privateFiles.targetOf,
         removeUnfinished: privateFiles.removeUnfinished,
       },
       failed: () => count >= step,

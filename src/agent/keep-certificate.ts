@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { sameBytes } from "../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../pki/keys.ts";
 import { KeyError } from "../pki/public-key.ts";
-import type { AgentReport, KeptName } from "./agent-event.ts";
+import type { AgentReport, CredentialName, KeptName } from "./agent-event.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
 import { readCertificateState, writeCertificateState, type CertificateState } from "./certificate-state.ts";
 import { JoinError } from "./join-error.ts";
@@ -26,8 +26,8 @@ export interface KeepCertificateOptions {
   /** Yields [0, 1). */
   readonly fraction: () => number;
   readonly report: AgentReport;
-  /** Is called with the file once a new certificate is in it, once more if the agent was killed meanwhile; must not throw. */
-  readonly renewed?: ((path: string) => Promise<void>) | undefined;
+  /** Is called once a new certificate is there, once more if the agent was killed meanwhile; must not throw. */
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 
 /**
@@ -176,7 +176,7 @@ function startAt(
 /** Tells others of a certificate of which they were not told, even where this agent is not the one that fetched it. */
 async function announced(memory: Memory, current: KeptCertificate | undefined, { options }: Keeping): Promise<Memory> {
   if (current === undefined || memory.state.announced === current.serial) return memory;
-  await options.renewed?.(options.folder.current);
+  await options.renewed?.({ kind: options.kind, path: options.folder.current });
   const state = { ...memory.state, announced: current.serial };
   await writeCertificateState(options.folder, state);
   return { ...memory, state };

@@ -72,6 +72,7 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
     replaceFile: async (path, content) => void disk.set(path, String(content)),
     textIfThere: async (path) => disk.get(path),
     namesIn: async () => [],
+    targetOf: async () => "",
     replaceLink: async () => undefined,
     removeFile: async () => undefined,
     removeUnfinished: async () => undefined,

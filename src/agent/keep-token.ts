@@ -1,6 +1,6 @@
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { accessFolder, type AccessFolder } from "./access-folder.ts";
-import type { AgentReport, KeptName } from "./agent-event.ts";
+import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { readAgentState, writeAgentState, type AgentState } from "./agent-state.ts";
 import { askAccessAgain } from "./ask-access-again.ts";
 import { JoinError, type JoinErrorCode } from "./join-error.ts";
@@ -29,8 +29,8 @@ export interface KeepTokenOptions {
   readonly files?: PrivateFiles;
   /** Who may read the token; default its owner only. */
   readonly access?: FileAccess | undefined;
-  /** Is called with the file once a new token is in it; must not throw. */
-  readonly renewed?: ((path: string) => Promise<void>) | undefined;
+  /** Is called once a new token is there; must not throw. */
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
   /** How the hub is asked; default over the network. */
   readonly calls?: { readonly renew: typeof renewToken; readonly askAgain: typeof askAccessAgain };
 }
@@ -72,9 +72,9 @@ export function tokenKeeper(options: KeepTokenOptions): Keeper {
 }
 
 /** The state is for people to look at; where it cannot be written, renewing goes on. */
-async function noted(folder: AccessFolder, state: AgentState): Promise<void> {
+async function noted({ folder, options }: Keeping, state: AgentState): Promise<void> {
   try {
-    await writeAgentState(folder, state);
+    await writeAgentState(folder, state, options.access);
   } catch (error) {
     if (!(error instanceof JoinError)) throw error;
   }
@@ -134,7 +134,7 @@ async function forToken(memory: Memory, access: KeptAccess, { folder, options }:
   const next = { ...memory, token: access.token, spread: options.once ? 0 : fraction(options), failures: undefined };
   const { claims } = access;
   const at = dueAt({ ...next, token: claims });
-  await noted(folder, stateOf(next, access, { nextAt: at }));
+  await noted({ folder, options }, stateOf(next, access, { nextAt: at }));
   const account = `${claims.namespace}/${claims.serviceAccount}`;
   options.report({ ...nameOf(folder), event: "planned", at, expiresAt: claims.expiresAt, subject: account });
   return next;
@@ -158,7 +158,7 @@ async function after(
   if (outcome.kind === "renewed") {
     const { claims } = outcome;
     options.report({ ...nameOf(folder), event: "renewed", expiresAt: claims.expiresAt });
-    await options.renewed?.(folder.token);
+    await options.renewed?.(nameOf(folder));
     return { ...memory, renewedAt: now, aheadMs: now - claims.issuedAt, failures: undefined };
   }
   const { count, refusals } = memory.failures ?? { count: 0, refusals: 0 };
@@ -172,7 +172,7 @@ async function after(
     pauseMs,
   };
   const next = { ...memory, failures };
-  await noted(folder, stateOf(next, access, { nextAt: now + pauseMs, lastError: message }));
+  await noted({ folder, options }, stateOf(next, access, { nextAt: now + pauseMs, lastError: message }));
   options.report({
     ...nameOf(folder),
     event: "failed",
@@ -219,7 +219,7 @@ async function refused(
     refused: true,
     lastError: why,
   };
-  await noted(folder, state);
+  await noted({ folder, options }, state);
   if (!options.askAgain) {
     return new JoinError(
       "unauthorized",
@@ -253,6 +253,6 @@ async function refused(
   }
 }
 
-function nameOf(folder: AccessFolder): KeptName {
+function nameOf(folder: AccessFolder): CredentialName {
   return { kind: "token", path: folder.token };
 }

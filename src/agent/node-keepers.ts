@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import type { AgentReport } from "./agent-event.ts";
+import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { certificateFolder } from "./certificate-folder.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import type { Keeper } from "./keeper.ts";
@@ -19,7 +19,7 @@ export interface NodeKeeperOptions {
   readonly files: PrivateFiles;
   readonly access: FileAccess | undefined;
   readonly addresses: MachineAddresses;
-  readonly renewed: (path: string) => Promise<void>;
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 
 /** The keepers of what `pratique join` has left: of the client certificate, and of the serving certificate where one is wanted. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** What an agent does to files, as a value, so that a test can let any step of it fail. */
@@ -8,6 +8,7 @@ export interface PrivateFiles {
   readonly replaceFile: typeof replaceFile;
   readonly textIfThere: typeof textIfThere;
   readonly namesIn: typeof namesIn;
+  readonly targetOf: typeof targetOf;
   readonly replaceLink: typeof replaceLink;
   readonly removeFile: typeof removeFile;
   readonly removeUnfinished: typeof removeUnfinished;
@@ -84,6 +85,11 @@ export async function namesIn(folder: string): Promise<readonly string[]> {
   return readdir(folder);
 }
 
+/** Where a symbolic link points to. @throws the reason of the system where it is none */
+export async function targetOf(path: string): Promise<string> {
+  return readlink(path);
+}
+
 /** Points a symbolic link somewhere else at one stroke. The new link is made at `via`, in the same folder, and takes the place of `path`. */
 export async function replaceLink(link: {
   readonly path: string;
@@ -117,6 +123,7 @@ export const privateFiles: PrivateFiles = {
   replaceFile,
   textIfThere,
   namesIn,
+  targetOf,
   replaceLink,
   removeFile,
   removeUnfinished,

@@ -9,6 +9,7 @@ export interface CertificateTimes {
 
 const earliestPart = 0.7;
 const spreadPart = 0.2;
+const leastMs = 1000;
 
 /**
  * When to rotate a certificate: once 70 to 90 % of its life is over; `spread` in [0, 1) says where between. Certificates begin some
@@ -21,8 +22,8 @@ export function rotationDeadline(
 ): number {
   const part = earliestPart + spreadPart * spread;
   const deadline = Math.floor(notBefore + (notAfter - notBefore) * part);
-  if (receivedAt === undefined || deadline > receivedAt || receivedAt >= notAfter) return deadline;
-  return Math.floor(receivedAt + (notAfter - receivedAt) * part);
+  if (receivedAt === undefined || deadline > receivedAt) return deadline;
+  return Math.floor(receivedAt + Math.max(leastMs, (notAfter - receivedAt) * part));
 }
 
 const longestStartMs = 60_000;

@@ -35,6 +35,32 @@ export const agentCommand: Command = {
       default: "false",
       description: "ask for access anew, under a new name, when a token is refused",
     },
+    {
+      name: "after-rotation",
+      kind: "text",
+      value: "COMMAND",
+      description:
+        "run this after each renewal, without a shell: words at blanks, 30 seconds at most, with PRATIQUE_KIND, PRATIQUE_FILE and PRATIQUE_DIR in its environment",
+    },
+    {
+      name: "owner",
+      kind: "text",
+      value: "USER[:GROUP]",
+      description: "whose the files of credentials are; for root only",
+    },
+    {
+      name: "mode",
+      kind: "text",
+      value: "MODE",
+      description: "who may read them: 0600 (default), 0400, 0640 or 0440",
+    },
+    {
+      name: "health-address",
+      kind: "text",
+      value: "HOST:PORT",
+      description:
+        "where to answer GET /livez, and /readyz with 200 while all credentials are good, over plain HTTP; default nowhere",
+    },
     outputOption,
     ...logOptions,
   ],

@@ -9,6 +9,8 @@ import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { HubOptions } from "../hub/hub-options.ts";
 
+import type { ChildEnd, ChildRun } from "./child-program.ts";
+
 /** Where text goes. */
 export interface Output {
   readonly write: (text: string) => void;
@@ -39,6 +41,8 @@ export interface Io {
   readonly readFile: (path: string) => Promise<Uint8Array>;
   /** What is in a folder, by its path; nothing where there is none or none that may be read. */
   readonly listFolder: (path: string) => Promise<readonly FolderEntry[]>;
+  /** Runs a program of others, without a shell. */
+  readonly runChild: (words: readonly string[], run: ChildRun) => Promise<ChildEnd>;
   readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;

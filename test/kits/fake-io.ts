@@ -72,6 +72,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
       if (client === undefined) throw new TypeError("this world has no server");
       return { ...client, raw: async (_method, path) => reply(replies[path]), close: () => void (closed += 1) };
     },
+    runChild: () => Promise.reject(new TypeError("this world has no programs")),
     startHub: () => Promise.reject(new TypeError("this world has no hub")),
     runAgent: () => Promise.reject(new TypeError("this world has no agent")),
     requestAccess: () => Promise.reject(new TypeError("this world has no agent")),

@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+
+/** How a program of others is run: never by a shell. */
+export interface ChildRun {
+  /** Its whole environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** After that many milliseconds it is killed, with all that it started. */
+  readonly timeoutMs: number;
+}
+
+/** How it ended. */
+export interface ChildEnd {
+  /** `missing`: it could not be started. */
+  readonly kind: "ended" | "killed" | "late" | "missing";
+  readonly code: number;
+  /** The first 4096 bytes of what it wrote. */
+  readonly output: string;
+}
+
+const longestOutput = 4096;
+
+/** Runs a program by its words to its end. Never rejects. */
+export function runChild(words: readonly string[], { env, timeoutMs }: ChildRun): Promise<ChildEnd> {
+  const [program = "", ...args] = words;
+  return new Promise((resolve) => {
+    // A group of its own, so that what it has started can be ended with it.
+    const child = spawn(program, args, { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    let output = "";
+    let late = false;
+    const end = (kind: ChildEnd["kind"], code: number): void => {
+      clearTimeout(deadline);
+      resolve({ kind: late ? "late" : kind, code, output });
+    };
+    const deadline = setTimeout(() => {
+      late = true;
+      killGroup(child.pid);
+      // Somebody who left the group may hold the pipes open.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, timeoutMs);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (chunk: string) => {
+        output = (output + chunk).slice(0, longestOutput);
+      });
+    }
+    child.once("error", () => end("missing", -1));
+    child.once("close", (code) => end(code === null ? "killed" : "ended", code ?? -1));
+  });
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}

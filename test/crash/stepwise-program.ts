@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { build } from "esbuild";
+
+/** The command line as it ships, built so that it can be killed at each call of the file system and of the network. */
+export interface StepwiseProgram {
+  /** Runs it to its end, or to its fatal step, counted from 1. */
+  run(args: readonly string[], options?: { readonly fatal?: number; readonly aheadMs?: number }): Promise<StepwiseEnd>;
+  remove(): Promise<void>;
+}
+
+/** How such a run ended. */
+export interface StepwiseEnd {
+  readonly killed: boolean;
+  readonly code: number | null;
+  readonly printed: string;
+  /** What it was about to do, in order; the last is the fatal one where it was killed. */
+  readonly steps: readonly string[];
+}
+
+/** Bundles the program; nothing in what ships knows of steps. */
+export async function stepwiseProgram(): Promise<StepwiseProgram> {
+  const here = resolve(import.meta.dirname, "stepwise");
+  const dir = await mkdtemp(join(tmpdir(), "pratique-stepwise-"));
+  const stands: Readonly<Record<string, string>> = {
+    "node:fs/promises": join(here, "fs-promises.ts"),
+    "node:https": join(here, "https.ts"),
+  };
+  await build({
+    entryPoints: { program: join(here, "program.ts") },
+    outdir: dir,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    external: ["lmdb"],
+    define: { __PRATIQUE_VERSION__: '"0.0.0-test"' },
+    banner: {
+      js: 'import { createRequire as requireOfTheBundle } from "node:module"; const require = requireOfTheBundle(import.meta.url);',
+    },
+    logLevel: "error",
+    plugins: [
+      {
+        name: "stepwise",
+        setup: ({ onResolve }) => {
+          onResolve({ filter: /^node:(?:fs\/promises|https)$/ }, ({ path, importer }) => {
+            const stand = stands[path];
+            const isOurs = /[\\/]src[\\/](?:agent|client|cli)[\\/]/.test(importer);
+            return stand === undefined || !isOurs ? { path, external: true } : { path: stand };
+          });
+        },
+      },
+    ],
+  });
+  const path = join(dir, "program.mjs");
+  return {
+    run: async (args, { fatal = 0, aheadMs = 0 } = {}) => {
+      const child = spawn(process.execPath, [path, ...args], {
+        env: { PATH: process.env["PATH"] ?? "", HOME: dir, FATAL_STEP: String(fatal), AHEAD_MS: String(aheadMs) },
+        stdio: ["ignore", "pipe", "pipe", "pipe"],
+      });
+      let [printed, steps] = ["", ""];
+      child.stdout?.on("data", (chunk) => (printed += String(chunk)));
+      child.stderr?.on("data", (chunk) => (printed += String(chunk)));
+      child.stdio[3]?.on("data", (chunk) => (steps += String(chunk)));
+      const [code, signal] = (await once(child, "close")) as [number | null, string | null];
+      return { killed: signal === "SIGKILL", code, printed, steps: steps.split("\n").filter((line) => line !== "") };
+    },
+    remove: () => rm(dir, { recursive: true, force: true }),
+  };
+}
