@@ -1,0 +1,151 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
+import { loadCa } from "../../src/pki/ca.ts";
+import { clientOf } from "../attack/attacked-hub.ts";
+import { apiClient, type ApiClient, type KeyPair } from "../kits/api-client.ts";
+import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { peerSuite } from "../kits/peers.ts";
+import { eventually } from "../kits/peers-process.ts";
+import { programRun, type ProgramRun } from "../kits/program-run.ts";
+
+const maps = "/api/v1/namespaces/default/configmaps";
+
+peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer in the first place", () => {
+  let kube: Kubernetes;
+  /** With the authorizer first. */
+  let guarded: Awaited<ReturnType<Kubernetes["another"]>>;
+  let authorizer: ProgramRun;
+  const clients: ApiClient[] = [];
+
+  beforeAll(async () => {
+    kube = await startKubernetes();
+    const manifests = programRun(["manifests", "--no-workloads", "--webhook-url", "https://127.0.0.1:1"]);
+    await manifests.done;
+    await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
+    await kube.kubectl.ok("create", "serviceaccount", "authorizer");
+    const binding = ["create", "clusterrolebinding"];
+    const account = "--serviceaccount=default:authorizer";
+    await kube.kubectl.ok(...binding, "authorizer", "--clusterrole=pratique:revocation-reader", account);
+    await kube.kubectl.ok(...binding, "viewers", "--clusterrole=view", "--group=viewers");
+    const port = await freePort();
+    const words = [
+      "authorizer",
+      "--revocations",
+      `--secure-port=${port}`,
+      `--cert-dir=${join(kube.dir, "authorizer")}`,
+    ];
+    authorizer = programRun([...words, `--kubeconfig=${await kubeconfigOf("authorizer")}`]);
+    await authorizer.until(/the revocations are known/);
+    const printed = programRun([...words, "--print-kubeconfig"]);
+    await printed.done;
+    const file = join(kube.dir, "authorizer-webhook.conf");
+    await writeFile(file, printed.out());
+    guarded = await kube.another({
+      "authorization-mode": "Webhook,Node,RBAC",
+      "authorization-webhook-config-file": file,
+      "authorization-webhook-version": "v1",
+      // No opinion is cached as long as a refusal is, and would hide a revocation that long.
+      "authorization-webhook-cache-authorized-ttl": "1s",
+      "authorization-webhook-cache-unauthorized-ttl": "1s",
+    });
+  }, 180_000);
+
+  afterAll(async () => {
+    for (const client of clients) client.close();
+    authorizer?.interrupt();
+    await authorizer?.done;
+    await kube?.stop();
+  });
+
+  async function tokenOf(account: string): Promise<string> {
+    const path = `/api/v1/namespaces/default/serviceaccounts/${account}/token`;
+    const admin = connect(kube, "admin");
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
+    const reply = await admin(path, { method: "POST", body });
+    return (reply.json() as { readonly status: { readonly token: string } }).status.token;
+  }
+
+  async function kubeconfigOf(account: string): Promise<string> {
+    const file = join(kube.dir, `${account}.conf`);
+    const token = await tokenOf(account);
+    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
+    return file;
+  }
+
+  function connect(
+    to: Pick<Kubernetes, "url" | "ca" | "kubeconfig">,
+    identity: Parameters<typeof apiClient>[1],
+  ): ApiClient {
+    const client = apiClient(to, identity);
+    clients.push(client);
+    return client;
+  }
+
+  async function certificateOf(commonName: string, ...organizations: string[]): Promise<KeyPair> {
+    const [certificatePem = "", keyPem = ""] = await Promise.all(
+      ["ca.crt", "ca.key"].map((name) => readFile(join(kube.dir, "pki", name), "utf8")),
+    );
+    const ca = loadCa({ certificatePem, keyPem, now: Date.now() });
+    const { cert = "", key = "" } = clientOf(ca, { commonName, organizations });
+    return { certPem: cert, keyPem: key };
+  }
+
+  async function pratique(...words: readonly string[]): Promise<{ readonly out: string; readonly err: string }> {
+    const run = programRun([...words, `--kubeconfig=${kube.kubeconfig}`]);
+    await run.done;
+    return { out: run.out(), err: run.err() };
+  }
+
+  test("new requests of a revoked user are denied, others are not, and it comes back when the revocation is deleted", async () => {
+    const ann = connect(guarded, await certificateOf("ann", "viewers"));
+    const ben = connect(guarded, await certificateOf("ben", "viewers"));
+    expect((await ann(maps)).status).toBe(200);
+    const { out, err } = await pratique("revoke", "user/ann", "--reason", "left");
+    expect(out).toBe("user/ann revoked\n");
+    expect(err).toContain("this API does not refuse it by itself: that does pratique authorizer --revocations");
+    const denied = await eventually("the denial", async () => {
+      const reply = await ann(maps);
+      return reply.status === 403 ? reply : undefined;
+    });
+    expect(denied.text).toContain("the credential is revoked: user-");
+    expect((await ben(maps)).status).toBe(200);
+    await kube.kubectl.ok("delete", "credentialrevocations", "--all");
+    await eventually("access again", async () => ((await ann(maps)).status === 200 ? true : undefined));
+  }, 60_000);
+
+  test("a watch that is open goes on: only the hub can end it", async () => {
+    const cal = connect(guarded, await certificateOf("cal", "viewers"));
+    const watch = await cal.stream(`${maps}?watch=true`);
+    await pratique("revoke", "user/cal");
+    await eventually("the denial", async () => ((await cal(maps)).status === 403 ? true : undefined));
+    await kube.kubectl.ok("create", "configmap", "after-the-revocation");
+    for (;;) {
+      const { object } = await watch.next();
+      if (object.metadata.name === "after-the-revocation") break;
+    }
+    watch.close();
+  }, 60_000);
+
+  test("system:masters is beyond every authorizer", async () => {
+    const root = connect(guarded, await certificateOf("root", "system:masters"));
+    await pratique("revoke", "user/root");
+    const ann = connect(guarded, await certificateOf("dan", "viewers"));
+    await pratique("revoke", "user/dan");
+    await eventually("the denial", async () => ((await ann(maps)).status === 403 ? true : undefined));
+    expect((await root(maps)).status).toBe(200);
+  }, 60_000);
+
+  test("without the authorizer, an account ends with its grants", async () => {
+    await kube.kubectl.ok("create", "serviceaccount", "robot");
+    await kube.kubectl.ok("create", "rolebinding", "robot", "--clusterrole=view", "--serviceaccount=default:robot");
+    const robot = connect(kube, { token: await tokenOf("robot") });
+    await eventually("access", async () => ((await robot(maps)).status === 200 ? true : undefined));
+    const { out } = await pratique("revoke", "serviceaccount/default/robot", "--remove-grants");
+    expect(out).toContain("user/system:serviceaccount:default:robot revoked\n");
+    expect(out).toContain("rolebinding/default/robot deleted\n");
+    expect(out).toContain("serviceaccount/default/robot deleted\n");
+    await eventually("the end of the token", async () => ((await robot(maps)).status === 401 ? true : undefined));
+  }, 60_000);
+});
