@@ -3,7 +3,7 @@ import { calleesOf } from "./callee.ts";
 import type { Branching } from "./documents.ts";
 import type { CompiledBranch, CompiledRule } from "./group.ts";
 import { goalsOf, simple, type Goal } from "./goals.ts";
-import { declare, newScope, resolveBody, resolveTerm, type Names, type Scope } from "./resolve.ts";
+import { declare, newScope, refuseUnused, resolveBody, resolveTerm, type Names, type Scope } from "./resolve.ts";
 import { compileBody, type Context } from "./run-goals.ts";
 import { varsOf } from "./safety.ts";
 import { termMatch, termValue, type Unit } from "./terms.ts";
@@ -82,6 +82,7 @@ function compileBranch({ source, branch, scope, bound }: BranchSource, compiler:
   const value = head(branch.value);
   const keys = source.keys.map(head);
   const member = source.rule.member === undefined ? undefined : head(source.rule.member);
+  refuseUnused(scope);
   // What the head names must have a value behind the body.
   for (const term of [value, ...keys, ...(member === undefined ? [] : [member])]) {
     compiler.terms.push(term);

@@ -54,16 +54,33 @@ export function tokenize(source: string, file: string): readonly RegoToken[] {
     const before = line;
     step(skipped);
     const at = { file, line, column: offset - lineStart + 1 };
-    const rest = { at, afterNewline: line > before, isAdjacent: skipped === "", number: undefined, isOpen: false };
+    const place: Place = { at, afterNewline: line > before, isAdjacent: skipped === "" };
     if (offset >= source.length) {
       if (templates.length > 0) throw parseError("non-terminated string", at);
-      tokens.push({ ...rest, kind: "end", text: "end of file" });
+      tokens.push(token(place, "end", "end of file"));
       return tokens;
     }
-    const { written, ...token } = inTemplates(source, offset, rest, templates) ?? tokenAt(source, offset, rest);
-    tokens.push(token);
-    step(written);
+    const word = inTemplates(source, offset, place, templates) ?? wordAt(source, offset, place);
+    tokens.push(word.token);
+    step(word.written);
   }
+}
+
+type Place = Pick<RegoToken, "at" | "afterNewline" | "isAdjacent">;
+
+/** A token and what of the source it takes. */
+interface Word {
+  readonly token: RegoToken;
+  readonly written: string;
+}
+
+function token(
+  { at, afterNewline, isAdjacent }: Place,
+  kind: RegoToken["kind"],
+  text: string,
+  more: { readonly number?: RegoNumber; readonly isOpen?: boolean } = {},
+): RegoToken {
+  return { kind, text, number: more.number, at, afterNewline, isAdjacent, isOpen: more.isOpen === true };
 }
 
 /** A template whose expression is being read, and how many braces are open in that. */
@@ -73,16 +90,16 @@ interface Template {
 }
 
 /** The word where a template begins, or an expression in one ends; braces within are counted. */
-function inTemplates(source: string, offset: number, rest: Rest, templates: Template[]): Word | undefined {
+function inTemplates(source: string, offset: number, place: Place, templates: Template[]): Word | undefined {
   const [first, second] = [source[offset], source[offset + 1]];
   if (first === "$" && (second === '"' || second === "`")) {
     templates.push({ isRaw: second === "`", braces: 0 });
-    return partOfTemplate(source, { offset, skip: 2, kind: "template" }, rest, templates);
+    return partOfTemplate(source, { offset, skip: 2, kind: "template" }, place, templates);
   }
   const inner = templates.at(-1);
   if (inner === undefined) return undefined;
   if (first === "}" && inner.braces === 0)
-    return partOfTemplate(source, { offset, skip: 1, kind: "templateRest" }, rest, templates);
+    return partOfTemplate(source, { offset, skip: 1, kind: "templateRest" }, place, templates);
   if (first === "{") inner.braces += 1;
   if (first === "}") inner.braces -= 1;
   return undefined;
@@ -94,45 +111,57 @@ interface PartPlace {
   readonly kind: "template" | "templateRest";
 }
 
-function partOfTemplate(source: string, { offset, skip, kind }: PartPlace, rest: Rest, templates: Template[]): Word {
+function partOfTemplate(source: string, { offset, skip, kind }: PartPlace, place: Place, templates: Template[]): Word {
   const isRaw = templates.at(-1)?.isRaw === true;
   const part = match(isRaw ? rawTemplatePart : templatePart, source, offset + skip);
   const end = source[offset + skip + part.length];
-  if (end !== "{" && end !== (isRaw ? "`" : '"')) throw parseError("non-terminated string", rest.at);
+  if (end !== "{" && end !== (isRaw ? "`" : '"')) throw parseError("non-terminated string", place.at);
   if (end !== "{") templates.pop();
   const plain = part.replaceAll(/\\([^])/g, (escape, letter: string) => (letter === "{" ? "{" : escape));
-  const text = isRaw ? part.replaceAll("\\{", "{") : unquoted(`"${plain}"`, rest.at);
-  return { ...rest, kind, text, isOpen: end === "{", written: source.slice(offset, offset + skip + part.length + 1) };
+  const text = isRaw ? part.replaceAll("\\{", "{") : unquoted(`"${plain}"`, place.at);
+  const written = source.slice(offset, offset + skip + part.length + 1);
+  return { token: token(place, kind, text, { isOpen: end === "{" }), written };
 }
-
-type Rest = Omit<RegoToken, "kind" | "text">;
 
 function match(pattern: RegExp, source: string, offset: number): string {
   pattern.lastIndex = offset;
-  return pattern.exec(source)?.[0] ?? "";
+  return pattern.test(source) ? source.slice(offset, pattern.lastIndex) : "";
 }
 
-/** A token and what of the source it takes. */
-type Word = RegoToken & { readonly written: string };
+const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95;
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-function tokenAt(source: string, offset: number, rest: Rest): Word {
-  const word = match(name, source, offset);
-  if (word !== "") return { ...rest, kind: "name", text: word, written: word };
-  const digits = match(number, source, offset);
-  if (digits !== "") {
-    const value = numberOf(digits);
-    const next = source.charAt(offset + digits.length);
-    if (value === undefined || /[A-Za-z0-9_]/.test(next)) throw parseError("illegal number format", rest.at);
-    return { ...rest, kind: "number", text: digits, number: value, written: digits };
+function wordAt(source: string, offset: number, place: Place): Word {
+  const code = source.charCodeAt(offset);
+  if (isLetter(code)) {
+    const written = match(name, source, offset);
+    return { token: token(place, "name", written), written };
   }
-  const written = match(text, source, offset);
-  if (written !== "") return { ...rest, kind: "string", text: unquoted(written, rest.at), written };
-  const raw = match(rawText, source, offset);
-  if (raw !== "") return { ...rest, kind: "string", text: raw.slice(1, -1).replaceAll("\r", ""), written: raw };
-  const operator = match(sign, source, offset);
-  if (operator !== "") return { ...rest, kind: "sign", text: operator, written: operator };
-  if (source[offset] === '"' || source[offset] === "`") throw parseError("non-terminated string", rest.at);
-  throw parseError(`illegal token ${String.fromCodePoint(source.codePointAt(offset) ?? 0)}`, rest.at);
+  if (isDigit(code) || source[offset] === ".") {
+    const written = match(number, source, offset);
+    if (written !== "") return { token: numberToken(source, offset, written, place), written };
+  }
+  if (source[offset] === '"') {
+    const written = match(text, source, offset);
+    if (written === "") throw parseError("non-terminated string", place.at);
+    return { token: token(place, "string", unquoted(written, place.at)), written };
+  }
+  if (source[offset] === "`") {
+    const written = match(rawText, source, offset);
+    if (written === "") throw parseError("non-terminated string", place.at);
+    return { token: token(place, "string", written.slice(1, -1).replaceAll("\r", "")), written };
+  }
+  const written = match(sign, source, offset);
+  if (written !== "") return { token: token(place, "sign", written), written };
+  throw parseError(`illegal token ${String.fromCodePoint(source.codePointAt(offset) ?? 0)}`, place.at);
+}
+
+// oxlint-disable-next-line max-params
+function numberToken(source: string, offset: number, written: string, place: Place): RegoToken {
+  const value = numberOf(written);
+  const next = source.charCodeAt(offset + written.length);
+  if (value === undefined || isLetter(next) || isDigit(next)) throw parseError("illegal number format", place.at);
+  return token(place, "number", written, { number: value });
 }
 
 function unquoted(written: string, at: RegoPlace): string {

@@ -11,7 +11,7 @@ export function parseBody(reader: TokenReader, close: string): readonly Literal[
   for (;;) {
     body.push(parseLiteral(reader));
     const isSeparated = reader.took(";");
-    if (reader.took(close)) return body;
+    if (!isSeparated && reader.took(close)) return body;
     if (!isSeparated && !reader.peek().afterNewline) reader.fail();
   }
 }

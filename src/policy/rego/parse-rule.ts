@@ -106,7 +106,10 @@ function parseBodies(reader: TokenReader): readonly Body[] {
 function parseIfBody(reader: TokenReader, hasIf: boolean): readonly Literal[] {
   if (hasIf && !reader.isSign("{")) return [parseLiteral(reader)];
   const mark = reader.mark();
-  const literal = hasIf ? attempt(reader, () => parseLiteral(reader)) : undefined;
+  // A quick look spares most bodies from being read twice.
+  const { kind, text } = reader.peek(1);
+  const isBody = kind === "name" && ["some", "every", "not"].includes(text) && reader.peek(2).text !== ".";
+  const literal = hasIf && !isBody ? attempt(reader, () => parseLiteral(reader)) : undefined;
   // A set would always hold: what looks like one is a body.
   if (literal !== undefined && !(literal.kind === "expression" && literal.term.kind === "set")) return [literal];
   reader.backTo(mark);

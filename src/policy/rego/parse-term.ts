@@ -249,7 +249,14 @@ function parseBraces(reader: TokenReader): Term {
     reader.expect(":");
     pairs.push([key, parseTerm(reader)]);
   }
-  return { kind: "object", pairs, at };
+  return { kind: "object", pairs: lastOfEach(pairs), at };
+}
+
+/** Of several members with the same constant key, only the last is there. */
+function lastOfEach(pairs: readonly (readonly [Term, Term])[]): readonly (readonly [Term, Term])[] {
+  const last = new Map<unknown, number>();
+  for (const [at, [key]] of pairs.entries()) if (key.kind === "scalar") last.set(key.value, at);
+  return pairs.filter(([key], at) => key.kind !== "scalar" || last.get(key.value) === at);
 }
 
 type Found = Extract<Term, { readonly kind: "comprehension" }>;

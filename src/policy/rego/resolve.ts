@@ -14,9 +14,17 @@ export interface Names {
 
 type How = "declared" | "assigned" | "arg";
 
+interface Declared {
+  readonly unique: string;
+  readonly how: How;
+  readonly at: RegoPlace;
+  /** Whether anything refers to it; only what `some` and `every` declare has to be. */
+  isUsed: boolean;
+}
+
 /** Variables of one body; those of the bodies around it are seen from within. */
 export interface Scope {
-  readonly declared: Map<string, { readonly unique: string; readonly how: How }>;
+  readonly declared: Map<string, Declared>;
   readonly seen: Set<string>;
   readonly parent: Scope | undefined;
 }
@@ -29,7 +37,10 @@ export function newScope(parent?: Scope): Scope {
 function lookUp(name: string, scope: Scope): string | undefined {
   for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
     const found = at.declared.get(name);
-    if (found !== undefined) return found.unique;
+    if (found !== undefined) {
+      found.isUsed = true;
+      return found.unique;
+    }
   }
   return undefined;
 }
@@ -94,8 +105,22 @@ function declareVar(term: VarTerm, how: How, scope: Scope, names: Names): Term {
             : undefined;
   if (problem !== undefined) throw new RegoError("rego_compile_error", problem, at);
   const unique = `${name}@${names.fresh()}`;
-  scope.declared.set(name, { unique, how });
+  scope.declared.set(name, { unique, how, at, isUsed: true });
   return { ...term, name: unique };
+}
+
+/** Declares a variable that has to be used. */
+function declareForUse(term: Term, at: RegoPlace, scope: Scope, names: Names): Term {
+  const declared = declare(term, "declared", scope, names);
+  const entry = term.kind === "var" ? scope.declared.get(term.name) : undefined;
+  if (entry !== undefined && term.kind === "var") scope.declared.set(term.name, { ...entry, at, isUsed: false });
+  return declared;
+}
+
+/** @throws RegoError `rego_compile_error` for a variable of the scope that nothing refers to; to be called behind its end */
+export function refuseUnused(scope: Scope): void {
+  for (const [name, { isUsed, at }] of scope.declared)
+    if (!isUsed) throw new RegoError("rego_compile_error", `declared var ${name} unused`, at);
 }
 
 /** The term with its names told apart: variables from references to documents. */
@@ -144,12 +169,17 @@ export function functionName(name: readonly string[], scope: Scope, names: Names
 function resolveComprehension(term: Comprehension, outer: Scope, names: Names): Comprehension {
   const scope = newScope(outer);
   const body = resolveBody(term.body, scope, names);
-  return {
-    ...term,
-    body,
-    key: term.key === undefined ? undefined : resolveTerm(term.key, scope, names),
-    item: resolveTerm(term.item, scope, names),
-  };
+  const key = term.key === undefined ? undefined : resolveTerm(term.key, scope, names);
+  const item = resolveTerm(term.item, scope, names);
+  refuseUnused(scope);
+  return { ...term, body, key, item };
+}
+
+/** The same, for a body that nothing else belongs to. */
+function resolveWhole(body: readonly Literal[], scope: Scope, names: Names): readonly Literal[] {
+  const resolved = resolveBody(body, scope, names);
+  refuseUnused(scope);
+  return resolved;
 }
 
 /** The expressions of a body with their names told apart. @throws RegoError `rego_compile_error` */
@@ -184,7 +214,7 @@ function resolveBare(literal: Literal, scope: Scope, names: Names): Literal {
       return { ...literal, left: operand(literal.left), right: operand(literal.right) };
     }
     case "some":
-      for (const each of literal.vars) declare(each, "declared", scope, names);
+      for (const each of literal.vars) declareForUse(each, literal.at, scope, names);
       return literal;
     case "someIn": {
       const domain = resolve(literal.domain);
@@ -194,16 +224,17 @@ function resolveBare(literal: Literal, scope: Scope, names: Names): Literal {
     case "every": {
       const domain = resolve(literal.domain);
       const inner = newScope(scope);
-      const key = literal.key === undefined ? undefined : declare(literal.key, "declared", inner, names);
-      const value = declare(literal.value, "declared", inner, names);
-      return { ...literal, domain, key, value, body: resolveBody(literal.body, newScope(inner), names) };
+      const { at } = literal;
+      const key = literal.key === undefined ? undefined : declareForUse(literal.key, at, inner, names);
+      const value = declareForUse(literal.value, at, inner, names);
+      return { ...literal, domain, key, value, body: resolveWhole(literal.body, inner, names) };
     }
   }
 }
 
 // oxlint-disable-next-line max-params
 function resolveOperand({ body, isExplicit }: Operand, what: string, scope: Scope, names: Names): Operand {
-  if (isExplicit) return { isExplicit, body: resolveBody(body, newScope(scope), names) };
+  if (isExplicit) return { isExplicit, body: resolveWhole(body, newScope(scope), names) };
   refuseAssignment(body, what);
   return { isExplicit, body: resolveBody(body, scope, names) };
 }

@@ -1,0 +1,365 @@
+/** Chooses at random, from a seed: the same seed makes the same choices. */
+export interface Chance {
+  /** An integer from 0, below this. */
+  below(limit: number): number;
+  /** Whether something happens that does so many times in a hundred. */
+  percent(chance: number): boolean;
+  one<T>(items: readonly T[]): T;
+}
+
+/** The generator mulberry32. */
+export function chanceFrom(seed: number): Chance {
+  let state = seed >>> 0;
+  const below = (limit: number): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296) * limit);
+  };
+  return {
+    below,
+    percent: (chance) => below(100) < chance,
+    one: <T>(items: readonly T[]): T => {
+      const found = items[below(items.length)];
+      if (found === undefined) throw new TypeError("nothing to choose from");
+      return found;
+    },
+  };
+}
+
+/** A policy and what it is asked with. */
+export interface GeneratedPolicy {
+  readonly module: string;
+  readonly input: unknown;
+}
+
+/** Writes a policy for a package, and an input. */
+export function generatePolicy(name: string, chance: Chance): GeneratedPolicy {
+  const hasLogic = chance.percent(25);
+  const count = 1 + chance.below(4);
+  const writer: Writer = { chance, hasLogic, known: [], counter: 0 };
+  const rules: string[] = [];
+  for (let at = 0; at < count; at++) {
+    const { text, rule } = ruleOf(`r${at}`, writer);
+    rules.push(text);
+    writer.known.push(rule);
+  }
+  const head = hasLogic ? [`package ${name}`, "import rego.v2"] : [`package ${name}`];
+  // What goes through a function has no type that could be known before evaluation.
+  const dynamic = "id(x) := x";
+  return { module: `${[...head, dynamic, ...rules].join("\n\n")}\n`, input: documentOf(chance, 0) };
+}
+
+const keys = ["a", "b", "c", "d"];
+const words = ["a", "b", "admin", "get", "pods", "", "é", "A.b"];
+
+/** A document for `input`: an object whose keys the policies know. */
+function documentOf(chance: Chance, depth: number): unknown {
+  const entries = keys.filter(() => chance.percent(75)).map((key) => [key, jsonOf(chance, depth + 1)] as const);
+  return Object.fromEntries(entries);
+}
+
+function jsonOf(chance: Chance, depth: number): unknown {
+  const kind = chance.below(depth > 3 ? 5 : 9);
+  if (kind === 0) return chance.percent(50);
+  if (kind === 1) return null;
+  if (kind <= 3) return numberOf(chance);
+  if (kind === 4) return chance.one(words);
+  if (kind <= 6) return Array.from({ length: chance.below(4) }, () => jsonOf(chance, depth + 1));
+  return documentOf(chance, depth);
+}
+
+function numberOf(chance: Chance): number {
+  return chance.percent(80) ? chance.below(6) - 1 : (chance.below(9) - 4) / 2;
+}
+
+interface Known {
+  readonly name: string;
+  readonly arity: number;
+  /** Whether OPA knows its type before evaluation, and refuses what does not go with that. */
+  readonly isTyped?: boolean;
+}
+
+interface Writer {
+  readonly chance: Chance;
+  readonly hasLogic: boolean;
+  readonly known: Known[];
+  counter: number;
+}
+
+/** The variables that may be used, in the order of their declaration. */
+type Vars = readonly string[];
+
+interface Body {
+  readonly text: string;
+  readonly vars: Vars;
+}
+
+function ruleOf(name: string, writer: Writer): { readonly text: string; readonly rule: Known } {
+  const { chance } = writer;
+  const rule: Known = { name, arity: 0 };
+  const typed: Known = { ...rule, isTyped: true };
+  const body = bodyOf(writer, [], 0);
+  const value = (): string => `id(${termOf(writer, body.vars, 1)})`;
+  switch (chance.below(9)) {
+    case 0:
+      return { rule, text: `${name} := id(${termOf(writer, [], 0)})` };
+    case 1:
+      return { rule: typed, text: `${name} if ${body.text}` };
+    case 2:
+      return { rule, text: `default ${name} := ${scalarOf(chance)}\n\n${name} := ${value()} if ${body.text}` };
+    case 3:
+      return {
+        rule: typed,
+        text: `${name} contains ${value()} if ${body.text}\n\n${name} contains ${scalarOf(chance)}`,
+      };
+    case 4:
+      return { rule, text: `${name}[${value()}] := ${value()} if ${body.text}` };
+    case 5: {
+      const other = bodyOf(writer, [], 0);
+      return {
+        rule,
+        text: `${name} := ${value()} if ${body.text} else := id(${termOf(writer, other.vars, 1)}) if ${other.text}`,
+      };
+    }
+    case 6: {
+      const within = bodyOf(writer, ["x"], 0);
+      const text = `${name}(x) := id(${termOf(writer, within.vars, 1)}) if ${within.text}`;
+      return { rule: { name, arity: 1 }, text };
+    }
+    case 7:
+      return { rule: typed, text: `${name}.${chance.one(keys)}[${value()}] := ${value()} if ${body.text}` };
+    default:
+      return { rule, text: `${name} := ${value()} if ${body.text}\n\n${name} := ${scalarOf(chance)} if false` };
+  }
+}
+
+/** A body in braces. */
+function bodyOf(writer: Writer, outer: Vars, depth: number): Body {
+  const { chance } = writer;
+  let vars = outer;
+  const lines: string[] = [];
+  for (let count = 1 + chance.below(2); count > 0; count--) {
+    const made = literalOf(writer, vars, depth);
+    lines.push(made.text);
+    vars = made.vars;
+  }
+  return { text: `{ ${lines.join("; ")} }`, vars };
+}
+
+function freshName(writer: Writer): string {
+  writer.counter += 1;
+  return `v${writer.counter}`;
+}
+
+const comparisons = ["==", "!=", "<", "<=", ">", ">=", "==", "=="];
+
+function literalOf(writer: Writer, vars: Vars, depth: number): Body {
+  const { chance } = writer;
+  const term = (): string => termOf(writer, vars, 1);
+  const test = (): string => `id(${term()}) ${chance.one(comparisons)} ${term()}`;
+  const name = freshName(writer);
+  const isDeep = depth > 1;
+  switch (chance.below(isDeep ? 10 : 16)) {
+    case 0:
+    case 1:
+      return { text: test(), vars };
+    case 2:
+      return { text: `${name} := id(${term()})`, vars: [...vars, name] };
+    case 3:
+      return { text: `some ${name} in ${collectionOf(writer, vars)}`, vars: [...vars, name] };
+    case 4: {
+      const key = freshName(writer);
+      return { text: `some ${key}, ${name} in ${collectionOf(writer, vars)}`, vars: [...vars, key, name] };
+    }
+    case 5:
+      return { text: `id(${term()}) in ${collectionOf(writer, vars)}`, vars };
+    case 6:
+      return { text: chance.percent(50) ? refOf(writer, vars) : callOf(writer, vars, 1), vars };
+    case 7:
+      return { text: `${name} = ${collectionOf(writer, vars)}[_]`, vars: [...vars, name] };
+    case 8:
+      return { text: `not ${chance.percent(60) ? test() : refOf(writer, vars)}`, vars };
+    case 9: {
+      const other = freshName(writer);
+      const text = `[${name}, ${other}] = ${chance.percent(50) ? `[id(${term()}), id(${term()})]` : refOf(writer, vars)}`;
+      return { text, vars: [...vars, name, other] };
+    }
+    case 10: {
+      const body = bodyOf(writer, [...vars, name], depth + 1);
+      const used = body.text.replace("{", `{ id(${name}) != 9;`);
+      return { text: `every ${name} in ${collectionOf(writer, vars)} ${used}`, vars };
+    }
+    case 11:
+      return { text: `${test()} with input.${chance.one(keys)} as ${term()}`, vars };
+    case 12:
+      return { text: `some ${name}; ${placeOf(writer, vars)}[${name}] == ${term()}`, vars: [...vars, name] };
+    case 13:
+      return { text: `not ${refOf(writer, vars)} with input as ${term()}`, vars };
+    default:
+      return writer.hasLogic ? logicOf(writer, vars, depth) : { text: test(), vars };
+  }
+}
+
+function logicOf(writer: Writer, vars: Vars, depth: number): Body {
+  const { chance } = writer;
+  const operand = (): string =>
+    chance.percent(30)
+      ? bodyOf(writer, vars, depth + 1).text
+      : `id(${termOf(writer, vars, 1)}) ${chance.one(comparisons)} ${termOf(writer, vars, 1)}`;
+  const plain = (): string => `${refOf(writer, vars)} ${chance.one(comparisons)} ${scalarOf(chance)}`;
+  switch (chance.below(5)) {
+    case 0:
+      return { text: `${plain()} or ${operand()}`, vars };
+    case 1:
+      return { text: `${plain()} and ${operand()} or ${operand()}`, vars };
+    case 2:
+      return { text: `not ${bodyOf(writer, vars, depth + 1).text}`, vars };
+    case 3:
+      return { text: `not (${plain()} or ${plain()})`, vars };
+    default:
+      return { text: `(${plain()} or ${operand()}) and ${plain()}`, vars };
+  }
+}
+
+function scalarOf(chance: Chance): string {
+  switch (chance.below(7)) {
+    case 0:
+      return "true";
+    case 1:
+      return "false";
+    case 2:
+      return "null";
+    case 3:
+      return JSON.stringify(chance.one(words));
+    default:
+      return String(numberOf(chance));
+  }
+}
+
+function refOf(writer: Writer, vars: Vars): string {
+  const { chance, known } = writer;
+  const plain = known.filter(({ arity }) => arity === 0);
+  const rules = plain.map(({ name, isTyped }) => (isTyped === true && chance.percent(80) ? `id(${name})` : name));
+  const heads = ["input", "input", "input", ...rules, ...vars];
+  let text = chance.one(heads);
+  if (plain.some(({ name, isTyped }) => isTyped === true && name === text)) return text;
+  for (let count = text === "input" ? 1 + chance.below(2) : chance.below(2); count > 0; count--)
+    text +=
+      text === "input" || chance.percent(80)
+        ? `.${chance.one(keys)}`
+        : `[${chance.percent(50) ? chance.below(3) : '"a"'}]`;
+  return text;
+}
+
+/** Something that may have members: mostly of the input, whose type nobody knows before. */
+function collectionOf(writer: Writer, vars: Vars): string {
+  const { chance } = writer;
+  if (chance.percent(70)) return refOf(writer, vars);
+  const items = (): string => Array.from({ length: 1 + chance.below(3) }, () => termOf(writer, vars, 2)).join(", ");
+  return chance.percent(50) ? `id([${items()}])` : `id({${items()}})`;
+}
+
+/** A reference that may be longer still. */
+function placeOf(writer: Writer, vars: Vars): string {
+  const text = refOf(writer, vars);
+  return text === "input" ? "input.a" : text;
+}
+
+function termOf(writer: Writer, vars: Vars, depth: number): string {
+  const { chance } = writer;
+  const inner = (): string => termOf(writer, vars, depth + 1);
+  switch (chance.below(depth > 2 ? 6 : 15)) {
+    case 0:
+    case 1:
+      return scalarOf(chance);
+    case 2:
+    case 3:
+      return refOf(writer, vars);
+    case 4:
+    case 5:
+      return vars.length > 0 ? chance.one(vars) : refOf(writer, vars);
+    case 6:
+      return `[${inner()}, ${inner()}]`;
+    case 7:
+      return `{${inner()}, ${inner()}}`;
+    case 8:
+      return `{${JSON.stringify(chance.one(keys))}: ${inner()}, ${JSON.stringify(chance.one(words))}: ${inner()}}`;
+    case 9:
+      // OPA refuses references to variables of a comprehension around another.
+      return `$"<{${refOf(writer, [])}}|{${vars.length > 0 ? chance.one(vars) : "1"}}>"`;
+    case 10:
+      return comprehensionOf(writer, vars, depth);
+    default:
+      return callOf(writer, vars, depth);
+  }
+}
+
+function comprehensionOf(writer: Writer, vars: Vars, depth: number): string {
+  const { chance } = writer;
+  const name = freshName(writer);
+  const within = [...vars, name];
+  const body = `some ${name} in ${refOf(writer, vars)}; ${literalOf(writer, within, 2).text}`;
+  switch (chance.below(3)) {
+    case 0:
+      return `[${termOf(writer, within, depth + 1)} | ${body}]`;
+    case 1:
+      return `{${termOf(writer, within, depth + 1)} | ${body}}`;
+    default:
+      return `{${name}: ${termOf(writer, within, depth + 1)} | ${body}}`;
+  }
+}
+
+/** Functions and how many operands they take; all of these are references, whose types nobody knows before. */
+const functions: readonly (readonly [string, number])[] = [
+  ["count", 1],
+  ["sum", 1],
+  ["max", 1],
+  ["min", 1],
+  ["sort", 1],
+  ["upper", 1],
+  ["lower", 1],
+  ["type_name", 1],
+  ["is_string", 1],
+  ["json.marshal", 1],
+  ["to_number", 1],
+  ["abs", 1],
+  ["ceil", 1],
+  ["round", 1],
+  ["object.keys", 1],
+  ["array.reverse", 1],
+  ["trim_space", 1],
+  ["strings.reverse", 1],
+  ["concat", 2],
+  ["contains", 2],
+  ["startswith", 2],
+  ["endswith", 2],
+  ["split", 2],
+  ["indexof", 2],
+  ["array.concat", 2],
+  ["object.union", 2],
+  ["object.remove", 2],
+  ["object.filter", 2],
+  ["object.subset", 2],
+  ["json.filter", 2],
+  ["json.remove", 2],
+  ["trim", 2],
+  ["format_int", 2],
+  ["numbers.range", 2],
+  ["array.slice", 3],
+  ["object.get", 3],
+  ["replace", 3],
+  ["substring", 3],
+];
+const operators = ["+", "-", "*", "%", "&", "|", "-", "+"];
+
+function callOf(writer: Writer, vars: Vars, depth: number): string {
+  const { chance, known } = writer;
+  const operand = (): string => refOf(writer, vars);
+  const own = known.filter(({ arity }) => arity === 1);
+  if (own.length > 0 && chance.percent(25)) return `${chance.one(own).name}(${termOf(writer, vars, depth + 1)})`;
+  if (chance.percent(25)) return `(${operand()} ${chance.one(operators)} ${operand()})`;
+  if (chance.percent(10)) return `sprintf("%v %s %d", [${operand()}, ${operand()}, ${operand()}])`;
+  const [name, arity] = chance.one(functions);
+  return `${name}(${Array.from({ length: arity }, operand).join(", ")})`;
+}
