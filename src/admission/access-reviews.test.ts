@@ -6,7 +6,8 @@ import type { JsonObject } from "../core/json-value.ts";
 import { sshPublicKeyOf } from "../pki/ssh-public-key.ts";
 import { accessProfileAdmission } from "./access-profiles.ts";
 import { accessRequestAdmission } from "./access-requests.ts";
-import { accessReviews, type ReviewStage } from "./access-reviews.ts";
+import { accessReviews } from "./access-reviews.ts";
+import type { ReviewStage } from "./review-answer.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
 const key = sshPublicKeyOf(generateKeyPairSync("ed25519").publicKey, "vm");

@@ -1,7 +1,6 @@
 import { decodeObject } from "../core/decode.ts";
-import { DecodeError } from "../core/decode-error.ts";
 import { forbiddenField, invalidObject, type FieldError } from "../core/field-error.ts";
-import { isJsonObject, ownValue, type JsonObject } from "../core/json-value.ts";
+import { ownValue, type JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import { badRequest, forbidden, StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
@@ -10,12 +9,18 @@ import { accessRequests, readKey, type AccessRequest } from "../resources/access
 import { kindOf, type Resource } from "../resources/resource.ts";
 import { serviceAccounts } from "../resources/service-account.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import {
+  answeredReview,
+  fieldsIn,
+  reviewedUser,
+  textIn,
+  type ReviewNotes,
+  type ReviewPatch,
+  type ReviewStage,
+} from "./review-answer.ts";
 
 /** On a request of a cluster, where the API cannot write it into the status: who asked, as authenticated. */
 const requesterAnnotation = "access.pratique.dev/requester";
-
-/** Which of the two questions of an API server is answered. */
-export type ReviewStage = "mutating" | "validating";
 
 /**
  * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests, profiles and tokens of
@@ -27,100 +32,42 @@ export interface AccessReviews {
 }
 
 const kinds: readonly Resource[] = [accessRequests, accessProfiles, serviceAccounts];
-const versions: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
 
 /** Answers by the given plugins. */
 export function accessReviews(plugins: readonly AdmissionPlugin[]): AccessReviews {
-  return async (stage, review) => {
-    const { apiVersion, uid, request } = readReview(review);
-    const notes: Notes = { warnings: [], annotations: {} };
-    const answer = await judged(async () => {
+  return (stage, review) =>
+    answeredReview(review, async (request, notes) => {
       const asked = admissionRequest(request, notes);
       if (asked.operation === "DELETE") return undefined;
       return stage === "mutating" ? changes(plugins, asked) : check(plugins, asked);
     });
-    const { warnings, annotations } = notes;
-    const response = {
-      uid,
-      ...answer,
-      ...(warnings.length === 0 ? {} : { warnings }),
-      ...(Object.keys(annotations).length === 0 ? {} : { auditAnnotations: annotations }),
-    };
-    return { apiVersion, kind: "AdmissionReview", response };
-  };
 }
 
-interface Notes {
-  readonly warnings: string[];
-  readonly annotations: Record<string, string>;
-}
-
-type Patch = readonly JsonObject[];
-
-async function judged(act: () => Promise<Patch | undefined>): Promise<JsonObject> {
-  try {
-    const patch = await act();
-    if (patch === undefined || patch.length === 0) return { allowed: true };
-    const encoded = Buffer.from(JSON.stringify(patch)).toString("base64");
-    return { allowed: true, patchType: "JSONPatch", patch: encoded };
-  } catch (error) {
-    const { code, reason, message, details } = refusalOf(error).toStatus();
-    return { allowed: false, status: { code, reason, message, ...(details === undefined ? {} : { details }) } };
-  }
-}
-
-function refusalOf(error: unknown): StatusError {
-  if (error instanceof StatusError) return error;
-  if (error instanceof DecodeError) return badRequest(error.message);
-  // What went wrong is for the log of the webhook, not for whoever asks.
-  return new StatusError("InternalError", "the access webhook could not judge this request");
-}
-
-interface Review {
-  readonly apiVersion: string;
-  readonly uid: string;
-  readonly request: JsonObject;
-}
-
-function readReview(review: unknown): Review {
-  const apiVersion = isJsonObject(review) ? ownValue(review, "apiVersion") : undefined;
-  const request = isJsonObject(review) ? ownValue(review, "request") : undefined;
-  const uid = isJsonObject(request) ? ownValue(request, "uid") : undefined;
-  if (!versions.has(apiVersion) || !isJsonObject(request) || typeof uid !== "string" || uid === "") {
-    throw badRequest("the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1");
-  }
-  return { apiVersion: String(apiVersion), uid, request };
-}
-
-function admissionRequest(request: JsonObject, notes: Notes): AdmissionRequest {
+function admissionRequest(request: JsonObject, notes: ReviewNotes): AdmissionRequest {
   const { resource, operation, subresource } = askedAbout(request);
   const { object, oldObject } = objectsOf(request, kindOf(resource, resource.subresources[subresource]), operation);
-  const name = text(ownValue(request, "name"));
+  const name = textIn(ownValue(request, "name"));
   const isRequest = resource === accessRequests;
   return {
     operation,
     resource,
     subresource,
-    namespace: text(ownValue(request, "namespace")),
+    namespace: textIn(ownValue(request, "namespace")),
     name: name === "" ? (object?.metadata.name ?? "") : name,
     object: isRequest && object !== undefined ? withRequester(object, oldObject) : object,
     oldObject: isRequest && oldObject !== undefined ? withObserved(oldObject) : oldObject,
-    user: userOf(ownValue(request, "userInfo")),
+    user: reviewedUser(ownValue(request, "userInfo")),
     dryRun: ownValue(request, "dryRun") === true,
-    warn: (warning) => void notes.warnings.push(warning),
-    // An API server puts the name of the webhook before the key, and allows one slash.
-    annotate: (key, value) => {
-      notes.annotations[key.slice(key.lastIndexOf("/") + 1)] = value;
-    },
+    ...notes,
   };
 }
 
 /** @throws StatusError BadRequest for kinds, subresources and operations that are none of ours */
 function askedAbout(request: JsonObject): Pick<AdmissionRequest, "resource" | "operation" | "subresource"> {
-  const { group, resource: plural } = fields(ownValue(request, "resource"));
+  const { group, resource: plural } = fieldsIn(ownValue(request, "resource"));
   const resource = kinds.find((one) => one.group === group && one.plural === plural);
   const operation = ownValue(request, "operation");
-  const subresource = text(ownValue(request, "subResource"));
+  const subresource = textIn(ownValue(request, "subResource"));
   if (resource === undefined || (resource === serviceAccounts && subresource !== "token")) throw otherThings();
   if (operation !== "CREATE" && operation !== "UPDATE" && operation !== "DELETE") throw otherThings();
   return { resource, operation, subresource };
@@ -182,7 +129,7 @@ function withRequester(object: ApiObject, oldObject: ApiObject | undefined): Acc
   return { ...request, status: { ...request.status, evidence: { requester, ...evidence } } };
 }
 
-async function changes(plugins: readonly AdmissionPlugin[], asked: AdmissionRequest): Promise<Patch> {
+async function changes(plugins: readonly AdmissionPlugin[], asked: AdmissionRequest): Promise<ReviewPatch> {
   const { operation, resource, subresource, object, user } = asked;
   if (object === undefined) return [];
   if (resource === accessRequests && operation === "CREATE") return requesterPatch(object, user.username);
@@ -195,7 +142,7 @@ async function changes(plugins: readonly AdmissionPlugin[], asked: AdmissionRequ
   return next === object ? [] : [{ op: "add", path: `/${part}`, value: next[part] }];
 }
 
-function requesterPatch({ metadata }: ApiObject, username: string): Patch {
+function requesterPatch({ metadata }: ApiObject, username: string): ReviewPatch {
   const key = requesterAnnotation.replace("/", "~1");
   return [
     ...(metadata.annotations === undefined ? [{ op: "add", path: "/metadata/annotations", value: {} }] : []),
@@ -246,31 +193,4 @@ function checkStamped({ resource, name, user }: AdmissionRequest, next: AccessRe
   const isKept = JSON.stringify(after.slice(0, before.length)) === JSON.stringify(before);
   if (isKept && added.length <= 1 && added.every((decision) => decision.user === user.username)) return;
   throw forbidden(resource, name, "decisions are stamped by the access webhook, and by nobody else");
-}
-
-function userOf(value: unknown): UserInfo {
-  const info = fields(value);
-  const { extra } = info;
-  const username = text(info["username"]);
-  if (username === "") throw badRequest("the review does not say who asks");
-  return {
-    username,
-    uid: text(info["uid"]),
-    groups: texts(info["groups"]),
-    ...(isJsonObject(extra)
-      ? { extra: Object.fromEntries(Object.entries(extra).map(([key, one]) => [key, texts(one)])) }
-      : {}),
-  };
-}
-
-function fields(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function texts(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }

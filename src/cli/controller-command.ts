@@ -9,6 +9,7 @@ export const controllerCommand: Command = {
   details: [
     "Does on a cluster what a hub does by itself: makes the account of an approved machine, binds what its profile grants, and seals token and CA to the machine's key. `pratique manifests` prints what the cluster needs for it.",
     "With --controllers serving-approving it approves the serving certificates of kubelets, which Kubernetes leaves to people, as far as --serving-approval proves whose names they are.",
+    "With --controllers registration other clusters join this one as managed clusters, as in Open Cluster Management; `pratique manifests --managed-clusters` prints what that needs.",
     "With --leader-elect several may run: one acts, and another takes over within 15 seconds when it is gone.",
   ],
   operands: [],
@@ -18,7 +19,7 @@ export const controllerCommand: Command = {
       name: "controllers",
       kind: "list",
       value: "NAMES",
-      choices: ["access-request", "serving-approving"],
+      choices: ["access-request", "serving-approving", "registration"],
       default: "access-request",
       description: "the controllers to run",
     },
@@ -38,6 +39,14 @@ export const controllerCommand: Command = {
       completes: "file",
       description:
         "a ServingApproval (pratique.dev/v1alpha1): networks of nodes, an inventory in CSV, further names of the API",
+    },
+    {
+      name: "registration-config",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description:
+        "a ClusterRegistration (pratique.dev/v1alpha1): which identities join which clusters without a person; with --controllers registration",
     },
     {
       name: "ca-file",
@@ -78,6 +87,7 @@ export const controllerCommand: Command = {
   examples: [
     { note: "outside of a cluster", line: "controller --kubeconfig admin.conf" },
     { note: "serving certificates only", line: "controller --controllers serving-approving" },
+    { note: "a hub for other clusters", line: "controller --controllers registration" },
     { note: "two of them, of which one acts", line: "controller --kubeconfig admin.conf --leader-elect" },
   ],
   run: async (args, io) => (await import("./run-controller.ts")).runController(args, io),

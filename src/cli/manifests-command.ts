@@ -45,6 +45,13 @@ export const manifestsCommand: Command = {
       description: "print no Deployment and no Service: controller and webhook run elsewhere",
     },
     {
+      name: "managed-clusters",
+      kind: "boolean",
+      default: "false",
+      description:
+        "print what clusters need that join this one as well: the kinds of Open Cluster Management, roles, webhooks",
+    },
+    {
       name: "cel",
       kind: "boolean",
       default: "false",

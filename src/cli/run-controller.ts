@@ -1,10 +1,13 @@
 import type { Client, ResourceRef } from "../client/client.ts";
 import { accessRequest } from "../controllers/access-request.ts";
+import type { AutoApproval } from "../controllers/cluster-approving-policy.ts";
 import { leaderTimings, leadWhileElected, type ElectionEvent } from "../controllers/leader-election.ts";
+import { registrationControllers } from "../controllers/registration.ts";
 import { servingApproving, type ServingApproval } from "../controllers/serving-approving.ts";
 import { runControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { ApiObject } from "../core/object.ts";
+import { readClusterRegistration } from "../hub/cluster-registration.ts";
 import { HubError } from "../hub/hub-error.ts";
 import type { LogEntry } from "../hub/hub-options.ts";
 import { readServingApproval } from "../hub/serving-approval.ts";
@@ -48,6 +51,7 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
 interface Plan {
   readonly ca: { readonly pem: string; readonly pins: readonly string[] } | undefined;
   readonly serving: ServingApproval | undefined;
+  readonly clusters: readonly AutoApproval[] | undefined;
 }
 
 async function planOf(args: Args, io: Io, server: ServerAccess): Promise<Plan> {
@@ -55,7 +59,18 @@ async function planOf(args: Args, io: Io, server: ServerAccess): Promise<Plan> {
   return {
     ca: names.includes("access-request") ? await caToHandOut(args, io, server) : undefined,
     serving: names.includes("serving-approving") ? await servingPlan(args, server) : undefined,
+    clusters: names.includes("registration") ? await clustersPlan(args) : undefined,
   };
+}
+
+/** Who joins clusters without a person; nobody, where no file says so. */
+async function clustersPlan(args: Args): Promise<readonly AutoApproval[]> {
+  const file = args.text("registration-config");
+  try {
+    return file === undefined ? [] : await readClusterRegistration(file);
+  } catch (error) {
+    throw error instanceof HubError ? new CliError("usage", error.message) : error;
+  }
 }
 
 async function servingPlan(args: Args, { client, config }: ServerAccess): Promise<ServingApproval> {
@@ -91,12 +106,15 @@ async function work({ client, plan, io, log }: Work, signal: AbortSignal): Promi
       }),
     signal,
   });
-  const { ca, serving } = plan;
+  const { ca, serving, clusters } = plan;
   const controllers = [
     ...(ca === undefined ? [] : [accessRequest({ informers, clock, random, ca })]),
     ...(serving === undefined
       ? []
       : [servingApproving({ ...serving, informers, clock, parse: parseCsr, resolver: systemResolver() })]),
+    ...(clusters === undefined
+      ? []
+      : registrationControllers({ informers, clock, parse: parseCsr, rules: clusters, revokes: false })),
   ];
   const { ready, stopped } = runControllers({
     controllers,

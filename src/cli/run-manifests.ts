@@ -1,5 +1,6 @@
 import type { JsonObject } from "../core/json-value.ts";
 import { dnsLabelProblems } from "../core/names.ts";
+import { clusterDefinitions } from "../resources/cluster-definitions.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
@@ -7,6 +8,8 @@ import type { Io } from "./io.ts";
 import { accessDefinitions } from "./manifests/access-definitions.ts";
 import { accessRbac, accountNames } from "./manifests/access-rbac.ts";
 import { accessWorkloads } from "./manifests/access-workloads.ts";
+import { clusterRbac } from "./manifests/cluster-rbac.ts";
+import { clusterWebhookConfigurations } from "./manifests/cluster-webhooks.ts";
 import { webhookConfigurations, type WebhookPlace } from "./manifests/webhook-configurations.ts";
 import { yamlText } from "./yaml-text.ts";
 
@@ -19,13 +22,17 @@ export async function runManifests(args: Args, io: Io): Promise<ExitName> {
   const caFile = args.text("webhook-ca-file");
   const ca = caFile === undefined ? undefined : Buffer.from(await io.readFile(caFile)).toString("utf8");
   const place = placeOf(url, namespace);
-  const workloads = { namespace, image: args.text("image") ?? "", webhook: url === undefined };
+  const clusters = args.on("managed-clusters");
+  const workloads = { clusters, namespace, image: args.text("image") ?? "", webhook: url === undefined };
   const documents: readonly JsonObject[] = [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
     ...accessDefinitions({ rules: args.on("cel") }),
+    ...(clusters ? clusterDefinitions() : []),
     ...accessRbac(namespace).map((object) => ({ ...object })),
+    ...(clusters ? clusterRbac(namespace).map((object) => ({ ...object })) : []),
     ...(args.on("no-workloads") ? [] : accessWorkloads(workloads).map((object) => ({ ...object }))),
     ...webhookConfigurations(place, ca),
+    ...(clusters ? clusterWebhookConfigurations(place, ca) : []),
   ];
   io.stdout.write(documents.map(yamlText).join("---\n"));
   return "ok";

@@ -2,15 +2,19 @@ import { accessProfileAdmission } from "../admission/access-profiles.ts";
 import { accessRequestAdmission } from "../admission/access-requests.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
 import { accessReviews, type AccessReviews } from "../admission/access-reviews.ts";
+import { clusterReviews, type ClusterReviews } from "../admission/cluster-reviews.ts";
+import { managedClusterAdmission } from "../admission/managed-clusters.ts";
 import type { Client } from "../client/client.ts";
 import { informer } from "../client/informer.ts";
 import { subjectAccessReviews } from "../controllers/kinds.ts";
 import { profileFor } from "../controllers/access-request-policy.ts";
 import type { ApiObject } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
 import { addressLimit } from "../hub/address-limit.ts";
 import type { LogEntry } from "../hub/hub-options.ts";
 import { accessProfiles, type AccessProfile } from "../resources/access-profile.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
+import { namespaces } from "../resources/namespace.ts";
 import type { Resource } from "../resources/resource.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
@@ -19,7 +23,12 @@ import { failureOf } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { namespaceWarning, renewalAdmission } from "./machine-namespaces.ts";
 import { logTo } from "./log-to.ts";
-import { webhookConfigurations, type WebhookPlace } from "./manifests/webhook-configurations.ts";
+import { clusterWebhookConfigurations, clusterWebhookName } from "./manifests/cluster-webhooks.ts";
+import {
+  webhookConfigurationName,
+  webhookConfigurations,
+  type WebhookPlace,
+} from "./manifests/webhook-configurations.ts";
 import { caToHandOut } from "./run-controller.ts";
 import { placeOf } from "./run-manifests.ts";
 import { withServer, type ServerAccess } from "./server-access.ts";
@@ -33,7 +42,8 @@ export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
   const place = placeOfWebhook(args);
   const pair = await servingPair({ args, io, place, commonName: "pratique-webhook" });
   if (args.on("print-configuration")) {
-    io.stdout.write(webhookConfigurations(place, pair.caPem).map(yamlText).join("---\n"));
+    const clusters = args.on("managed-clusters") ? clusterWebhookConfigurations(place, pair.caPem) : [];
+    io.stdout.write([...webhookConfigurations(place, pair.caPem), ...clusters].map(yamlText).join("---\n"));
     return "ok";
   }
   const log = logTo(args, io);
@@ -76,13 +86,15 @@ async function serve(serving: Serving): Promise<void> {
     port,
     clientCaPem: clientCaFile === undefined ? undefined : Buffer.from(await io.readFile(clientCaFile)).toString(),
     reviews,
+    clusters: clustersOf(serving),
     isReady: () => isReady,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
   });
   log({ level: "info", message: "the webhook listens", port: listening.port });
+  const names = [webhookConfigurationName, ...(args.on("managed-clusters") ? [clusterWebhookName] : [])];
   const registered = args.on("register")
-    ? registerWebhook({ client: server.client, clock: io.clock, caPem: pair.caPem, log, signal: stop })
+    ? registerWebhook({ client: server.client, clock: io.clock, caPem: pair.caPem, names, log, signal: stop })
     : Promise.resolve();
   void ready.then((synced) => {
     isReady = synced;
@@ -100,6 +112,27 @@ async function serve(serving: Serving): Promise<void> {
   log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
   await listening.close(drainMs);
   await Promise.all([registered, stopped]);
+}
+
+/** What guards managed clusters, where they are a concern. */
+function clustersOf({ args, io, server: { client } }: Serving): ClusterReviews | undefined {
+  if (!args.on("managed-clusters")) return undefined;
+  return clusterReviews(
+    managedClusterAdmission({
+      may: subjectAccess(client),
+      namespaceOf: (name) => missingAsUndefined(client.get(namespaces, { name })),
+      now: () => io.clock.now(),
+    }),
+  );
+}
+
+async function missingAsUndefined<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
+    throw error;
+  }
 }
 
 interface Guard {

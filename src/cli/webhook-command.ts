@@ -50,6 +50,12 @@ export const webhookCommand: Command = {
       description: "the CA that machines are given, as for `pratique controller`",
     },
     {
+      name: "managed-clusters",
+      kind: "boolean",
+      default: "false",
+      description: "guard managed clusters and their sets as well, at the paths of Open Cluster Management",
+    },
+    {
       name: "max-pending",
       kind: "integer",
       value: "N",

@@ -45,7 +45,7 @@ describe("the registration of the webhook", () => {
     const stop = new AbortController();
     const said: string[] = [];
     const log = ({ message }: { readonly message: string }): void => void said.push(message);
-    const done = registerWebhook({ client, clock, caPem: "CA", log, signal: stop.signal });
+    const done = registerWebhook({ client, clock, names: ["pratique-access"], caPem: "CA", log, signal: stop.signal });
     await clock.advance(1_000);
     expect(said).toEqual(["the webhook is not registered"]);
     for (const kind of kinds) stored.set(kind, made());

@@ -6,13 +6,14 @@ import { mutatingWebhookConfigurations } from "../resources/mutating-webhook-con
 import { validatingWebhookConfigurations } from "../resources/validating-webhook-configuration.ts";
 import type { Resource } from "../resources/resource.ts";
 import { failureOf } from "./failure.ts";
-import { webhookConfigurationName } from "./manifests/webhook-configurations.ts";
 
 export interface RegistrationOptions {
   readonly client: Client;
   readonly clock: Clock;
   /** By which kube-apiserver is to know the webhook. */
   readonly caPem: string;
+  /** The names of the configurations, of which there is one of each kind. */
+  readonly names: readonly string[];
   readonly log: (entry: LogEntry) => void;
   readonly signal: AbortSignal;
 }
@@ -25,13 +26,15 @@ const againMs = 2_000;
 /** How often the configurations are looked at again: whoever made them anew left the CA out. */
 const lookMs = 60_000;
 
-/** Puts the CA into both webhook configurations, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
+/** Puts the CA into the webhook configurations, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
 export async function registerWebhook(options: RegistrationOptions): Promise<void> {
   const { clock, log, signal } = options;
   while (!signal.aborted) {
     try {
       const changed = [];
-      for (const resource of configurations) changed.push(await register(options, resource));
+      for (const name of options.names) {
+        for (const resource of configurations) changed.push(await register(options, resource, name));
+      }
       if (changed.includes(true)) log({ level: "info", message: "the webhook is registered" });
       await clock.sleep(lookMs, signal);
     } catch (error) {
@@ -44,8 +47,8 @@ export async function registerWebhook(options: RegistrationOptions): Promise<voi
 const configurations: readonly Resource[] = [mutatingWebhookConfigurations, validatingWebhookConfigurations];
 
 /** Whether there was something to change. */
-async function register({ client, caPem }: RegistrationOptions, resource: Resource): Promise<boolean> {
-  const found = await client.get<Configuration>(resource, { name: webhookConfigurationName });
+async function register({ client, caPem }: RegistrationOptions, resource: Resource, name: string): Promise<boolean> {
+  const found = await client.get<Configuration>(resource, { name });
   const caBundle = Buffer.from(caPem).toString("base64");
   const hooks = found.webhooks ?? [];
   if (hooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return false;

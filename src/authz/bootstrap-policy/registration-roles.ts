@@ -53,10 +53,18 @@ export const clusterBootstrapAccount: { readonly namespace: string; readonly nam
 
 const bootstrapRole = "open-cluster-management:bootstrap";
 
-/** The roles and bindings of hub and spoke registration, roles before the bindings that refer to them. */
+/** The roles and bindings of hub and spoke registration on a hub, roles before the bindings that refer to them. */
 export function registrationPolicy(): readonly RbacObject[] {
+  const controllerBindings = Object.keys(controllers).map((name) => {
+    const full = `system:controller:${name}`;
+    return clusterRoleBinding(full, full, [systemServiceAccount(name)]);
+  });
+  return [...controllerRoles(), ...registrationRoles(), ...controllerBindings];
+}
+
+/** The roles and the binding of people and of those who join clusters, the same on every cluster. */
+export function registrationRoles(): readonly RbacObject[] {
   return [
-    ...controllerRoles(),
     clusterRole(bootstrapRole, [
       rule("create get list watch", clusterGroup, "managedclusters"),
       rule("create get list watch", "certificates.k8s.io", "certificatesigningrequests"),
@@ -73,10 +81,6 @@ export function registrationPolicy(): readonly RbacObject[] {
       rule("get list patch update watch", clusterGroup, "managedclusters"),
       rule("update", registerGroup, "managedclusters/accept"),
     ]),
-    ...Object.keys(controllers).map((name) => {
-      const full = `system:controller:${name}`;
-      return clusterRoleBinding(full, full, [systemServiceAccount(name)]);
-    }),
     clusterRoleBinding(bootstrapRole, bootstrapRole, [
       group(clusterBootstrapGroup),
       { kind: "ServiceAccount", ...clusterBootstrapAccount },

@@ -5,6 +5,7 @@ import { accessApproverRules } from "../../authz/bootstrap-policy/user-roles.ts"
 import { anonymousUser } from "../../core/user.ts";
 import { rbacGroup, type Subject } from "../../resources/binding.ts";
 import type { PolicyRule } from "../../resources/policy-rule.ts";
+import { clusterWebhookName } from "./cluster-webhooks.ts";
 import { webhookConfigurationName } from "./webhook-configurations.ts";
 
 /** The accounts of the two programs, both in the namespace of the installation. */
@@ -56,7 +57,7 @@ export function accessRbac(namespace: string): readonly ApiObject[] {
         "get update",
         "admissionregistration.k8s.io",
         "mutatingwebhookconfigurations validatingwebhookconfigurations",
-        [webhookConfigurationName],
+        [webhookConfigurationName, clusterWebhookName],
       ),
     ]),
   ];

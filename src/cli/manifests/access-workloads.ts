@@ -7,6 +7,8 @@ export interface WorkloadOptions {
   readonly image: string;
   /** Whether the webhook runs in the cluster as well; else only the controller does. */
   readonly webhook: boolean;
+  /** Whether clusters join this one. */
+  readonly clusters: boolean;
 }
 
 /** The port of the webhook in its pods, and of the controller's health. */
@@ -55,7 +57,7 @@ export function accessWorkloads(options: WorkloadOptions): readonly ApiObject[] 
 }
 
 function controllerDeployment(options: WorkloadOptions): ApiObject {
-  const { namespace } = options;
+  const { namespace, clusters } = options;
   return deployment(options, {
     name: accountNames.controller,
     replicas: 2,
@@ -66,6 +68,7 @@ function controllerDeployment(options: WorkloadOptions): ApiObject {
       `--leader-elect-lease-namespace=${namespace}`,
       `--health-address=0.0.0.0:${ports.health}`,
       "--log-format=json",
+      ...(clusters ? ["--controllers=access-request,registration"] : []),
     ],
     port: { name: "health", containerPort: ports.health },
     scheme: "HTTP",
@@ -76,7 +79,7 @@ function controllerDeployment(options: WorkloadOptions): ApiObject {
 
 /** One at a time: each start makes a serving certificate and puts its CA into the webhook configurations. */
 function webhookDeployment(options: WorkloadOptions): ApiObject {
-  const { namespace } = options;
+  const { namespace, clusters } = options;
   return deployment(options, {
     name: accountNames.webhook,
     replicas: 1,
@@ -89,6 +92,7 @@ function webhookDeployment(options: WorkloadOptions): ApiObject {
       "--cert-dir=/var/run/pratique",
       "--register",
       "--log-format=json",
+      ...(clusters ? ["--managed-clusters"] : []),
     ],
     port: { name: "https", containerPort: ports.webhook },
     scheme: "HTTPS",

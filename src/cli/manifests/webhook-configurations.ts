@@ -22,7 +22,7 @@ export const webhookPaths: { readonly mutate: string; readonly validate: string 
 export function webhookConfigurations(place: WebhookPlace, caPem: string | undefined): readonly JsonObject[] {
   const common = (name: string, path: string): JsonObject => ({
     name: `${name}.${accessGroup}`,
-    clientConfig: { ...target(place, path), ...(caPem === undefined ? {} : { caBundle: base64(caPem) }) },
+    clientConfig: webhookClient(place, path, caPem),
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",
     sideEffects: "None",
@@ -78,6 +78,11 @@ export function webhookConfigurations(place: WebhookPlace, caPem: string | undef
       ],
     },
   ];
+}
+
+/** How kube-apiserver reaches the webhook, and by which CA it knows it. */
+export function webhookClient(place: WebhookPlace, path: string, caPem: string | undefined): JsonObject {
+  return { ...target(place, path), ...(caPem === undefined ? {} : { caBundle: base64(caPem) }) };
 }
 
 function target(place: WebhookPlace, path: string): JsonObject {

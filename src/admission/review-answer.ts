@@ -1,0 +1,108 @@
+import { DecodeError } from "../core/decode-error.ts";
+import { isJsonObject, ownValue, type JsonObject } from "../core/json-value.ts";
+import { badRequest, StatusError } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
+import type { AdmissionRequest } from "./admission.ts";
+
+/** Which of the two questions of an API server is answered. */
+export type ReviewStage = "mutating" | "validating";
+
+/** A JSON patch. */
+export type ReviewPatch = readonly JsonObject[];
+
+/** What plugins say beside their verdict. */
+export type ReviewNotes = Pick<AdmissionRequest, "warn" | "annotate">;
+
+/** Judges the request of a review: a patch, or undefined for no change. @throws StatusError to refuse */
+export type ReviewJudge = (request: JsonObject, notes: ReviewNotes) => Promise<ReviewPatch | undefined>;
+
+const versions: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
+
+/**
+ * The AdmissionReview (v1 or v1beta1) to reply with to one that a Kubernetes API server sent. Whatever cannot be judged is refused.
+ * @throws StatusError BadRequest for what is no review
+ */
+export async function answeredReview(review: unknown, judge: ReviewJudge): Promise<JsonObject> {
+  const { apiVersion, uid, request } = readReview(review);
+  const warnings: string[] = [];
+  const annotations = new Map<string, string>();
+  const answer = await judged(() =>
+    judge(request, {
+      warn: (warning) => void warnings.push(warning),
+      // An API server puts the name of the webhook before the key, and allows one slash.
+      annotate: (key, value) => void annotations.set(key.slice(key.lastIndexOf("/") + 1), value),
+    }),
+  );
+  const response = {
+    uid,
+    ...answer,
+    ...(warnings.length === 0 ? {} : { warnings }),
+    ...(annotations.size === 0 ? {} : { auditAnnotations: Object.fromEntries(annotations) }),
+  };
+  return { apiVersion, kind: "AdmissionReview", response };
+}
+
+async function judged(act: () => Promise<ReviewPatch | undefined>): Promise<JsonObject> {
+  try {
+    const patch = await act();
+    if (patch === undefined || patch.length === 0) return { allowed: true };
+    const encoded = Buffer.from(JSON.stringify(patch)).toString("base64");
+    return { allowed: true, patchType: "JSONPatch", patch: encoded };
+  } catch (error) {
+    const { code, reason, message, details } = refusalOf(error).toStatus();
+    return { allowed: false, status: { code, reason, message, ...(details === undefined ? {} : { details }) } };
+  }
+}
+
+function refusalOf(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  if (error instanceof DecodeError) return badRequest(error.message);
+  // What went wrong is for the log of the webhook, not for whoever asks.
+  return new StatusError("InternalError", "the access webhook could not judge this request");
+}
+
+interface Review {
+  readonly apiVersion: string;
+  readonly uid: string;
+  readonly request: JsonObject;
+}
+
+function readReview(review: unknown): Review {
+  const apiVersion = isJsonObject(review) ? ownValue(review, "apiVersion") : undefined;
+  const request = isJsonObject(review) ? ownValue(review, "request") : undefined;
+  const uid = isJsonObject(request) ? ownValue(request, "uid") : undefined;
+  if (!versions.has(apiVersion) || !isJsonObject(request) || typeof uid !== "string" || uid === "") {
+    throw badRequest("the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1");
+  }
+  return { apiVersion: String(apiVersion), uid, request };
+}
+
+/** The user of a review. @throws StatusError BadRequest for one that does not say who asks */
+export function reviewedUser(value: unknown): UserInfo {
+  const info = fieldsIn(value);
+  const { extra } = info;
+  const username = textIn(info["username"]);
+  if (username === "") throw badRequest("the review does not say who asks");
+  return {
+    username,
+    uid: textIn(info["uid"]),
+    groups: textsIn(info["groups"]),
+    ...(isJsonObject(extra)
+      ? { extra: Object.fromEntries(Object.entries(extra).map(([key, one]) => [key, textsIn(one)])) }
+      : {}),
+  };
+}
+
+/** The fields of an object; none for anything else. */
+export function fieldsIn(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** The text, or an empty one for anything else. */
+export function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function textsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
