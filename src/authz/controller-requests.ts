@@ -12,7 +12,7 @@ const csrs = "certificates.k8s.io/certificatesigningrequests";
 const own = ["hub", "kubernetes"] as const;
 const theirs = ["kubernetes"] as const;
 
-/** Controllers of Kubernetes that run in a hub as well. A hub lets them through by their roles, but asks the chain when it signs. */
+/** Controllers of Kubernetes that run in a hub as well. A hub lets them through by their roles, but asks the chain when it signs, and when roles are gathered. */
 const shared: Readonly<Record<string, () => readonly Ask[]>> = {
   "certificate-controller": () => [
     ...on("list watch", csrs),
@@ -25,6 +25,8 @@ const shared: Readonly<Record<string, () => readonly Ask[]>> = {
     ),
     ...on("create", "authorization.k8s.io/subjectaccessreviews"),
   ],
+  "clusterrole-aggregation-controller": () =>
+    on("escalate get list patch update watch", "rbac.authorization.k8s.io/clusterroles"),
 };
 
 /** Controllers of Kubernetes. Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go, namespace_policy.go. */
@@ -38,8 +40,6 @@ const kubernetes: Readonly<Record<string, () => readonly Ask[]>> = {
     ...on("list watch", "secrets", { namespace: "kube-system" }),
     ...on("delete", "secrets", { namespace: "kube-system", name: "bootstrap-token-abcdef" }),
   ],
-  "clusterrole-aggregation-controller": () =>
-    on("escalate get list patch update watch", "rbac.authorization.k8s.io/clusterroles"),
   "cronjob-controller": () => [
     ...on("get update", "batch/cronjobs", web),
     ...on("list watch", "batch/cronjobs"),

@@ -30,17 +30,33 @@ export function replayReport(replay: Replay, names: readonly string[]): string {
 }
 
 function rowOf(change: ReplayChange): readonly string[] {
-  const { user, impersonatedBy, before, by, why, verb, apiGroup: group, resource, subresource, namespace } = change;
+  const {
+    user,
+    impersonatedBy,
+    before,
+    beforeBy,
+    by,
+    why,
+    verb,
+    apiGroup: group,
+    resource,
+    subresource,
+    namespace,
+  } = change;
   const asked = { verb, group, resource, subresource, namespace, name: "", path: change.path };
-  const after = by === "nobody" ? why : [by, why].filter((text) => text !== "").join(": ");
   return [
     change.change,
     String(change.count),
     impersonatedBy === undefined ? user : `${user} (impersonated by ${impersonatedBy})`,
     requestText(asked),
-    before === "" ? (change.change === "now refused" ? "allowed" : "refused") : before,
-    after,
+    said(beforeBy, before) || (change.change === "now refused" ? "allowed" : "refused"),
+    by === "nobody" ? why : said(by, why),
   ];
+}
+
+/** Reasons of RBAC begin with its name. */
+function said(by: string, why: string): string {
+  return why.startsWith(`${by}: `) ? why : [by, why].filter((text) => text !== "").join(": ");
 }
 
 function conclusion(replay: Replay, names: readonly string[]): readonly string[] {

@@ -14,8 +14,9 @@ export interface ReplayChange {
   readonly namespace: string;
   /** Set in place of the resource. */
   readonly path?: string;
-  /** The reason in the log. */
+  /** The reason in the log, and who gave it, where the log says so. */
   readonly before: string;
+  readonly beforeBy: string;
   /** Who would decide, and why. */
   readonly by: string;
   readonly why: string;
@@ -31,6 +32,7 @@ export interface ChangedRequest {
   readonly impersonatedBy: string | undefined;
   readonly wasAllowed: boolean;
   readonly before: string;
+  readonly beforeBy: string;
   readonly by: string;
   readonly why: string;
   readonly time: string;
@@ -71,7 +73,7 @@ export function replayTally(mostKinds: number): ReplayTally {
 }
 
 function kindOf(request: ChangedRequest): Omit<ReplayChange, "count" | "first" | "last" | "auditID"> {
-  const { attributes, impersonatedBy, wasAllowed, before, by, why } = request;
+  const { attributes, impersonatedBy, wasAllowed, before, beforeBy, by, why } = request;
   const { user, verb, group, resource, subresource, namespace, path } = attributes;
   return {
     change: wasAllowed ? "now refused" : "now allowed",
@@ -84,6 +86,7 @@ function kindOf(request: ChangedRequest): Omit<ReplayChange, "count" | "first" |
     namespace,
     ...(path === undefined ? {} : { path }),
     before: before.slice(0, longestReason),
+    beforeBy,
     by,
     why: why.slice(0, longestReason),
   };

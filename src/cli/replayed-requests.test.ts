@@ -106,6 +106,7 @@ describe("the tally of changes", () => {
     impersonatedBy: undefined,
     wasAllowed: true,
     before: "b",
+    beforeBy: "RBAC",
     by: "RBAC",
     why: "w",
     time,

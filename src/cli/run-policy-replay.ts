@@ -86,9 +86,9 @@ async function replayed({ requests, left }: Source, { chain, relations }: Judges
     if (allows === request.wasAllowed) continue;
     if (allows) nowAllowed += 1;
     else nowRefused += 1;
-    const { attributes, impersonation, wasAllowed, reason: before, time, auditId } = request;
+    const { attributes, impersonation, wasAllowed, reason: before, by: beforeBy, time, auditId } = request;
     const impersonatedBy = impersonation[0]?.user.username;
-    tally.add({ attributes, impersonatedBy, wasAllowed, before, time, auditId, ...verdictText(decision) });
+    tally.add({ attributes, impersonatedBy, wasAllowed, before, beforeBy, time, auditId, ...verdictText(decision) });
   }
   return {
     requests: count,

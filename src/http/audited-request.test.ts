@@ -40,6 +40,7 @@ describe("what an event says was asked", () => {
       },
       impersonation: [],
       wasAllowed: true,
+      by: "",
       reason: "because",
       time: "2026-11-21T05:00:00.000000Z",
     });
@@ -87,6 +88,15 @@ describe("what an event says was asked", () => {
     const objectRef = { resource: "pods", namespace: "default", apiVersion: "v1" };
     const { attributes } = read({ verb: "watch", requestURI: "/api/v1/watch/namespaces/default/pods", objectRef });
     expect(attributes).toMatchObject({ resource: "pods", namespace: "default", name: "", path: undefined });
+  });
+
+  test("was decided by whom the trace of a hub names last, and by nobody that is known without one", () => {
+    const trace = (text: string): object => ({
+      annotations: { ...event.annotations, "authorization.pratique.dev/trace": text },
+    });
+    expect(read(trace('[{"name":"Node","verdict":"noOpinion"},{"name":"RBAC","verdict":"allow"}]')).by).toBe("RBAC");
+    expect(read(trace('[{"name":"RBAC","verdict":"noOpinion"}]')).by).toBe("");
+    for (const text of ["[", "{}", "[]", "null", "[3]"]) expect(read(trace(text)).by).toBe("");
   });
 
   test("is asked by whoever was impersonated, once the real user may impersonate", () => {

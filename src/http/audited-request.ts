@@ -8,6 +8,7 @@ import {
   type UserInfo,
 } from "../core/user.ts";
 import { fieldsAt, isFields, stringAt, valueAt, type Fields } from "../resources/json-fields.ts";
+import { traceAnnotation } from "./authorization-trace.ts";
 import { splitTarget } from "./exchange.ts";
 import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
 
@@ -20,6 +21,8 @@ export interface AuditedRequest {
   /** What the real user must be allowed before that. */
   readonly impersonation: readonly Attributes[];
   readonly wasAllowed: boolean;
+  /** The authorizer that allowed or denied it, where a hub told; empty where nobody did, and for other servers. */
+  readonly by: string;
   /** As the authorizers of then put it; may be empty. */
   readonly reason: string;
   /** When it came, as the event writes it. */
@@ -28,6 +31,8 @@ export interface AuditedRequest {
 
 /** Why an event says nothing of that: a stage before the decision, no decision, or no event that can be understood. */
 export type NotAudited = "early" | "undecided" | "unreadable";
+
+const longestTrace = 1 << 16;
 
 const methodOfVerb: ReadonlyMap<string, string> = new Map([
   ["create", "POST"],
@@ -59,9 +64,22 @@ export function readAuditedRequest(event: unknown): AuditedRequest | NotAudited 
     attributes,
     impersonation: impersonated === undefined ? [] : checksFor(requester, impersonated),
     wasAllowed: decision === "allow",
+    by: deciderOf(stringAt(event, "annotations", traceAnnotation)),
     reason: stringAt(event, "annotations", "authorization.k8s.io/reason"),
     time: stringAt(event, "requestReceivedTimestamp"),
   };
+}
+
+/** The last step of a trace is the one that decided, if any did. */
+function deciderOf(trace: string): string {
+  if (trace === "" || trace.length > longestTrace) return "";
+  try {
+    const steps = JSON.parse(trace) as unknown;
+    const last: unknown = Array.isArray(steps) ? steps.at(-1) : undefined;
+    return ["allow", "deny"].includes(stringAt(last, "verdict")) ? stringAt(last, "name") : "";
+  } catch {
+    return "";
+  }
 }
 
 function userAt(event: Fields, field: string): UserInfo | undefined {
