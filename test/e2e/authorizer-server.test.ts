@@ -1,0 +1,155 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { apiClient } from "../kits/api-client.ts";
+import { startAuthorizer, testCa, type TestAuthorizer } from "../kits/authorizer.ts";
+import { startTestHub } from "../kits/hub.ts";
+import { openTls } from "../kits/wire.ts";
+
+const regoFor = (group: string): string => `package k8s\n\nallow if "${group}" in input.spec.groups\n`;
+const celFor = (group: string): string => `
+apiVersion: pratique.dev/v1alpha1
+kind: CelPolicy
+rules:
+  - name: frozen
+    expression: has(request.resourceAttributes) && request.resourceAttributes.namespace == 'frozen'
+    decision: Deny
+    reason: nothing changes there
+  - name: ${group}
+    expression: "'${group}' in request.groups"
+    decision: Allow
+    reason: ${group} may
+`;
+const kinds = {
+  Rego: { option: "policy", file: "k8s.rego", text: regoFor },
+  CEL: { option: "cel", file: "k8s.yaml", text: celFor },
+} as const;
+
+let dir: string;
+let running: TestAuthorizer | undefined;
+
+const resourceAttributes = { verb: "list", resource: "pods", namespace: "default" };
+const maps = "/api/v1/namespaces/default/configmaps";
+
+async function start(kind: keyof typeof kinds, ...words: readonly string[]): Promise<TestAuthorizer> {
+  const { option, file, text } = kinds[kind];
+  await writeFile(join(dir, file), text("dev"));
+  running = await startAuthorizer(`--${option}=${join(dir, file)}`, ...words);
+  return running;
+}
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "pratique-server-"));
+});
+
+afterEach(async () => {
+  await running?.close();
+  running = undefined;
+});
+
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+describe("pratique authorizer", () => {
+  it("serves with a certificate that says what it is, and tells how it is", async () => {
+    const { port, caPem, get, ask } = await start("Rego");
+    const socket = await openTls({ port, caPem }, "http/1.1");
+    const shown = socket.getPeerX509Certificate();
+    socket.destroy();
+    expect([shown?.subject, shown?.ca]).toEqual(["CN=pratique-authorizer", false]);
+    for (const path of ["/livez", "/healthz", "/readyz"]) expect(await get(path)).toEqual({ status: 200, text: "ok" });
+    await ask({ user: "u", groups: ["dev"], resourceAttributes });
+    await ask({ user: "u", resourceAttributes });
+    const { status, text } = await get("/metrics");
+    expect(status).toBe(200);
+    expect(text).toContain('pratique_authorizer_decisions_total{decision="allowed"} 1\n');
+    expect(text).toContain('pratique_authorizer_decisions_total{decision="no_opinion"} 1\n');
+    expect(text).toContain("pratique_authorizer_evaluation_seconds_count 2\n");
+  });
+
+  it.each(["Rego", "CEL"] as const)(
+    "takes up a changed policy in %s while questions come, none of which is lost, and keeps the last good one",
+    async (kind) => {
+      const { ask, reload, get } = await start(kind);
+      const file = join(dir, kinds[kind].file);
+      const answers = { dev: [] as boolean[], ops: [] as boolean[] };
+      let isDone = false;
+      const load = (["dev", "ops"] as const).flatMap((group) =>
+        Array.from({ length: 4 }, async () => {
+          while (!isDone) answers[group].push((await ask({ user: "u", groups: [group], resourceAttributes })).allowed);
+        }),
+      );
+      await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(10));
+      await writeFile(file, "neither");
+      await reload(/the policy stays what it was/);
+      const { length } = answers.dev;
+      await vi.waitFor(() => expect(answers.dev.length).toBeGreaterThan(length + 10));
+      expect([new Set(answers.dev), new Set(answers.ops)]).toEqual([new Set([true]), new Set([false])]);
+      await writeFile(file, kinds[kind].text("ops"));
+      await reload(/the policy was reloaded/);
+      const after = answers.ops.length;
+      await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(after + 10));
+      isDone = true;
+      await Promise.all(load);
+      expect([answers.dev.at(-1), answers.ops.at(-1)]).toEqual([false, true]);
+      // Nobody was answered by the old one once somebody was by the new one.
+      expect(answers.ops.slice(answers.ops.indexOf(true) + 8)).not.toContain(false);
+      const { text } = await get("/metrics");
+      expect(text).toContain('pratique_authorizer_policy_reloads_total{status="success"} 1\n');
+      expect(text).toContain('pratique_authorizer_policy_reloads_total{status="failure"} 1\n');
+      expect(text).not.toMatch(/decision="(error|denied)"/);
+    },
+  );
+
+  it("decides the same in v1 and v1beta1, each with its own name for the groups", async () => {
+    const { ask } = await start("CEL");
+    const said = { allowed: true, reason: "dev may" };
+    expect(await ask({ user: "u", groups: ["dev"], resourceAttributes })).toEqual(said);
+    expect(await ask({ user: "u", group: ["dev"], resourceAttributes }, { version: "v1beta1" })).toEqual(said);
+    expect(await ask({ user: "u", group: ["dev"], resourceAttributes })).toEqual({ allowed: false });
+    const frozen = { ...resourceAttributes, namespace: "frozen" };
+    expect(await ask({ user: "u", groups: ["dev"], resourceAttributes: frozen })).toEqual({
+      allowed: false,
+      denied: true,
+      reason: "nothing changes there",
+    });
+  });
+});
+
+describe("a hub that asks it", () => {
+  const hubWith = async (text: string, version: "v1" | "v1beta1"): Promise<readonly [number, number, string]> => {
+    const configFile = join(dir, "authorizer.kubeconfig");
+    await writeFile(configFile, text);
+    const hub = await startTestHub({
+      users: { dora: ["dev"], olaf: ["ops"] },
+      authorizationModes: ["Webhook"],
+      authorizationWebhook: { configFile, version, authorizedMs: 0, unauthorizedMs: 0 },
+    });
+    const [dora, olaf] = [apiClient(hub, { token: hub.token("dora") }), apiClient(hub, { token: hub.token("olaf") })];
+    const [first, second] = [await dora(maps), await olaf(maps)];
+    for (const client of [dora, olaf]) client.close();
+    await hub.close();
+    return [first.status, second.status, second.text];
+  };
+
+  it.each(["v1", "v1beta1"] as const)("in %s, by the file that it prints, gets its decisions", async (version) => {
+    const { kubeconfig } = await start("CEL");
+    const [dev, ops, text] = await hubWith(kubeconfig, version);
+    expect([dev, ops]).toEqual([200, 403]);
+    expect(text).toContain('configmaps is forbidden: User \\"olaf\\" cannot list resource \\"configmaps\\"');
+  });
+
+  it("with a client certificate, where one is wanted, and nothing without", async () => {
+    const clients = testCa();
+    const files = { "clients.crt": clients.pem, ...Object.fromEntries(Object.entries(clients.issue("client auth"))) };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
+    const { kubeconfig } = await start("Rego", `--client-ca-file=${join(dir, "clients.crt")}`);
+    const filled = kubeconfig
+      .replace("/path/to/client.crt", join(dir, "certPem"))
+      .replace("/path/to/client.key", join(dir, "keyPem"));
+    expect(filled).not.toContain("/path/to");
+    expect((await hubWith(filled, "v1")).slice(0, 2)).toEqual([200, 403]);
+    const without = kubeconfig.replace(/^.*client-(certificate|key): .*\n/gm, "").replace(/user:\s*$/m, "user: {}");
+    expect((await hubWith(without, "v1")).slice(0, 2)).toEqual([500, 500]);
+  });
+});
