@@ -85,6 +85,9 @@ describe("roles that would allow it", () => {
       unboundRoles(indexOf(...roles), request()).map(({ role }) => role?.name);
     expect(names(all, wide, own, reader)).toEqual(["reader", "wide"]);
     expect(names(all, own)).toEqual(["all"]);
+    const system = clusterRole("system:node", [rule("get", "core", "pods")]);
+    expect(names(all, system)).toEqual(["system:node"]);
+    expect(names(all, system, wide)).toEqual(["wide"]);
     expect(names(clusterRole("other", [rule("get", "core", "nodes")]))).toEqual([]);
   });
 

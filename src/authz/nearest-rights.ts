@@ -42,7 +42,10 @@ export function nearestOwnRights(index: RbacIndex, attributes: Attributes): read
   return here.length === mostTold ? here : [...here, ...elsewhere(index, attributes, mostTold - here.length)];
 }
 
-/** The roles that would allow the request if something bound them to the user there; those that give least first. */
+/**
+ * The roles that would allow the request if something bound them to the user there; those that give least first. Roles of the system,
+ * and those that allow everything, only where nothing else would do.
+ */
 export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly NearMiss[] {
   const query = ruleQuery(attributes);
   const { namespace, path } = attributes;
@@ -50,10 +53,11 @@ export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly
   for (const [key, rules] of index.roles()) {
     if (ofComponents.some((prefix) => key.name.startsWith(prefix))) continue;
     if (key.kind === "Role" && (path !== undefined || key.namespace !== namespace)) continue;
-    if (firstMatch(rules, query) !== undefined) fitting.push({ key, rules, rank: rankOf(key, rules) });
+    if (firstMatch(rules, query) !== undefined) fitting.push({ key, rules, rank: rankOf(rules) });
   }
   const small = fitting.filter(({ rules }) => !rules.rules.some(isEverything));
-  const advised = small.length === 0 ? fitting : small;
+  const forPeople = small.filter(({ key }) => !key.name.startsWith("system:"));
+  const advised = [forPeople, small, fitting].find((roles) => roles.length > 0) ?? [];
   advised.sort((one, other) => one.rank - other.rank || (one.key.name < other.key.name ? -1 : 1));
   return advised.slice(0, 3).map(({ key, rules }) => {
     const { kind, name } = key;
@@ -70,7 +74,7 @@ export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly
 
 /** Where a request takes place, in words. */
 export function placeOf({ namespace, path }: Pick<Attributes, "namespace" | "path">): string {
-  return path === undefined && namespace !== "" ? `in namespace ${quoted(namespace)}` : "for the whole cluster";
+  return path === undefined && namespace !== "" ? `in namespace ${quoted(namespace)}` : "cluster-wide";
 }
 
 function missesOf(grant: Grant, attributes: Attributes): readonly NearMiss[] {
@@ -170,15 +174,14 @@ function isEverything({ verbs, resources, nonResourceURLs }: PolicyRule): boolea
   return verbs.includes("*") && (resources?.includes("*") === true || nonResourceURLs?.includes("*") === true);
 }
 
-/** How much a role gives beyond what is asked; wildcards give most, and roles of the system are no advice. */
-function rankOf({ name }: RoleKey, { rules }: CompiledRules): number {
+/** How much a role gives beyond what is asked; wildcards give most. */
+function rankOf({ rules }: CompiledRules): number {
   const size = (list: readonly string[] | undefined): number =>
     list?.includes("*") === true ? 1000 : (list?.length ?? 0);
-  const given = rules.reduce(
+  return rules.reduce(
     (sum, rule) => sum + size(rule.verbs) * (size(rule.apiGroups) * size(rule.resources) + size(rule.nonResourceURLs)),
     0,
   );
-  return given + (name.startsWith("system:") ? 1e12 : 0);
 }
 
 function words(list: readonly string[]): string {

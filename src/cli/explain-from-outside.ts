@@ -44,7 +44,12 @@ export async function explainFromOutside(question: Question, server: ServerAcces
   const attributes = { ...action, user };
   const ours = await firstDecision([masters, rbacAuthorizer(policy.index)]).decide(attributes, { trace: true });
   const grant = ours.trace?.at(-1)?.grant;
-  const notes = [...differences(verdict, ours), ...unseenNotes(policy)];
+  const note = ours.trace?.at(-1)?.note;
+  const notes = [
+    ...(ours.verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : []),
+    ...differences(verdict, ours),
+    ...unseenNotes(policy),
+  ];
   const more = verdict.allowed
     ? { ...(grant === undefined ? {} : { grant }), notes }
     : refusal({ attributes, policy, kinds, notes });
@@ -90,7 +95,7 @@ function serverStep(status: SubjectAccessReviewStatus): NonNullable<AccessExplan
   return {
     name: "the server's chain",
     verdict: status.allowed ? "allow" : status.denied === true ? "deny" : "noOpinion",
-    ...(status.reason === undefined || status.reason === "" ? {} : { reason: status.reason }),
+    ...(status.reason === undefined || status.reason === "" ? { note: "gives no reason" } : { reason: status.reason }),
     ...(status.evaluationError === undefined || status.evaluationError === "" ? {} : { error: status.evaluationError }),
   };
 }

@@ -24,7 +24,7 @@ export function whyText(shown: WhyShown): string {
     toAllowLines(shown),
     [
       ...(status.notes ?? []).map((note) => `Note: ${note}`),
-      ...(source.rights === "worked out here"
+      ...(source.rights === "worked out here" && (!status.allowed || status.grant !== undefined)
         ? [
             `The verdict and its reason are the server's (${source.verdict}); the rest was worked out here from the roles and bindings that you may read.`,
           ]

@@ -94,7 +94,7 @@ describe("pratique why on a hub with Node and RBAC", () => {
       "namespace",
       'allows it in namespace "dev" only, and not in namespace "other"',
     ],
-    ["all namespaces", "get pods -A", "namespace", 'allows it in namespace "dev" only, and not for the whole cluster'],
+    ["all namespaces", "get pods -A", "namespace", 'allows it in namespace "dev" only, and not cluster-wide'],
   ])("says no with the right that is nearest: %s", async (_what, action, lacks, text) => {
     const line = `why --as ann --as-group devs ${action}`;
     const { code, out } = await admin(line);
@@ -154,7 +154,7 @@ describe("pratique why on a hub with Node and RBAC", () => {
 
   it("tells callers of their own rights, and of nobody else's", async () => {
     const { code, out } = await run(hub, "ann", "why delete nodes/n1");
-    expect([code, out.startsWith("no: you may not delete nodes/n1 for the whole cluster\n")]).toEqual([1, true]);
+    expect([code, out.startsWith("no: you may not delete nodes/n1 cluster-wide\n")]).toEqual([1, true]);
     expect(out).not.toContain("hidden");
     expect(out).not.toContain("cluster-admin");
     const status = await statusOf(hub, "ann", "why delete pods -n dev");
