@@ -1,11 +1,12 @@
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { apiClient } from "../kits/api-client.ts";
 import { startAuthorizer, testCa, type TestAuthorizer } from "../kits/authorizer.ts";
 import { startTestHub } from "../kits/hub.ts";
-import { openTls } from "../kits/wire.ts";
 
 const regoFor = (group: string): string => `package k8s\n\nallow if "${group}" in input.spec.groups\n`;
 const celFor = (group: string): string => `
@@ -53,7 +54,8 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 describe("pratique authorizer", () => {
   it("serves with a certificate that says what it is, and tells how it is", async () => {
     const { port, caPem, get, ask } = await start("Rego");
-    const socket = await openTls({ port, caPem }, "http/1.1");
+    const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: caPem });
+    await once(socket, "secureConnect");
     const shown = socket.getPeerX509Certificate();
     socket.destroy();
     expect([shown?.subject, shown?.ca]).toEqual(["CN=pratique-authorizer", false]);
