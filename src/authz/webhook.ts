@@ -99,8 +99,8 @@ export function explainedWebhook(
     } catch (error) {
       if (options.onError === "noOpinion") options.failedOpen?.();
       const why = error instanceof Error ? error.message : "the authorization webhook failed";
-      const policy = `failurePolicy ${options.onError === "deny" ? "Deny" : "NoOpinion"} decides`;
-      return noted({ verdict: options.onError, reason: "", error: why }, `its service gave no answer: ${policy}`);
+      const counts = options.onError === "deny" ? "a denial" : "no opinion";
+      return noted({ verdict: options.onError, reason: "", error: why }, `no answer counts as ${counts} here`);
     }
   }
 
