@@ -1,24 +1,34 @@
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../kits/peers-kube.ts";
 import { peerSuite } from "../kits/peers.ts";
+import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { docsSection, examplePolicies, exampleShell, withoutReasons, type ExampleShell } from "../kits/walk-through.ts";
 
 const heading = "The classic example, step by step";
 
+let program: PratiqueProgram;
+
 async function shellFor(words: string): Promise<ExampleShell> {
   const [hub, authorizer] = [await freePort(), await freePort()];
-  const shell = await exampleShell("opa-walk-through", {
+  const replaced = {
     "6443": String(hub),
     [examplePolicies[0].words]: words,
     "pratique authorizer": `pratique authorizer --secure-port ${authorizer}`,
     "pratique hub": `pratique hub --secure-port ${hub}`,
-  });
+  };
+  const shell = await exampleShell("opa-walk-through", replaced, program);
   onTestFinished(() => shell.remove());
   return shell;
 }
 
 peerSuite("kubectl", "the walk-through of docs/policy.md on a hub", () => {
+  beforeAll(async () => {
+    program = await pratiqueProgram();
+  });
+
+  afterAll(() => program.remove());
+
   describe.each(examplePolicies)("with $title", ({ words, reasons }) => {
     test("prints what the page says, line by line", async () => {
       const { setup, spoken } = await docsSection("policy.md", heading);
@@ -29,7 +39,8 @@ peerSuite("kubectl", "the walk-through of docs/policy.md on a hub", () => {
         else await shell.ok(line);
       }
       expect(spoken.length).toBeGreaterThan(10);
-      for (const { command, printed } of reasons ? spoken : withoutReasons(spoken)) {
+      const after = await docsSection("policy.md", "Before it is rolled out");
+      for (const { command, printed } of reasons ? [...spoken, ...after.spoken] : withoutReasons(spoken)) {
         const said = await shell.run(command, { KUBECONFIG: join(shell.dir, "users.kubeconfig") });
         expect({ command, printed: said }).toEqual({ command, printed });
       }

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { pratiqueProgram } from "./peers-pratique.ts";
+import type { PratiqueProgram } from "./peers-pratique.ts";
 import { requirePeer } from "./peers.ts";
 import { spawnProcess, type PeerProcess } from "./peers-process.ts";
 
@@ -53,11 +53,14 @@ export interface ExampleShell {
 }
 
 /** Copies `examples/<name>`; `replaced` changes words of every line, such as ports that may be taken. */
-export async function exampleShell(name: string, replaced: Readonly<Record<string, string>>): Promise<ExampleShell> {
+export async function exampleShell(
+  name: string,
+  replaced: Readonly<Record<string, string>>,
+  program: Pick<PratiqueProgram, "executable">,
+): Promise<ExampleShell> {
   const home = await mkdtemp(join(tmpdir(), "pratique-example-"));
   const dir = join(home, name);
   await cp(join(root, "examples", name), dir, { recursive: true });
-  const program = await pratiqueProgram();
   const path = [dirname(program.executable), dirname(requirePeer("kubectl")), process.env["PATH"]].join(delimiter);
   const running: PeerProcess[] = [];
   const line = (text: string): string =>
@@ -80,7 +83,6 @@ export async function exampleShell(name: string, replaced: Readonly<Record<strin
     },
     remove: async () => {
       for (const one of running.toReversed()) await one.stop();
-      await program.remove();
       await rm(home, { recursive: true, force: true });
     },
   };

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { peerSuite } from "../kits/peers.ts";
+import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { eventually } from "../kits/peers-process.ts";
 import {
   docsSection,
@@ -22,22 +23,23 @@ const hubLine = ({ setup }: Section): string =>
 function flagsOf(line: string, dir: string): Readonly<Record<string, string>> {
   const pairs = [...line.matchAll(/--([a-z-]+) (\S+)/g)].map(([, name = "", value = ""]) => [
     name,
-    name.endsWith("-file") ? join(dir, value) : value,
+    /-(?:file|path)$/.test(name) ? join(dir, value) : value,
   ]);
   return Object.fromEntries(pairs) as Readonly<Record<string, string>>;
 }
 
 peerSuite(kubePrograms, "the walk-through of docs/policy.md on a real kube-apiserver", () => {
   let section: Section;
+  let program: PratiqueProgram;
   let shell: ExampleShell;
   let kubernetes: Kubernetes;
 
   beforeAll(async () => {
     section = await docsSection("policy.md", "The classic example, step by step");
     const authorizer = await freePort();
-    shell = await exampleShell("opa-walk-through", {
-      "pratique authorizer": `pratique authorizer --secure-port ${authorizer}`,
-    });
+    program = await pratiqueProgram();
+    const replaced = { "pratique authorizer": `pratique authorizer --secure-port ${authorizer}` };
+    shell = await exampleShell("opa-walk-through", replaced, program);
     for (const one of section.setup) {
       if (/^\.\/make-tokens|--print-kubeconfig|policy test/.test(one)) await shell.ok(one);
     }
@@ -60,6 +62,7 @@ peerSuite(kubePrograms, "the walk-through of docs/policy.md on a real kube-apise
 
   afterAll(async () => {
     await shell?.remove();
+    await program?.remove();
     await kubernetes?.stop();
   });
 
