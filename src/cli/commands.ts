@@ -12,7 +12,7 @@ import { joinCommand } from "./join-command.ts";
 import { manifestsCommand } from "./manifests-command.ts";
 import { policyCommands } from "./policy-command.ts";
 import { requestCommand } from "./request-command.ts";
-import { revocationsCommands } from "./revocations-command.ts";
+import { revocationsCommand } from "./revocations-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
 import { webhookCommand } from "./webhook-command.ts";
@@ -30,7 +30,7 @@ export const commands: readonly CommandEntry[] = [
   approveCommand,
   denyCommand,
   revokeCommand,
-  revocationsCommands,
+  revocationsCommand,
   credentialsCommand,
   whyCommand,
   whoCanCommand,

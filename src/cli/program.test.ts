@@ -23,7 +23,10 @@ Commands:
   pending         List the requests that wait for a decision, with who asks for what
   approve         Approve certificate requests and access requests
   deny            Deny certificate requests and access requests
-  revoke          Take access back that was approved
+  revoke          Take access or a credential back
+  revocations     List what is revoked, or print a signed list of it
+  credentials     List what was issued to whom, by whom approved, when it ends, and when its holder
+                  was last seen
   why             Say why somebody may do something, or may not, and what is missing
   who-can         List who may do something, through which binding and role
   ca status       Show the CAs of a hub, and how far a change has come

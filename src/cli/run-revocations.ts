@@ -8,8 +8,13 @@ import type { Io } from "./io.ts";
 import { writeResult } from "./output.ts";
 import { withServer } from "./server-access.ts";
 
-/** Prints the revocations, the newest first. */
-export async function listRevocations(args: Args, io: Io): Promise<ExitName> {
+/** Prints what is revoked, or the list of it that the server signs. @throws CliError, StatusError */
+export async function runRevocations(args: Args, io: Io): Promise<ExitName> {
+  return args.operands[0] === "export" ? exportRevocations(args, io) : listRevocations(args, io);
+}
+
+/** The newest first. */
+async function listRevocations(args: Args, io: Io): Promise<ExitName> {
   return withServer<ExitName>(args, io, async ({ client }) => {
     const { items } = await client.list<CredentialRevocation>(credentialRevocations);
     const sorted = items.toSorted((one, other) => createdAt(other) - createdAt(one));
@@ -36,8 +41,7 @@ function createdAt({ metadata }: CredentialRevocation): number {
   return Date.parse(metadata.creationTimestamp ?? "");
 }
 
-/** Prints the list that the server signs. @throws CliError notFound where the server is no hub; StatusError */
-export async function exportRevocations(args: Args, io: Io): Promise<ExitName> {
+async function exportRevocations(args: Args, io: Io): Promise<ExitName> {
   return withServer<ExitName>(args, io, async ({ client }) => {
     const path = args.text("format") === "crl" ? "/revocations/crl" : "/revocations";
     const { status, body } = await client.raw("GET", path);
