@@ -1,5 +1,5 @@
 // Measures the hub, and real Kubernetes beside it where that is on the machine: `npm run bench -- [--only NAME] [--rounds N] [--quick] [--hub-only] [--json FILE]`.
-// `npm run bench -- store|rbac|csr|decode|seal` measures one part alone.
+// `npm run bench -- store|rbac|node|rego|csr|decode|seal` measures one part alone.
 import { appendFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.mjs";
@@ -8,7 +8,7 @@ import { machine } from "./machine.mjs";
 import { openStage } from "./stage.mjs";
 import { resultTable } from "./table.mjs";
 
-const micro = ["store", "rbac", "csr", "decode", "seal"];
+const micro = ["store", "rbac", "node", "rego", "csr", "decode", "seal"];
 const usage = `usage: npm run bench -- [MODE] [options]
 
 MODE      ${micro.join(", ")}: one part alone; without: the hub as a process, against real Kubernetes where it is installed

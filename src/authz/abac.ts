@@ -2,7 +2,7 @@ import { authenticatedGroup, type UserInfo } from "../core/user.ts";
 import { isFields, stringAt, isTrueAt, fieldsAt, type Fields } from "../resources/json-fields.ts";
 import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
 import { pathCovers } from "./rule-match.ts";
-import type { RulesLister } from "./rules-review.ts";
+import type { MemberRules } from "./rules-review.ts";
 
 /**
  * One line of an ABAC policy file, in the form of today. A field that is not set is empty, and `*` stands for everything; a policy for
@@ -68,7 +68,7 @@ export function abac(policies: readonly AbacPolicy[]): NamedAuthorizer {
 }
 
 /** The rules of the policies that speak of the user and the namespace. */
-export function abacRules(policies: readonly AbacPolicy[]): RulesLister {
+export function abacRules(policies: readonly AbacPolicy[]): MemberRules {
   return function abacRules(user, namespace) {
     const own = policies.filter(
       (policy) => subjectMatches(policy, user) && (policy.namespace === "*" || policy.namespace === namespace),

@@ -5,7 +5,7 @@ import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
 import { nodeRole } from "./bootstrap-policy/component-roles.ts";
 import { compileRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
 import type { NodeGraph } from "./node-graph.ts";
-import type { RulesLister } from "./rules-review.ts";
+import type { MemberRules } from "./rules-review.ts";
 
 const allowed: Decision = { verdict: "allow", reason: "" };
 const allowedByRole: Decision = { verdict: "allow", reason: "" };
@@ -52,11 +52,11 @@ export function nodeAuthorizer(graph: NodeGraph): NamedAuthorizer {
 }
 
 /** A node's rights depend on its pods and cannot be listed; nobody else has any from this authorizer. */
-export const nodeRules: RulesLister = function nodeRules(user) {
+export const nodeRules: MemberRules = function nodeRules(user) {
   const none = { resourceRules: [], nonResourceRules: [] };
   return nodeNameOf(user) === undefined
     ? { ...none, incomplete: false }
-    : { ...none, incomplete: true, evaluationError: "node authorizer does not support user rule resolution" };
+    : { ...none, incomplete: true, errors: ["node authorizer does not support user rule resolution"] };
 };
 
 function refused(reason: string): Decision {

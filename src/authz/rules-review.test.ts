@@ -33,13 +33,13 @@ describe("rules of a user", () => {
       resourceRules: [rule("get", "core", "nodes"), rule("get", "core", "pods", ["x"])],
       nonResourceRules: [pathRule("get", "/metrics")],
       incomplete: false,
-      evaluationError: 'clusterrole.rbac.authorization.k8s.io "gone" not found',
+      errors: ['clusterrole.rbac.authorization.k8s.io "gone" not found'],
     });
     expect(rbacRules(index)(ann, "dev").resourceRules).toEqual([rule("get", "core", "nodes")]);
   });
 
   it("are lists even where there is nothing", () => {
-    expect(rbacRules(index)({ username: "bob", groups: [] }, "prod")).toEqual(nothing);
+    expect(rbacRules(index)({ username: "bob", groups: [] }, "prod")).toEqual({ ...nothing, errors: [] });
     expect(alwaysDenyRules(ann, "prod")).toEqual(nothing);
     expect(allRules([])(ann, "prod")).toEqual(nothing);
   });
@@ -58,5 +58,17 @@ describe("rules of a user", () => {
     expect(status.incomplete).toBe(true);
     expect(status.resourceRules).toHaveLength(2);
     expect(status.evaluationError).toBe(`[${why}, clusterrole.rbac.authorization.k8s.io "gone" not found]`);
+  });
+
+  it("tell all errors of all members in one list", () => {
+    const more = rbacIndex();
+    for (const name of ["one", "two"]) {
+      const object = clusterRoleBinding(name, name, [user("ann")]);
+      more.apply({ type: "put", kind: "ClusterRoleBinding", object });
+    }
+    const missing = (name: string): string => `clusterrole.rbac.authorization.k8s.io "${name}" not found`;
+    expect(allRules([rbacRules(more), unlistedRules("no list")])(ann, "dev").evaluationError).toBe(
+      `[${missing("one")}, ${missing("two")}, no list]`,
+    );
   });
 });

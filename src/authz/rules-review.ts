@@ -3,11 +3,17 @@ import type { SubjectRulesReviewStatus } from "../resources/self-subject-rules-r
 import { aggregateErrors } from "./aggregate-errors.ts";
 import type { RbacIndex } from "./rbac-index.ts";
 
-/** What one authorizer would allow a user in a namespace, as far as it can tell. */
+/** What a chain would allow a user in a namespace, as far as it can tell. */
 export type RulesLister = (user: UserInfo, namespace: string) => SubjectRulesReviewStatus;
 
+/** What one authorizer would allow a user in a namespace; `errors` tells one by one what it could not tell. */
+export type MemberRules = (
+  user: UserInfo,
+  namespace: string,
+) => Omit<SubjectRulesReviewStatus, "evaluationError"> & { readonly errors?: readonly string[] };
+
 /** The rules that RBAC grants. Paths count only where a ClusterRoleBinding grants them; missing roles are the evaluation error. */
-export function rbacRules(index: RbacIndex): RulesLister {
+export function rbacRules(index: RbacIndex): MemberRules {
   return function rbacRules(user, namespace) {
     const resourceRules: SubjectRulesReviewStatus["resourceRules"][number][] = [];
     const nonResourceRules: SubjectRulesReviewStatus["nonResourceRules"][number][] = [];
@@ -21,12 +27,12 @@ export function rbacRules(index: RbacIndex): RulesLister {
         nonResourceRules.push({ verbs: rule.verbs, nonResourceURLs });
       }
     }
-    return { resourceRules, nonResourceRules, incomplete: false, ...evaluationError(errors) };
+    return { resourceRules, nonResourceRules, incomplete: false, errors };
   };
 }
 
 /** The rules of mode AlwaysAllow: everything. */
-export const alwaysAllowRules: RulesLister = function alwaysAllowRules() {
+export const alwaysAllowRules: MemberRules = function alwaysAllowRules() {
   return {
     resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
     nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
@@ -35,26 +41,26 @@ export const alwaysAllowRules: RulesLister = function alwaysAllowRules() {
 };
 
 /** The rules of mode AlwaysDeny: none. */
-export const alwaysDenyRules: RulesLister = function alwaysDenyRules() {
+export const alwaysDenyRules: MemberRules = function alwaysDenyRules() {
   return { resourceRules: [], nonResourceRules: [], incomplete: false };
 };
 
 /** For an authorizer that cannot list its rules, e.g. `webhook authorizer does not support user rule resolution`. */
-export function unlistedRules(why: string): RulesLister {
+export function unlistedRules(why: string): MemberRules {
   return function unlistedRules() {
-    return { resourceRules: [], nonResourceRules: [], incomplete: true, evaluationError: why };
+    return { resourceRules: [], nonResourceRules: [], incomplete: true, errors: [why] };
   };
 }
 
 /** The rules of all members of a chain together, in their order. Source: apiserver pkg/authorization/union RulesFor. */
-export function allRules(listers: readonly RulesLister[]): RulesLister {
+export function allRules(listers: readonly MemberRules[]): RulesLister {
   return function allRules(user, namespace) {
     const all = listers.map((lister) => lister(user, namespace));
     return {
       resourceRules: all.flatMap((one) => one.resourceRules),
       nonResourceRules: all.flatMap((one) => one.nonResourceRules),
       incomplete: all.some((one) => one.incomplete),
-      ...evaluationError(all.map((one) => one.evaluationError).filter((error) => error !== undefined)),
+      ...evaluationError(all.flatMap((one) => one.errors ?? [])),
     };
   };
 }

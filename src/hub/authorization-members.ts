@@ -15,6 +15,7 @@ import {
   alwaysDenyRules,
   rbacRules,
   unlistedRules,
+  type MemberRules,
   type RulesLister,
 } from "../authz/rules-review.ts";
 import type { Clock } from "../core/clock.ts";
@@ -49,7 +50,7 @@ export interface BuiltChain {
 
 interface Member {
   readonly authorizer: NamedAuthorizer;
-  readonly rules: RulesLister;
+  readonly rules: MemberRules;
   readonly close?: () => void;
 }
 

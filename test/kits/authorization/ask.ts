@@ -28,15 +28,22 @@ const base = "/apis/authorization.k8s.io/v1";
 /** Connects as the admin. */
 export function asker(server: Pick<TestHub, "url" | "ca" | "kubeconfig">): Asker {
   const { certPem, keyPem } = adminKeyPair(server);
-  const session = connect(server.url, { ca: server.ca, cert: certPem, key: keyPem }).setMaxListeners(0);
-  const post: Asker["post"] = (path, body, headers = {}) => posted(session, path, { body, headers });
+  // Idle connections are ended; whoever waits for the other side is idle.
+  let session: ClientHttp2Session | undefined;
+  const open = (): ClientHttp2Session => {
+    if (session === undefined || session.closed || session.destroyed) {
+      session = connect(server.url, { ca: server.ca, cert: certPem, key: keyPem }).setMaxListeners(0);
+    }
+    return session;
+  };
+  const post: Asker["post"] = (path, body, headers = {}) => posted(open(), path, { body, headers });
   return {
     post,
     ask: async (question) => {
       const { path, headers } = placeOf(question);
       return answerOf(await post(path, JSON.stringify(reviewOf(question)), headers));
     },
-    close: () => session.destroy(),
+    close: () => session?.destroy(),
   };
 }
 
