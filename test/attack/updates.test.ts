@@ -115,6 +115,15 @@ const access: Readonly<Record<string, object>> = {
       rules: [{ expression: "object.spec.hostname == 'a'", effect: "Refuse", message: "m" }],
     },
   },
+  credentialrevocations: { spec: { user: "somebody-else", reason: "r", expiresAt: "2099-01-01T00:00:00Z" } },
+  issuedcredentials: {
+    spec: { identity: { username: "system:node:a", purpose: "Client" } },
+    status: {
+      issued: [{ credentialID: "X509SHA256=ab", notBefore: "2026-01-01T00:00:00Z", notAfter: "2099-01-01T00:00:00Z" }],
+      count: 1,
+      lastSeen: "2026-01-01T00:00:00Z",
+    },
+  },
   accessrequests: { spec: { pubKey, profile: "none", hostname: "h", claims: { a: "b" } } },
   customresourcedefinitions: {
     spec: {
