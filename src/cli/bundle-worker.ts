@@ -47,7 +47,8 @@ export function bundleProgram(): string {
 
 /** Where the runtime is found. It is loaded by workers alone. */
 export function bundleRuntime(): Pick<BundleWork, "runtime" | "builtins"> {
-  const runtime = createRequire(import.meta.url).resolve("@open-policy-agent/opa-wasm");
+  const require = createRequire(import.meta.url);
+  const runtime = require.resolve("@open-policy-agent/opa-wasm");
   return { runtime, builtins: join(dirname(runtime), "builtins", "index.js") };
 }
 
