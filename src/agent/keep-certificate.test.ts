@@ -1,0 +1,312 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { fakeClock, type FakeClock } from "../../test/kits/fake-clock.ts";
+import { clientCertificate, refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
+import { kubeletKubeconfig } from "../client/build-kubeconfig.ts";
+import { exportSec1Pem, generatePrivateKey, spkiOf } from "../pki/keys.ts";
+import { buildName } from "../pki/names.ts";
+import type { AgentEvent } from "./agent-event.ts";
+import { certificateFolder, type CertificateFolder } from "./certificate-folder.ts";
+import type { Keeper } from "./keeper.ts";
+import { certificateKeeper, type KeepCertificateOptions } from "./keep-certificate.ts";
+import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
+import { nodeHub } from "./node-hub.ts";
+import type { ServingNames } from "./node-request.ts";
+import { privateFiles } from "./private-files.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const rawSubject = buildName({ commonName: "system:node:n1", organizations: ["system:nodes"] });
+
+let hub: FakeHub;
+let clock: FakeClock;
+let certDir: string;
+let folder: CertificateFolder;
+let events: AgentEvent[];
+let told: string[];
+let end: number;
+const { signal } = new AbortController();
+
+beforeEach(async () => {
+  hub = await startFakeHub({ auto: true });
+  hub.sign = (csr) => clientCertificate(hub.ca, csr, { fromMs: -5 * minute, toMs: 20 * hour });
+  clock = fakeClock(Date.now());
+  certDir = await mkdtemp(join(tmpdir(), "pratique-kept-"));
+  folder = certificateFolder({ certDir, prefix: "kubelet-client" }, privateFiles, undefined);
+  [events, told] = [[], []];
+  const key = generatePrivateKey();
+  const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(key) }, { fromMs: -9 * hour, toMs: hour });
+  await folder.install(`${pem}${exportSec1Pem(key)}`, clock.now() - 9 * hour);
+  const text = kubeletKubeconfig({ server: hub.url, ca: { pem: hub.ca.pem }, credentialFile: folder.current });
+  await writeFile(join(certDir, "kubelet.conf"), text);
+  end = (await current()).notAfter;
+});
+
+afterEach(async () => {
+  await hub.close();
+  await rm(certDir, { recursive: true, force: true });
+});
+
+async function current(): Promise<KeptCertificate> {
+  return readKeptCertificate(await readFile(folder.current, "utf8")) as KeptCertificate;
+}
+
+function keeper(options: Partial<KeepCertificateOptions> = {}): Keeper {
+  const fraction = (): number => 0;
+  const text = (path: string): Promise<string | undefined> => privateFiles.textIfThere(path);
+  const kubeconfig = join(certDir, "kubelet.conf");
+  return certificateKeeper({
+    kind: "client-certificate",
+    folder,
+    hub: nodeHub({ kubeconfig, current: folder.current, text, clock, fraction, userAgent: "test" }),
+    once: false,
+    clock,
+    fraction,
+    report: (event) => void events.push(event),
+    renewed: async ({ path }) => void told.push(path),
+    ...options,
+  });
+}
+
+/** Acts until there is something to wait for, and gives for how long, in milliseconds. */
+async function pause(one: Keeper): Promise<number> {
+  for (;;) {
+    const turn = await one.act(signal);
+    if (turn.kind === "wait") return turn.until - clock.now();
+    if (turn.kind === "lost") throw turn.error;
+  }
+}
+
+/** Lets time pass, step by step, until it has ended. */
+async function passing<T>(acting: Promise<T>, stepMs: number): Promise<T> {
+  let over = false;
+  void acting.finally(() => (over = true));
+  while (!over) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    await clock.advance(stepMs);
+  }
+  return acting;
+}
+
+const kinds = (): readonly string[] => events.map(({ event }) => event);
+const posts = (): number => hub.seen.filter(({ method }) => method === "POST").length;
+
+describe("a client certificate", () => {
+  test("is left alone until 70 % of its life are over", async () => {
+    const young = generatePrivateKey();
+    const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(young) }, { fromMs: -6 * hour, toMs: 4 * hour });
+    await folder.install(`${pem}${exportSec1Pem(young)}`, clock.now());
+    const wait = await pause(keeper());
+    expect(Math.abs(wait - hour)).toBeLessThan(2000);
+    expect([posts(), kinds()]).toEqual([0, ["planned"]]);
+  });
+
+  test("is then replaced by one with a new key, asked for with the old one, and others are told once", async () => {
+    const before = await current();
+    const one = keeper();
+    await pause(one);
+    const after = await current();
+    expect(after.serial).not.toBe(before.serial);
+    expect(Buffer.from(after.spki).equals(Buffer.from(before.spki))).toBe(false);
+    expect(hub.seen.every((seen) => seen.clientCertificate && seen.authorization === undefined)).toBe(true);
+    expect([...hub.requests.values()]).toMatchObject([
+      { signerName: "kubernetes.io/kube-apiserver-client-kubelet", usages: ["digital signature", "client auth"] },
+    ]);
+    expect(kinds()).toEqual(["planned", "requested", "renewed", "planned"]);
+    expect(told).toEqual([folder.current]);
+    expect((await readdir(certDir)).filter((name) => name.includes("key"))).toEqual([]);
+    await pause(one);
+    expect([told.length, posts()]).toEqual([1, 1]);
+  });
+
+  test("has the same deadline after a restart, however often", async () => {
+    let drawn = 0;
+    const fraction = (): number => (drawn += 1) / 10;
+    await pause(keeper());
+    const first = await pause(keeper({ fraction }));
+    expect(await pause(keeper({ fraction }))).toBe(first);
+    expect(drawn).toBe(0);
+  });
+
+  test("of which others were not told before the agent was killed is told of by the next one", async () => {
+    const killed = keeper({ renewed: () => new Promise(() => undefined) });
+    await killed.act(signal);
+    void killed.act(signal);
+    while (!kinds().includes("renewed")) await new Promise((resolve) => setImmediate(resolve));
+    await pause(keeper());
+    expect(told).toEqual([folder.current]);
+  });
+
+  test("that somebody else put there is planned for anew", async () => {
+    const one = keeper();
+    await pause(one);
+    const other = generatePrivateKey();
+    const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(other) }, { fromMs: -hour, toMs: 9 * hour });
+    await folder.install(`${pem}${exportSec1Pem(other)}`, clock.now() + 5000);
+    expect(Math.abs((await pause(one)) - 6 * hour)).toBeLessThan(2000);
+    expect(posts()).toBe(1);
+  });
+});
+
+describe("a rotation that fails", () => {
+  test("because it was denied keeps the old certificate, asks with another key, and ever more seldom", async () => {
+    hub.auto = false;
+    const before = await current();
+    hub.intercept = (request, response) => {
+      if (request.method !== "GET" || !request.url?.includes("fieldSelector")) return false;
+      const name = [...hub.requests.keys()].at(-1) ?? "";
+      if (hub.requests.get(name)?.conditions.length === 0) hub.condition(name, { type: "Denied", reason: "NotOurs" });
+      void response;
+      return false;
+    };
+    const one = keeper();
+    const pauses: number[] = [];
+    for (let round = 0; round < 7; round += 1) {
+      pauses.push(await pause(one));
+      await clock.advance(pauses.at(-1) ?? 0);
+    }
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 30, 30].map((minutes) => minutes * minute));
+    expect([posts(), hub.requests.size]).toEqual([7, 7]);
+    expect((await current()).serial).toBe(before.serial);
+    expect(events.findLast(({ event }) => event === "failed")).toMatchObject({
+      message: expect.stringMatching(/^the request node-csr-\S+ was denied: NotOurs$/),
+      expiresAt: end,
+    });
+  });
+
+  test("because the hub is away makes one request, whenever it comes back", async () => {
+    let away = true;
+    hub.intercept = (request) => {
+      // The request arrives, and the answer does not.
+      if (!away || request.method !== "GET" || !request.url?.includes("fieldSelector")) return false;
+      request.socket.destroy();
+      return true;
+    };
+    const one = keeper();
+    const acting = one.act(signal);
+    while (hub.requests.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(await passing(acting, 5000)).toEqual({ kind: "again" });
+    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining("last trouble") });
+    away = false;
+    await clock.advance(minute);
+    await pause(keeper());
+    expect(hub.requests.size).toBe(1);
+    expect(kinds().slice(-3)).toEqual(["requested", "renewed", "planned"]);
+  });
+
+  test("because the hub is busy waits for as long as it asks", async () => {
+    hub.intercept = (request, response) => {
+      if (request.method !== "POST") return false;
+      response.setHeader("retry-after", "1234");
+      refuse(response, 429, "TooManyRequests", "slow down");
+      return true;
+    };
+    expect(await pause(keeper())).toBe(1_234_000);
+    expect(posts()).toBe(1);
+  });
+
+  test.each([
+    [0, "it was revoked, or its CA is trusted no longer"],
+    [2 * hour, "it has expired; the machine must join anew"],
+  ])("because the certificate is refused says why, after %i ms", async (passed, why) => {
+    hub.intercept = (_request, response) => {
+      refuse(response, 401, "Unauthorized", "Unauthorized");
+      return true;
+    };
+    await clock.advance(passed);
+    expect(await pause(keeper())).toBeGreaterThanOrEqual(minute);
+    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining(why) });
+  });
+
+  test.each([
+    ["is for another key", () => ({ rawSubject, spki: spkiOf(generatePrivateKey()) })],
+    ["is of another node", undefined],
+  ])("because what came %s keeps the old certificate", async (_title, other) => {
+    const before = await current();
+    const stranger = buildName({ commonName: "system:node:n2", organizations: ["system:nodes"] });
+    hub.sign = (csr) => clientCertificate(hub.ca, other?.() ?? { spki: csr.spki, rawSubject: stranger });
+    await pause(keeper());
+    expect((await current()).serial).toBe(before.serial);
+    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining("does not accept") });
+  });
+
+  test("because the hub does not take what it has issued keeps the old certificate", async () => {
+    const before = await current();
+    hub.intercept = (request, response) => {
+      const peer = (request.socket as TLSSocket).getPeerCertificate();
+      if (peer.serialNumber.toLowerCase() === before.serial) return false;
+      refuse(response, 401, "Unauthorized", "Unauthorized");
+      return true;
+    };
+    await pause(keeper());
+    expect((await current()).serial).toBe(before.serial);
+    expect(events.at(-1)).toMatchObject({ message: expect.stringContaining("that it has just issued (401)") });
+  });
+
+  test("with --once is the end", async () => {
+    hub.intercept = (_request, response) => {
+      refuse(response, 503, "ServiceUnavailable", "not now");
+      return true;
+    };
+    expect(await keeper({ once: true }).act(signal)).toMatchObject({ kind: "lost", error: { code: "refused" } });
+  });
+
+  test("because another CA stands behind the address sends nothing", async () => {
+    const other = testCa();
+    const text = kubeletKubeconfig({ server: hub.url, ca: { pem: other.pem }, credentialFile: folder.current });
+    await writeFile(join(certDir, "kubelet.conf"), text);
+    await pause(keeper());
+    expect(hub.seen).toEqual([]);
+    expect(events.at(-1)).toMatchObject({
+      event: "failed",
+      message: expect.stringContaining("not signed by the hub's CA"),
+    });
+  });
+});
+
+describe("a serving certificate", () => {
+  let names: ServingNames | undefined;
+  let server: CertificateFolder;
+  const serving = (): Keeper => keeper({ kind: "serving-certificate", folder: server, servingNames: () => names });
+
+  beforeEach(() => {
+    names = undefined;
+    server = certificateFolder({ certDir, prefix: "kubelet-server" }, privateFiles, undefined);
+  });
+
+  test("is not asked for before the machine has an address", async () => {
+    expect(await pause(serving())).toBe(30_000);
+    expect(posts()).toBe(0);
+  });
+
+  test("that is not for servers is not taken", async () => {
+    names = { dns: [], ip: ["10.0.0.7"] };
+    expect(await pause(serving())).toBeGreaterThanOrEqual(minute);
+    expect([...hub.requests.values()]).toMatchObject([
+      { signerName: "kubernetes.io/kubelet-serving", usages: ["digital signature", "server auth"] },
+    ]);
+    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining("it is not for servers") });
+    expect(await readdir(certDir)).not.toContain("kubelet-server-current.pem");
+  });
+
+  test("whose request waits is asked for anew when the addresses change", async () => {
+    hub.auto = false;
+    names = { dns: [], ip: ["10.0.0.7"] };
+    const one = serving();
+    const acting = one.act(signal);
+    while (hub.requests.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    names = { dns: [], ip: ["10.0.0.8"] };
+    expect(await passing(acting, 1000)).toEqual({ kind: "again" });
+    const wait = await pause(one);
+    expect(wait).toBeGreaterThan(30_000);
+    await clock.advance(wait);
+    void one.act(signal);
+    while (hub.requests.size < 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(events.filter(({ event }) => event === "failed")).toMatchObject([
+      { message: "the addresses of this machine have changed while a request for them waited" },
+    ]);
+  });
+});
