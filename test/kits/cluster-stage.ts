@@ -88,7 +88,7 @@ export async function startClusterStage(options: TestHubOptions = {}): Promise<C
           spec: { hubAcceptsClient: false, ...spec },
         },
       }),
-    request: (cluster, asked = {}, who = booter) => sent(who, cluster, asked),
+    request: (cluster, asked = {}, who = booter) => sendRequest(who, cluster, asked),
     approve: async (csr, who = admin) => {
       const object = (await admin(`${csrsPath}/${csr}`)).object();
       const conditions = [{ type: "Approved", status: "True", reason: "ByPerson", message: "compared" }];
@@ -140,12 +140,14 @@ export async function startClusterStage(options: TestHubOptions = {}): Promise<C
   return stage;
 }
 
-function certificateOf(csr: Readonly<Record<string, unknown>> | undefined): string {
+/** The certificate of a request as PEM, or nothing. */
+export function certificateOf(csr: Readonly<Record<string, unknown>> | undefined): string {
   const { certificate = "" } = (csr?.["status"] ?? {}) as { certificate?: string };
   return Buffer.from(certificate, "base64").toString();
 }
 
-async function sent(who: ApiClient, cluster: string, asked: AskedCertificate): Promise<SentRequest> {
+/** Sends a request for a certificate as an agent does. */
+export async function sendRequest(who: ApiClient, cluster: string, asked: AskedCertificate = {}): Promise<SentRequest> {
   const key = generatePrivateKey();
   const { agent = "a1b2c", dnsNames = [], label = cluster } = asked;
   const commonName = asked.commonName ?? agentUser({ cluster, agent });
