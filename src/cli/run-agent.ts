@@ -37,6 +37,7 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
   const manager = serviceManager(io, log, signal);
   const isReady = (): boolean => stands.isGood(io.clock.now());
   const health = await serveHealth(args.text("health-address"), { isReady });
+  if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
   try {
     await run(args, io, { log, signal, stands, manager });
   } finally {
