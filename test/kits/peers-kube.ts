@@ -38,7 +38,7 @@ export interface Kubernetes {
 }
 
 const token = "abcdef.0123456789abcdef";
-const deadlineMs = 240_000;
+const deadlineMs = 600_000;
 
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
