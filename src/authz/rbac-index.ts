@@ -48,8 +48,8 @@ export interface RbacIndex {
   readonly roles: () => Iterable<readonly [RoleKey, CompiledRules]>;
   /** Every grant of every binding, those to nobody included. */
   readonly grants: () => Iterable<Grant>;
-  /** The namespaces in which somebody holds a grant. */
-  readonly namespaces: () => Iterable<string>;
+  /** Every grant of a RoleBinding that reaches the user, in at most so many namespaces that are looked at. */
+  readonly localGrants: (user: UserInfo, mostNamespaces: number) => Iterable<Grant>;
   /** How many roles are referred to and missing; while it is 0 no decision needs to look for them. */
   readonly missingRoles: () => number;
 }
@@ -123,7 +123,14 @@ export function rbacIndex(): RbacIndex {
     grants: function* grants() {
       for (const each of bindings.values()) yield* each;
     },
-    namespaces: () => namespaces.keys(),
+    localGrants: function* localGrants(user, mostNamespaces) {
+      let left = mostNamespaces;
+      for (const table of namespaces.values()) {
+        if (left <= 0) return;
+        left -= 1;
+        yield* grantsOf(table, user);
+      }
+    },
     missingRoles: () => slots.dangling(),
   };
 }
