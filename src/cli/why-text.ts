@@ -17,24 +17,25 @@ export interface WhyShown extends Explained {
 export function whyText(shown: WhyShown): string {
   const { status, source } = shown;
   const paragraphs = [
-    [answer(shown)],
-    chainLines(status),
-    grantLines(shown),
-    nearestLines(shown),
-    toAllowLines(shown),
-    [
+    escaped([answer(shown)]),
+    chainText(status),
+    escaped(grantLines(shown)),
+    escaped(nearestLines(shown)),
+    escaped(toAllowLines(shown)),
+    escaped([
       ...(status.notes ?? []).map((note) => `Note: ${note}`),
       ...(source.rights === "worked out here" && (!status.allowed || status.grant !== undefined)
         ? [
             `The verdict and its reason are the server's (${source.verdict}); the rest was worked out here from the roles and bindings that you may read.`,
           ]
         : []),
-    ],
+    ]),
   ];
-  return paragraphs
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.map((line) => (line.endsWith("\n") ? line : `${printable(line)}\n`)).join(""))
-    .join("\n");
+  return paragraphs.filter((text) => text !== "").join("\n");
+}
+
+function escaped(lines: readonly string[]): string {
+  return lines.map((line) => `${printable(line)}\n`).join("");
 }
 
 function answer({ status, action, user }: WhyShown): string {
@@ -49,9 +50,8 @@ function answer({ status, action, user }: WhyShown): string {
 
 const verdicts: Readonly<Record<string, string>> = { allow: "allows", deny: "forbids", noOpinion: "no opinion" };
 
-/** One line that is a table of several; its cells are escaped already. */
-function chainLines({ authorizers = [], allowed, denied }: AccessExplanationStatus): readonly string[] {
-  if (authorizers.length === 0) return [];
+function chainText({ authorizers = [], allowed, denied }: AccessExplanationStatus): string {
+  if (authorizers.length === 0) return "";
   const timed = authorizers.some(({ ms }) => ms !== undefined);
   // It stands before every chain and has nothing to say about most.
   const told = authorizers.filter(({ type, verdict }) => type !== "Masters" || verdict !== "noOpinion");
@@ -64,10 +64,8 @@ function chainLines({ authorizers = [], allowed, denied }: AccessExplanationStat
       .join(" — "),
   ]);
   const table = textTable({ headings: ["AUTHORIZER", "VERDICT", ...(timed ? ["MS"] : []), "WHY"], rows });
-  if (allowed || denied === true) return [table];
-  return [table, told.length > 1 ? "Nobody allowed it, and what nobody allows is refused." : ""].filter(
-    (line) => line !== "",
-  );
+  const isNobody = !allowed && denied !== true && told.length > 1;
+  return isNobody ? `${table}${escaped(["Nobody allowed it, and what nobody allows is refused."])}` : table;
 }
 
 function grantLines({ status: { grant } }: WhyShown): readonly string[] {
