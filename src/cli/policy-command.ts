@@ -55,7 +55,7 @@ export const policyCommands: CommandGroup = {
       details: [
         "Puts what kubelets, controllers, the scheduler, joining machines, probes and operators need to the chain that the options describe, and prints whatever it would refuse. The exit code is then 4. Nothing is changed anywhere.",
         "A policy stands in for the webhook of the chain; without one, --authorization-webhook-config-file and the services of --authorization-config are really asked. Everything is asked twice where the chain has a webhook: once more as if it could not be reached.",
-        "RBAC has the default roles of Kubernetes, kubeadm and the hub unless --rbac-base none is given. Node knows of one pod on the node in the questions.",
+        "RBAC has the default roles of Kubernetes, kubeadm and the hub unless --rbac-base says otherwise; no server is asked but for those roles. Node knows of one pod on the node in the questions.",
       ],
       operands: [],
       options: [
@@ -96,7 +96,7 @@ export const policyCommands: CommandGroup = {
       details: [
         "Reads audit logs of a hub or of any kube-apiserver, one JSON event on each line, packed with gzip or not, puts each request that was authorized to the chain that the options describe, and counts by user and rule what would be decided otherwise. The exit code is then 8. Nothing is changed anywhere.",
         "Level Metadata is enough. Whoever was impersonated is asked about, and the right to impersonate as well. A request that is told of in several stages counts once.",
-        "RBAC has the default roles unless --rbac-base none is given: pass the roles and bindings of the cluster with --rbac, or requests that those allow seem to be refused.",
+        "RBAC has the default roles unless --rbac-base says otherwise: give the roles and bindings of the cluster, from the server or a dump, or requests that those allow seem to be refused.",
       ],
       operands: [],
       options: [
@@ -113,7 +113,7 @@ export const policyCommands: CommandGroup = {
       examples: [
         {
           note: "a new policy behind the roles of the cluster",
-          line: "policy replay --audit-log audit.log --policy new.rego --rbac roles.json --rbac-base none",
+          line: "policy replay --audit-log audit.log --policy new.rego --rbac-base server",
         },
         {
           note: "the policy alone, without Node and RBAC",
@@ -121,7 +121,7 @@ export const policyCommands: CommandGroup = {
         },
         {
           note: "roles and bindings before they are applied",
-          line: "policy replay --audit-log audit.log --rbac roles.json --rbac-base none --rbac proposed.yaml",
+          line: "policy replay --audit-log audit.log --rbac-base server --rbac proposed.yaml",
         },
       ],
       run: async (args, io) => (await import("./run-policy-replay.ts")).runPolicyReplay(args, io),

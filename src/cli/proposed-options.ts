@@ -1,5 +1,6 @@
 import type { Option } from "./command.ts";
 import { policyOptions } from "./policy-options.ts";
+import { serverOptions } from "./server-options.ts";
 
 /** The options that describe a chain of authorizers that is not in force yet. */
 export const proposedOptions: readonly Option[] = [
@@ -54,9 +55,9 @@ export const proposedOptions: readonly Option[] = [
     kind: "text",
     value: "WHICH",
     default: "defaults",
-    choices: ["defaults", "none"],
+    choices: ["defaults", "server", "none"],
     description:
-      "what --rbac comes on top of: the roles that Kubernetes, kubeadm and a hub have from the start, or nothing, for a dump of all that there is",
+      "what --rbac comes on top of: the roles that Kubernetes, kubeadm and a hub have from the start; those of the server that --kubeconfig leads to, as they are; or nothing, for a dump of all that there is",
   },
   {
     name: "namespace",
@@ -66,4 +67,5 @@ export const proposedOptions: readonly Option[] = [
     default: "default",
     description: "where objects of --rbac lie that name no namespace",
   },
+  ...serverOptions,
 ];

@@ -17,20 +17,34 @@ const mostRounds = 8;
 /** The roles and bindings that `--rbac` and `--rbac-base` describe; `also` are there as well. @throws CliError usage naming file, object and field */
 export async function proposedRbac(args: Args, io: Io, also: readonly RbacObject[] = []): Promise<RbacIndex> {
   const files = args.list("rbac");
-  const withDefaults = args.text("rbac-base") !== "none";
-  if (!withDefaults && files.length === 0)
+  const base = args.text("rbac-base");
+  if (base === "none" && files.length === 0) {
     throw new CliError("usage", "--rbac-base none needs --rbac: nobody would have any right");
+  }
   const objects = new Map<string, RbacObject>();
   const put = (object: RbacObject): void => {
     objects.set(`${object.kind}/${object.metadata.namespace ?? ""}/${object.metadata.name}`, object);
   };
-  if (withDefaults) [...also, ...bootstrapPolicy(), ...kubeadmPolicy({ nodeAutoapprove: true })].forEach(put);
+  if (base === "server") (await rolesOfServer(args, io)).forEach(put);
+  if (base === "defaults") [...also, ...bootstrapPolicy(), ...kubeadmPolicy({ nodeAutoapprove: true })].forEach(put);
   for (const file of files) (await objectsOf(file, { args, io })).forEach(put);
   const index = rbacIndex();
   for (const object of aggregated([...objects.values()])) {
     index.apply({ type: "put", kind: object.kind as RbacKind, object });
   }
   return index;
+}
+
+/** All of them: a chain without some would be another one. @throws CliError refused */
+async function rolesOfServer(args: Args, io: Io): Promise<readonly RbacObject[]> {
+  const { withServer } = await import("./server-access.ts");
+  const { readRbac } = await import("./read-policy.ts");
+  const objects: RbacObject[] = [];
+  const unseen = await withServer(args, io, ({ client }) =>
+    readRbac(client, "", (kind, object) => objects.push({ ...object, kind } as RbacObject)),
+  );
+  if (unseen.length === 0) return objects;
+  throw new CliError("refused", `--rbac-base server: you may not list ${unseen.join(", ")}`);
 }
 
 async function objectsOf(

@@ -24,16 +24,26 @@ const pageSize = 500;
 /** Reads all roles and bindings into the index that RBAC decides with; of one namespace where the others may not be read. */
 export async function readPolicy(client: Client, namespace: string): Promise<ReadPolicy> {
   const index = rbacIndex();
+  const unseen = await readRbac(client, namespace, (kind, object) => index.apply({ type: "put", kind, object }));
+  return { index, unseen };
+}
+
+/** Hands over all roles and bindings that may be read, as `readPolicy` reads them; resolves to those that may not be listed. */
+export async function readRbac(
+  client: Client,
+  namespace: string,
+  take: (kind: RbacKind, object: ApiObject) => void,
+): Promise<ReadPolicy["unseen"]> {
   const unseen: string[] = [];
   for (const [kind, plural, scope] of kinds) {
     const resource = { group: rbacGroup, version: "v1", kind, plural, scope };
-    const put = (object: ApiObject): void => index.apply({ type: "put", kind, object });
+    const put = (object: ApiObject): void => take(kind, object);
     if (await readAll(client, resource, {}, put)) continue;
     const readsOne =
       scope === "Namespaced" && namespace !== "" && (await readAll(client, resource, { namespace }, put));
     unseen.push(readsOne ? `${plural} of other namespaces` : plural);
   }
-  return { index, unseen };
+  return unseen;
 }
 
 /** Whether they may be read. */

@@ -33,7 +33,8 @@ export async function runPolicyReplay(args: Args, io: Io): Promise<ExitName> {
   const files = args.list("audit-log");
   if (files.length === 0) throw new CliError("usage", "--audit-log is needed: which requests to replay");
   const lists = [...args.list("rbac"), ...args.list("authorization-mode")];
-  if (lists.length === 0 && proposals.every((name) => args.text(name) === undefined)) {
+  const ofServer = args.text("rbac-base") === "server";
+  if (lists.length === 0 && !ofServer && proposals.every((name) => args.text(name) === undefined)) {
     throw new CliError("usage", "nothing is proposed: --policy, --rbac or another option must say what would decide");
   }
   const relations = recordedRelations();

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -28,11 +28,13 @@ peerSuite("kubectl", "pratique policy replay, over what a hub wrote", () => {
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), "pratique-replay-"));
-    log = ["--audit-log", file("audit.log")];
+    log = ["--audit-log", file("recorded.log")];
     hub = await startTestHub({ users: replayUsers, auditLogPath: file("audit.log") });
     const as = async (user: keyof typeof replayUsers): Promise<Kubectl> =>
       hub.kubectl.with({ kubeconfig: await hub.kubeconfigOf(user) });
     await playStage({ admin: hub.kubectl, as, dir, log: file("audit.log") });
+    // What tests ask of the hub is none of it.
+    await copyFile(file("audit.log"), file("recorded.log"));
   });
 
   afterAll(async () => {
@@ -46,6 +48,19 @@ peerSuite("kubectl", "pratique policy replay, over what a hub wrote", () => {
       0,
       expect.stringMatching(/^\d+ requests of 4 users, .*\n {2}now refused: 0, now allowed: 0, as before: \d+\.\n$/),
     ]);
+  });
+
+  test("takes the roles of the server as they are, and a manifest on top of them", async () => {
+    const server = [...log, "--rbac-base", "server", "--kubeconfig", hub.kubeconfig];
+    expect(changesOf(await replayReport(...server))).toEqual([]);
+    const words = [...server, ...(await rbac("none.yaml", stageRoles("get")))];
+    expect(changesOf(await replayReport(...words))).toContain("now refused: 1 ada create configmaps");
+  });
+
+  test("refuses to go by the roles of a server that does not show them all", async () => {
+    const kubeconfig = await hub.kubeconfigOf("ben");
+    const { code, err } = await replay(...log, "--rbac-base", "server", "--kubeconfig", kubeconfig);
+    expect([code, err]).toEqual([4, expect.stringContaining("you may not list clusterroles, clusterrolebindings")]);
   });
 
   test("counts by user and rule what fewer verbs would refuse, impersonated users among them", async () => {
@@ -96,7 +111,7 @@ peerSuite("kubectl", "pratique policy replay, over what a hub wrote", () => {
 
   test("asks whether somebody may still impersonate", async () => {
     // Of those who impersonate only system:masters did, whom no policy touches; another one is written into a copy of the log.
-    const text = (await readFile(file("audit.log"), "utf8")).replaceAll('"system:masters"', '"helpers"');
+    const text = (await readFile(file("recorded.log"), "utf8")).replaceAll('"system:masters"', '"helpers"');
     await writeFile(
       file("helpers.log"),
       text
@@ -111,7 +126,7 @@ peerSuite("kubectl", "pratique policy replay, over what a hub wrote", () => {
   });
 
   test("reads packed logs, and a log that is named twice once", async () => {
-    await writeFile(file("old.log.gz"), gzipSync(await readFile(file("audit.log"))));
+    await writeFile(file("old.log.gz"), gzipSync(await readFile(file("recorded.log"))));
     const plain = await replayReport(...log, "--rbac", file("fewer.yaml"));
     const twice = await replayReport("--audit-log", file("old.log.gz"), ...log, "--rbac", file("fewer.yaml"));
     expect(twice.requests).toBe(plain.requests);
