@@ -89,6 +89,64 @@ describe("pratique policy eval", () => {
   });
 });
 
+describe("pratique policy eval of another kind", () => {
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    spec: { user: "jane", groups: ["admin"], resourceAttributes: { verb: "list" } },
+  };
+
+  test("prints what rules in CEL decide", async () => {
+    const file = join(dir, "admin.cel");
+    await writeFile(file, "'admin' in request.groups");
+    expect(await run(["policy", "eval", `--cel=${file}`, "--input=-"], JSON.stringify(review))).toMatchObject({
+      code: 0,
+      out: '{"allow":true,"deny":false}\n',
+    });
+    const { code, err } = await run(["policy", "eval", `--cel=${file}`, "--input=-"], "{}");
+    expect([code, err]).toEqual([1, expect.stringContaining("the body is no SubjectAccessReview") as string]);
+  });
+
+  test.each([
+    [[], "--policy is needed, or one of --bundle, --cel and --opa-url"],
+    [["--policy=x", "--cel=y"], "--policy and --cel exclude each other"],
+    [["--cel=nowhere"], "nowhere is not there"],
+    [["--bundle=nowhere"], "nowhere is not there"],
+    [["--bundle=x", "--query=data"], "names joined by dots below data"],
+    [["--opa-url=ftp://x"], "http[s]://HOST[:PORT]"],
+    [["--opa-url=nonsense"], "http[s]://HOST[:PORT]"],
+    [["--opa-url=https://u:p@x"], "no credentials"],
+    [["--opa-url=http://opa.example:8181"], "http:// is for this machine only"],
+    [["--opa-url=http://127.0.0.1.example:8181"], "http:// is for this machine only"],
+    [["--opa-url=http://127.0.0.1:1", "--opa-ca-file=x"], "--opa-ca-file is for https://"],
+    [["--opa-url=https://x", "--query=data.a[0]"], "names joined by dots below data"],
+    [["--opa-url=https://x", "--query=data.a/../b"], "names joined by dots below data"],
+    [["--opa-url=https://x", "--opa-timeout=0s"], "--opa-timeout"],
+    [["--opa-url=https://x", "--opa-timeout=1h"], "--opa-timeout"],
+  ])("refuses %j", async (words, said) => {
+    const { code, err } = await run(["policy", "eval", ...words]);
+    expect(code).toBe(2);
+    expect(err).toContain(said);
+  });
+
+  test("fails, and does not print a value, where OPA cannot be asked", async () => {
+    const { code, out, err } = await run(["policy", "eval", "--opa-url=http://127.0.0.1:1", "--input=-"], "{}");
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toContain("OPA cannot be asked: ECONNREFUSED");
+  });
+
+  test.each([
+    ["--opa-ca-file", "no certificate", "holds no PEM certificate"],
+    ["--opa-token-file", "two\nlines", "holds no token"],
+    ["--opa-token-file", "", "holds no token"],
+  ])("refuses %s with %j", async (option, text, said) => {
+    const file = join(dir, "opa-file");
+    await writeFile(file, text);
+    const { code, err } = await run(["policy", "eval", "--opa-url=https://127.0.0.1:1", `${option}=${file}`]);
+    expect([code, err]).toEqual([2, expect.stringContaining(said) as string]);
+  });
+});
+
 describe("pratique policy test", () => {
   test("runs what begins with test_, in folders below too", async () => {
     expect(await run(["policy", "test", join(dir, "good")])).toEqual({
