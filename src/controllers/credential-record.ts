@@ -55,7 +55,9 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
       (issue.credentialID !== undefined && credentialID === issue.credentialID) ||
       (issue.credentialID === undefined && request === issue.request),
   );
-  if (isKnown) return record;
+  // Older than all that a full record remembers: it was counted before it was forgotten.
+  const isForgotten = issued.length >= mostIssues && issued.every((one) => endOf(one) > endOf(issue));
+  if (isKnown || isForgotten) return record;
   // By their end: requests are looked at in no order after a restart.
   const all = [...issued, issue].toSorted((one, other) => endOf(one) - endOf(other)).slice(-mostIssues);
   return { ...record, status: { ...record.status, issued: all, count: count + 1 } };

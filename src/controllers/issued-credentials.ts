@@ -66,7 +66,7 @@ async function written(client: Client, known: ApiObject | undefined, next: Issue
   if (next === known) return done;
   try {
     if (known === undefined) await client.create(issuedCredentials, next);
-    else await client.update(issuedCredentials, next);
+    else await client.update(issuedCredentials, next, { subresource: "status" });
     return done;
   } catch (error) {
     if (hasReason(error, "Conflict", "AlreadyExists", "NotFound")) return { kind: "retry", why: error.message };

@@ -3,7 +3,7 @@ import { jsonEqual } from "../core/equal.ts";
 import type { ApiObject } from "../core/object.ts";
 import { accessGroup } from "./access-request.ts";
 import { ageColumn } from "./age-column.ts";
-import { fieldListAt, fieldsAt, stringAt } from "./json-fields.ts";
+import { fieldListAt, fieldsAt, stringAt, withField } from "./json-fields.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
 import { issuedCredentialSchema } from "./schemas/credentials.ts";
 
@@ -92,12 +92,18 @@ export const issuedCredentials: Resource = {
     },
     ageColumn,
   ],
-  subresources: {},
+  subresources: {
+    status: {
+      verbs: ["get", "patch", "update"],
+      prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
+    },
+  },
   names: "dns-subdomain",
   createOnUpdate: false,
   unconditionalUpdate: false,
   deleteReturnsObject: false,
   generation: true,
+  prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => identityErrors(object),
   validateUpdate: (next, stored) =>
     jsonEqual(fieldsAt(next, "spec", "identity"), fieldsAt(stored, "spec", "identity"))

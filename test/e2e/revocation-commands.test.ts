@@ -171,6 +171,22 @@ describe("the signed lists", () => {
 });
 
 describe("pratique credentials", () => {
+  it("counts renewals, and knows who was seen", async () => {
+    await issued("of-n5", "n5");
+    const { cert = "", key = "" } = clientOf(await authorityIn(hub.dataDir), {
+      commonName: "system:node:n5",
+      organizations: ["system:nodes"],
+    });
+    const node = apiClient(hub, { certPem: cert, keyPem: key });
+    expect((await node("/api/v1/nodes/n5")).status).toBe(404);
+    node.close();
+    await issued("of-n5-again", "n5");
+    await expect
+      .poll(async () => (await pratique("admin", "credentials")).out)
+      .toMatch(/^ +system:node:n5 +client +active +in 36\dd +\d+s ago +by itself \(certificate-controller\) +2$/m);
+    await admin(`${group}/issuedcredentials/client.node.n5`, { method: "DELETE" });
+  });
+
   it("lists what was issued to whom, by whom approved, and when it was seen", async () => {
     await issued("of-n4", "n4");
     await expect.poll(async () => (await pratique("admin", "credentials")).out).toContain("system:node:n4");

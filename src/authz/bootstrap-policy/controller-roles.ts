@@ -47,7 +47,8 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("escalate get list patch update watch", "rbac.authorization.k8s.io", "clusterroles"),
   ],
   "credential-controller": () => [
-    rule("create delete get list update watch", "access.pratique.dev", "issuedcredentials"),
+    rule("create delete get list watch", "access.pratique.dev", "issuedcredentials"),
+    rule("update", "access.pratique.dev", "issuedcredentials/status"),
     rule("delete get list watch", "access.pratique.dev", "credentialrevocations"),
     rule("get list watch", "access.pratique.dev", "accessrequests"),
     rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
