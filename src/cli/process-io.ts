@@ -60,10 +60,8 @@ async function readFileOf(path: string): Promise<Uint8Array> {
 }
 
 function outputTo(stream: NodeJS.WriteStream): Output {
-  // A reader that has gone, as in `| head -1`, is no failure of ours.
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
+  // Once, however many worlds there are.
+  stream.off("error", readerGone).on("error", readerGone);
   return { write: (text) => stream.write(text), isTty: stream.isTTY };
 }
 
@@ -91,4 +89,9 @@ async function readStdin(): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** A reader that has gone, as in `| head -1`, is no failure of ours. */
+function readerGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
 }
