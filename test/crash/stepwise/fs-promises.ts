@@ -17,6 +17,7 @@ const opened = async (...args: Parameters<typeof promises.open>): Promise<FileHa
   stepwiseHandle(await promises.open(...args));
 
 export const chmod: Act = stepwise("chmod", promises.chmod);
+export const chown: Act = stepwise("chown", promises.chown);
 export const mkdir: Act = stepwise("mkdir", promises.mkdir);
 export const open: Act = stepwise("open", opened);
 export const readdir: Act = stepwise("readdir", promises.readdir);
