@@ -145,7 +145,8 @@ async function memory({ print }, servers, { name, target, isReached }) {
   ];
 }
 
-async function underLoad({ stage, kload, rounds, quick, print }, { load, servers }) {
+/** Puts one load on each of the servers, in turn; the ratio is of the first to the second. */
+export async function underLoad({ stage, kload, rounds, quick, print }, { load, servers }) {
   const count = quick ? load.quick : load.count;
   const runs = new Map(servers.map((server) => [server.side, []]));
   // Compiled code and warm caches on both sides: a first, small run does not count.

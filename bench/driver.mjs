@@ -56,6 +56,7 @@ const modes = {
     },
     one: (index) => credential(index),
   },
+  "sar-webhook": { atOnce: 16, one: reviewOfStranger },
   "new-kind": {
     atOnce: 1,
     one: async (index) => {
@@ -218,6 +219,16 @@ function kindOf(plural) {
 async function apply(plural, name) {
   const path = `/apis/${group}/v1/${plural}/${name}?fieldManager=bench`;
   return expect(201, send("PATCH", path, custom(plural, name), { "content-type": "application/apply-patch+yaml" }));
+}
+
+/** Asks about somebody about whom nobody was asked before; what the policy makes of the group is known. */
+async function reviewOfStranger(index) {
+  const [group, verb] = [index % 2 === 0 ? "admin" : "conf", index % 4 < 2 ? "list" : "delete"];
+  const resourceAttributes = { namespace: "default", verb, version: "v1", resource: "pods" };
+  const spec = { user: `u-${process.pid}-${index}`, groups: [group], resourceAttributes };
+  const body = await expect(201, send("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", { spec }));
+  const { allowed } = JSON.parse(body).status;
+  if (allowed !== (group === "admin" || verb === "list")) throw new Error(`${group} ${verb}: ${body.slice(0, 300)}`);
 }
 
 /** All pages of the list; each is one request, the whole walk one operation. */

@@ -30,9 +30,9 @@ function startOptions() {
 
 /**
  * Starts the hub and waits until `/readyz` says ok. `readyMs` counts from just before the process is spawned.
- * `nodeArgs` go to Node; with `ipc` the child has a message channel.
+ * `args` go to the hub, `nodeArgs` to Node; with `ipc` the child has a message channel.
  */
-export async function startHub(stage, { program, dataDir, nodeArgs = [], ipc = false }) {
+export async function startHub(stage, { program, dataDir, port = 0, args: more = [], nodeArgs = [], ipc = false }) {
   const begun = performance.now();
   const args = [
     ...startOptions(),
@@ -42,8 +42,9 @@ export async function startHub(stage, { program, dataDir, nodeArgs = [], ipc = f
     "--data-dir",
     dataDir,
     "--secure-port",
-    "0",
+    String(port),
     ...wideDoor,
+    ...more,
   ];
   const running = stage.start(process.execPath, args, {
     cwd: root,

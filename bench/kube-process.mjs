@@ -27,10 +27,10 @@ function kubeUp() {
   }
 }
 
-/** Starts a control plane with its state in `dir`; what is there already is kept. `readyMs` is kube-up's: from the apiserver's spawn to /readyz. */
-export async function startKube(stage, dir) {
+/** Starts a control plane with its state in `dir`; what is there already is kept. `apiServerArgs` are more flags of kube-apiserver. `readyMs` is kube-up's: from the apiserver's spawn to /readyz. */
+export async function startKube(stage, dir, apiServerArgs = []) {
   const port = await freePorts(4);
-  const env = { ...process.env, KUBE_PORT: String(port) };
+  const env = { ...process.env, KUBE_PORT: String(port), APISERVER_ARGS: apiServerArgs.join(" ") };
   // A second start keeps its certificates and kubeconfigs, which name the port.
   const kept = /server: https:\/\/127\.0\.0\.1:(\d+)/.exec(readOr(join(dir, "admin.conf"), ""))?.[1];
   if (kept !== undefined) env.KUBE_PORT = kept;
@@ -88,7 +88,7 @@ function readOr(path, otherwise) {
 }
 
 /** The first of `count` free ports in a row, away from kube-up's default ones, which somebody else may be using. */
-async function freePorts(count) {
+export async function freePorts(count) {
   for (let attempt = 0; attempt < 50; attempt += 1) {
     const first = 20_000 + Math.floor(Math.random() * 10_000);
     const free = await Promise.all(Array.from({ length: count }, (_, index) => isFree(first + index)));

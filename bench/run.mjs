@@ -1,5 +1,5 @@
 // Measures the hub, and real Kubernetes beside it where that is on the machine: `npm run bench -- [--only NAME] [--rounds N] [--quick] [--hub-only] [--json FILE]`.
-// `npm run bench -- store|rbac|node|rego|csr|decode|seal` measures one part alone.
+// `npm run bench -- store|rbac|node|rego|csr|decode|seal` measures one part alone, `-- webhook` reviews that end at a policy.
 import { appendFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.mjs";
@@ -7,11 +7,12 @@ import { compare, measurements } from "./compare.mjs";
 import { machine } from "./machine.mjs";
 import { openStage } from "./stage.mjs";
 import { resultTable } from "./table.mjs";
+import { webhooks } from "./webhook.mjs";
 
 const micro = ["store", "rbac", "node", "rego", "csr", "decode", "seal"];
 const usage = `usage: npm run bench -- [MODE] [options]
 
-MODE      ${micro.join(", ")}: one part alone; without: the hub as a process, against real Kubernetes where it is installed
+MODE      ${micro.join(", ")}: one part alone; webhook: reviews that end at a policy in Rego; without: the hub as a process, against real Kubernetes where it is installed
 options   --only NAME    one of ${measurements.join(", ")}; may be repeated
           --rounds N     rounds of each load, default 3; the median counts
           --quick        small loads, one round
@@ -27,8 +28,11 @@ try {
   else {
     const print = printer(values.json);
     print(machine());
-    if (positionals.length > 0) for (const mode of positionals) await runMicro(mode, values, print);
-    else await runComparison(values, print);
+    for (const mode of positionals) {
+      if (mode === "webhook") await runComparison(webhooks, values, print);
+      else await runMicro(mode, values, print);
+    }
+    if (positionals.length === 0) await runComparison(compare, values, print);
   }
 } catch (error) {
   if (!stage.closing()) process.stderr.write(`${error.message}\n`);
@@ -51,17 +55,17 @@ function readArguments() {
     },
   });
   const unknown = [
-    ...parsed.positionals.filter((mode) => !micro.includes(mode)),
+    ...parsed.positionals.filter((mode) => mode !== "webhook" && !micro.includes(mode)),
     ...(parsed.values.only ?? []).filter((name) => !measurements.includes(name)),
   ];
   if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(", ")}\n\n${usage}`);
   return parsed;
 }
 
-async function runComparison(values, print) {
+async function runComparison(measure, values, print) {
   const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds is a whole number from 1 on");
-  const results = await compare(stage, {
+  const results = await measure(stage, {
     names: values.only ?? measurements,
     rounds,
     quick: values.quick,
