@@ -101,6 +101,7 @@ async function startWorker({ work, clock, timeMs }: BundleRunnerOptions): Promis
     stdout: true,
     stderr: true,
   });
+  for (const stream of [worker.stdout, worker.stderr]) stream.resume();
   worker.unref();
   let take: (word: BundleWord | undefined) => void = () => undefined;
   worker.on("message", (word: BundleWord) => take(word));
