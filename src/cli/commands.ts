@@ -13,6 +13,7 @@ import { manifestsCommand } from "./manifests-command.ts";
 import { policyCommands } from "./policy-command.ts";
 import { requestCommand } from "./request-command.ts";
 import { revocationsCommand } from "./revocations-command.ts";
+import { simulateCommand } from "./simulate-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
 import { webhookCommand } from "./webhook-command.ts";
@@ -40,6 +41,7 @@ export const commands: readonly CommandEntry[] = [
   webhookCommand,
   authorizerCommand,
   policyCommands,
+  simulateCommand,
   versionCommand,
   completionCommand(() => commands),
 ];

@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { discoveryOptions, hubOperand } from "./discovery-options.ts";
 import { outputOption } from "./output.ts";
 
 /** `pratique join`. */
@@ -10,54 +11,9 @@ export const joinCommand: Command = {
     "If nobody approves in time, the same command goes on later with the same key. A machine that has joined stays as it is, unless --force is given.",
     "The process list shows a token given as --token to every user of this machine; --token-file keeps it out of there.",
   ],
-  operands: [
-    {
-      name: "HOST:PORT|URL",
-      required: false,
-      many: false,
-      description: "where the hub is; not with --discovery-file or --bootstrap-kubeconfig, which say so themselves",
-    },
-  ],
+  operands: [hubOperand],
   options: [
-    {
-      name: "token",
-      kind: "text",
-      value: "TOKEN",
-      description: "the bootstrap token; --token-file is the better place for it",
-    },
-    {
-      name: "token-file",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "a file that holds the bootstrap token and nothing else; - for standard input",
-    },
-    {
-      name: "discovery-token-ca-cert-hash",
-      kind: "list",
-      value: "PIN",
-      description: "sha256:<hex> of the public key of the hub's CA; may be given several times",
-    },
-    {
-      name: "discovery-token-unsafe-skip-ca-verification",
-      kind: "boolean",
-      default: "false",
-      description: "believe whoever knows the token, without a pin: another holder of the token could pose as the hub",
-    },
-    {
-      name: "discovery-file",
-      kind: "text",
-      value: "FILE|URL",
-      completes: "file",
-      description: "a kubeconfig that vouches for the hub, as a file or at an https:// URL",
-    },
-    {
-      name: "bootstrap-kubeconfig",
-      kind: "text",
-      value: "FILE",
-      completes: "file",
-      description: "a kubelet's bootstrap kubeconfig: address, CA and credential",
-    },
+    ...discoveryOptions,
     {
       name: "node-name",
       kind: "text",
