@@ -33,11 +33,11 @@ export function addOnObjection(csr: CsrView, { cluster, addOn }: AddOnName, fact
   if (subject.commonName !== `${own}:agent:${requester.agent}`)
     return "its common name is not that of the add-on's agent";
   const groups = new Set(subject.organizations);
+  if (groups.size !== subject.organizations.length) return "an organization stands in it twice";
   const needed = [own, `system:open-cluster-management:addon:${addOn}`];
   const isExact =
     needed.every((group) => groups.delete(group)) && (groups.size === 0 || groups.delete("system:authenticated"));
   if (!isExact || groups.size > 0) return "its organizations are not those of the add-on";
-  if (subject.organizations.length > 3) return "an organization stands in it twice";
   if (!isPlainSubject(facts.rawSubject)) return "its subject holds more than a common name and organizations";
   const others = sans.email.length + sans.ip.length + sans.uri.length + sans.others;
   if (others > 0 || sans.dns.some((name) => name !== `${addOn}.addon.open-cluster-management.io`)) {
