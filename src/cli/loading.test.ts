@@ -41,6 +41,7 @@ describe("what is loaded", () => {
       "client/client.ts",
       "core/duration.ts",
       "core/nearest.ts",
+      "core/quoted.ts",
       "core/status.ts",
     ]);
     // Had the patterns found nothing, all this would hold too.
