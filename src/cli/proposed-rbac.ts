@@ -41,7 +41,7 @@ async function rolesOfServer(args: Args, io: Io): Promise<readonly RbacObject[]>
   const { readRbac } = await import("./read-policy.ts");
   const objects: RbacObject[] = [];
   const unseen = await withServer(args, io, ({ client }) =>
-    readRbac(client, "", (kind, object) => objects.push({ ...object, kind } as RbacObject)),
+    readRbac(client, "", (kind, object) => void objects.push({ ...object, kind })),
   );
   if (unseen.length === 0) return objects;
   throw new CliError("refused", `--rbac-base server: you may not list ${unseen.join(", ")}`);

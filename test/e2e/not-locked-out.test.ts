@@ -98,9 +98,12 @@ peerSuite("kubectl", "a hub with RBAC and a webhook that denies all others", () 
     });
     const { refused } = await answers(hub);
     expect(refused).toContain("kubelet: patch nodes/status: only admin may");
-    const words = ["--policy", join(dir, "k8s.rego"), "--query", "data.k8s.decision", "--for", "hub", "-o", "json"];
-    const check = programRun(["policy", "check", "--authorization-mode", "Webhook,Node,RBAC", ...words]);
-    expect(await check.done).toBe(4);
-    expect((JSON.parse(check.out()) as { readonly refused: number }).refused).toBe(refused.length);
+    const inProcess = ["--policy", join(dir, "k8s.rego"), "--query", "data.k8s.decision"];
+    for (const webhook of [inProcess, ["--authorization-webhook-config-file", kubeconfig]]) {
+      const words = ["--authorization-mode", "Webhook,Node,RBAC", "--for", "hub", "-o", "json", ...webhook];
+      const check = programRun(["policy", "check", ...words]);
+      expect(await check.done).toBe(4);
+      expect((JSON.parse(check.out()) as { readonly refused: number }).refused).toBe(refused.length);
+    }
   });
 });
