@@ -24,8 +24,10 @@ export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: A
   let sending: Promise<void> | undefined;
   let missing = false;
 
+  const isWaiting = (): boolean => !missing && Object.keys(waiting).length > 0;
+
   async function send(): Promise<void> {
-    while (Object.keys(waiting).length > 0 && !missing) {
+    while (isWaiting()) {
       const words = Object.entries(waiting).map(([name, value]) => `${name}=${value.slice(0, longestStatus)}`);
       waiting = {};
       const { kind, code } = await io.runChild(["systemd-notify", ...words], { env, timeoutMs });
@@ -35,12 +37,19 @@ export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: A
         log({ level: "warn", message, systemdNotify: kind === "ended" ? `ended with code ${code}` : kind });
       }
     }
-    sending = undefined;
   }
 
   function tell(assignments: Readonly<Record<string, string>>): void {
     waiting = { ...waiting, ...assignments };
-    sending ??= send();
+    start();
+  }
+
+  function start(): void {
+    if (sending !== undefined || !isWaiting()) return;
+    sending = send().finally(() => {
+      sending = undefined;
+      start();
+    });
   }
 
   async function watchdog(everyMs: number): Promise<void> {

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { standing } from "./standing.ts";
+
+const token = { kind: "token", path: "/t" } as const;
+const serving = { kind: "serving-certificate", path: "/s" } as const;
+
+test("what is known of all credentials says whether they are good, and when one is next", () => {
+  const all = standing();
+  expect(all.isGood(0)).toBe(false);
+  all.note({ ...token, event: "planned", at: 1000, expiresAt: 5000, subject: "a/b" });
+  expect(all.isGood(4999)).toBe(true);
+  expect(all.isGood(5000)).toBe(false);
+  expect(all.sentence(0)).toBe("1 of 1 credentials good, next at 1970-01-01T00:00:01Z");
+  all.note({ ...serving, event: "requested", request: "r", found: false });
+  expect(all.isGood(0)).toBe(false);
+  expect(all.sentence(2000)).toBe("1 of 2 credentials good");
+  all.note({ ...serving, event: "renewed", expiresAt: 9000 });
+  expect(all.isGood(0)).toBe(true);
+  all.note({ ...token, event: "failed", message: "away", at: 3000, expiresAt: 5000 });
+  expect(all.isGood(0)).toBe(true);
+  all.note({ ...token, event: "lost", message: "revoked" });
+  expect(all.isGood(0)).toBe(false);
+});
+
+test("a CA that cannot be asked for makes no credential bad", () => {
+  const all = standing();
+  all.note({ ...token, event: "planned", at: 1000, expiresAt: 5000, subject: "a/b" });
+  all.note({ kind: "ca", path: "/c", event: "failed", message: "away", at: 3000 });
+  expect(all.isGood(0)).toBe(true);
+});
