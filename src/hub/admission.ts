@@ -60,7 +60,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     const signers = { group: "certificates.k8s.io", version: "*", resource: "signers", subresource: "", namespace: "" };
     return (await may({ user, verb, name, ...signers })).allowed;
   };
-  const checks = { authorize: access.chain.authorize, rules: access.index };
+  const checks = { authorize: access.either, rules: access.index };
   const namespaceOf = (name: string): ApiObject | undefined => stored(cache, "namespaces", name);
   const resourceOf = (apiVersion: string, kind: string): Resource | undefined =>
     options.resources().find((one) => one.kind === kind && apiVersionOf(one.group, one.version) === apiVersion);

@@ -7,6 +7,7 @@ import { rbacIndex, type RbacEvent, type RbacIndex } from "../authz/rbac-index.t
 import type { RulesLister } from "../authz/rules-review.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject } from "../core/object.ts";
+import type { UserInfo } from "../core/user.ts";
 import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
@@ -25,6 +26,10 @@ export interface Authorization {
    * asked about them. Whoever comes from outside with the same name is not among them.
    */
   readonly inside: Authorizer;
+  /** Makes a user one of the hub's own parts: this object, and no other of the same name. */
+  readonly enlist: (user: UserInfo) => void;
+  /** The chain for whoever comes from outside, `inside` for those who were enlisted: for what admission asks about a writer. */
+  readonly either: Authorizer;
   readonly rules: RulesLister;
   readonly index: RbacIndex;
   /** Whether an authorizer of that mode is in the chain now. */
@@ -75,9 +80,13 @@ export async function openAuthorization(
   }
   const chain = countedChain(() => current, metrics);
   const own = { name: "RBAC", authorize: rbac(index) };
+  const inside = firstDecision([masters, own, { name: "chain", authorize: chain.authorize }]).authorize;
+  const enlisted = new WeakSet<UserInfo>();
   return {
     chain,
-    inside: firstDecision([masters, own, { name: "chain", authorize: chain.authorize }]).authorize,
+    inside,
+    enlist: (user) => void enlisted.add(user),
+    either: (attributes) => (enlisted.has(attributes.user) ? inside : chain.authorize)(attributes),
     rules: (user, namespace) => current.rules(user, namespace),
     index,
     uses: (mode) => [...current.types.values()].includes(mode),

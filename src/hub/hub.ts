@@ -234,6 +234,30 @@ interface Decisions {
   readonly custom: CustomResources;
 }
 
+/** Who is whom, and whose credentials count no longer. */
+async function identification(
+  options: HubOptions,
+  base: Base & { readonly clock: Clock; readonly closers: Closer[] },
+  access: Authorization,
+): Promise<Authentication> {
+  const { cache, authorities, issuer, clock, revoked, credentialUse } = base;
+  const { audiences, issuers } = issuer;
+  const outside = await openOutsideIdentity({ hub: options, clock, audiences, issuers });
+  base.closers.push(async () => outside.close());
+  return authentication({
+    roots: rootsOf(authorities),
+    cache,
+    now: () => clock.now(),
+    tokenAuthFile: options.tokenAuthFile,
+    issuer,
+    outside,
+    anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
+    revocations: revoked,
+    saw: credentialUse.saw,
+    warn: (message) => options.log({ level: "warn", message }),
+  });
+}
+
 async function decisions(
   options: HubOptions,
   base: Base & {
@@ -247,25 +271,7 @@ async function decisions(
   const { store, cache, authorities, issuer, clock } = base;
   const access = await openAuthorization(options, { cache, clock });
   base.closers.push(async () => access.close());
-  const outside = await openOutsideIdentity({
-    hub: options,
-    clock,
-    audiences: issuer.audiences,
-    issuers: issuer.issuers,
-  });
-  base.closers.push(async () => outside.close());
-  const identity = await authentication({
-    roots: rootsOf(authorities),
-    cache,
-    now: () => clock.now(),
-    tokenAuthFile: options.tokenAuthFile,
-    issuer,
-    outside,
-    anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
-    revocations: base.revoked,
-    saw: base.credentialUse.saw,
-    warn: (message) => options.log({ level: "warn", message }),
-  });
+  const identity = await identification(options, base, access);
   const webhooks = webhookCaller();
   base.closers.push(async () => webhooks.close());
   const versions = entryVersions();
@@ -318,8 +324,10 @@ async function decisions(
       }),
     },
   });
-  const clientOf = (user: UserInfo): Client =>
-    inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
+  const clientOf = (user: UserInfo): Client => {
+    access.enlist(user);
+    return inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
+  };
   return { access, identity, verbs, clientOf, custom };
 }
 
