@@ -14,6 +14,5 @@ export const masters: NamedAuthorizer = {
   authorize: async function masters(attributes: Attributes): Promise<Decision> {
     return attributes.user.groups.includes(mastersGroup) ? allow : noOpinion;
   },
-  explain: (decision) =>
-    decision === allow ? { note: `of the group ${mastersGroup}, which may do everything` } : {},
+  explain: (decision) => (decision === allow ? { note: `of the group ${mastersGroup}, which may do everything` } : {}),
 };
