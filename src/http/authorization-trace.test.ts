@@ -19,11 +19,11 @@ describe("the trace in an audit event", () => {
       rule: '{Verbs:["get"]}',
     };
     const text = traceText([
-      step({ error: "down", ms: 3.14159 }),
+      step({ error: "down", ms: 2.71499 }),
       { name: "RBAC", type: "RBAC", verdict: "allow", reason: "r", grant },
     ]);
     expect(JSON.parse(text)).toEqual([
-      { name: "team", type: "Webhook", verdict: "noOpinion", error: "down", ms: 3.14 },
+      { name: "team", type: "Webhook", verdict: "noOpinion", error: "down", ms: 2.71 },
       {
         name: "RBAC",
         verdict: "allow",
