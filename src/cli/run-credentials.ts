@@ -37,7 +37,8 @@ export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
       .toSorted((one, other) => rank(one) - rank(other) || compare(nameOf(one), nameOf(other)));
     await writeResult(args, io, {
       data: rows.map(({ record, state }) => ({ state, ...record.spec.identity, ...record.status })),
-      table: () => tableText(rows, now),
+      table: () =>
+        rows.length > 0 ? tableText(rows, now) : args.on("care") ? "nothing needs care\n" : "nothing has been issued\n",
     });
     return "ok";
   });
@@ -90,7 +91,6 @@ function compare(one: string, other: string): number {
 }
 
 function tableText(rows: readonly Row[], now: number): string {
-  if (rows.length === 0) return "nothing has been issued\n";
   const table = textTable({
     headings: ["", "IDENTITY", "PURPOSE", "STATE", "EXPIRES", "LAST SEEN", "APPROVED BY", "ISSUED"],
     rows: rows.map((row) => {

@@ -4,7 +4,7 @@ import type { Client } from "../client/client.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 import { accessRequests, type AccessRequest } from "../resources/access-request.ts";
 import { newestIssue, timesOf } from "../resources/credential-state.ts";
-import { issuedCredentials, type IssuedCredential } from "../resources/issued-credential.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../resources/issued-credential.ts";
 import { hasReason } from "./api-errors.ts";
 import { done, type Controller, type Outcome } from "./controller.ts";
 import { warnOfExpiry } from "./credential-expiry.ts";
@@ -102,22 +102,29 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
     const now = clock.now();
     const everyMs = lookMs(record, now);
     const seen = withUse(record, use, everyMs);
-    const times = timesOf(newestIssue(seen) ?? {});
-    const born = Date.parse(record.metadata.creationTimestamp ?? "");
-    const { uid } = record.metadata;
-    if (now > (times?.end ?? born) + keptMs) {
+    const newest = newestIssue(seen) ?? {};
+    const times = timesOf(newest);
+    const begun = Date.parse(record.metadata.creationTimestamp ?? "");
+    if (now > (times?.end ?? begun) + keptMs) {
+      const { uid } = record.metadata;
       await client.delete(issuedCredentials, key, uid === undefined ? {} : { preconditions: { uid } });
       return done;
     }
-    const { notAfter } = newestIssue(seen) ?? {};
-    const isDue = times !== undefined && now >= times.windowTo && seen.status?.warnedOf !== notAfter;
-    if (isDue && notAfter !== undefined) await warnOfExpiry(client, seen, { now, notAfter });
-    const next = isDue && notAfter !== undefined ? { ...seen, status: { ...seen.status, warnedOf: notAfter } } : seen;
-    const outcome = await written(client, record, next);
+    const outcome = await written(client, record, await warned(seen, newest, now));
     if (outcome.kind !== "done") return outcome;
     const untilWarning = times === undefined || now >= times.windowTo ? everyMs : times.windowTo - now;
     const afterMs = Math.max(1000, Math.min(everyMs, untilWarning));
     return { kind: "requeue", afterMs, why: "to see when it is used" };
+  }
+
+  /** The record with a note of the warning, where one was due. */
+  async function warned(record: IssuedCredential, newest: CredentialIssue, now: number): Promise<IssuedCredential> {
+    const { notAfter } = newest;
+    const times = timesOf(newest);
+    if (times === undefined || notAfter === undefined || now < times.windowTo) return record;
+    if (record.status?.warnedOf === notAfter) return record;
+    await warnOfExpiry(client, record, { now, notAfter });
+    return { ...record, status: { ...record.status, warnedOf: notAfter } };
   }
 
   return {

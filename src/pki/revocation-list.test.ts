@@ -30,9 +30,8 @@ async function openssl(revoked: Parameters<typeof revocationList>[0]["revoked"],
   const der = revocationList({ issuer: ca, thisUpdate: now, nextUpdate: now + 86_400_000, number, revoked });
   const file = join(dir, "list.pem");
   await writeFile(file, encodePem("X509 CRL", der));
-  const { stdout, stderr } = await run("openssl", [
-    ...["crl", "-in", file, "-CAfile", join(dir, "ca.pem"), "-noout", "-text"],
-  ]);
+  const words = ["crl", "-in", file, "-CAfile", join(dir, "ca.pem"), "-noout", "-text"];
+  const { stdout, stderr } = await run("openssl", words);
   return stdout + stderr;
 }
 

@@ -74,8 +74,10 @@ describe("what is revoked is exactly what was named", () => {
     const serial = certificateOf(dial).serialNumber.toLowerCase();
     for (const text of [fingerprint.slice(0, 63), fingerprint.toUpperCase(), `${fingerprint} `, "", "*"])
       expect(await revoke({ fingerprint: text })).toBe(422);
-    for (const serialNumber of [serial.toUpperCase(), `00${serial}`, `0x${serial}`, serial.slice(1), "", "-01", "*"]) {
-      if (serialNumber !== serial) expect(await revoke({ certificate: { serialNumber } })).toBe(422);
+    // Without a letter there is no other case.
+    const upper = `${serial.slice(0, -2)}AB`;
+    for (const serialNumber of [upper, `00${serial}`, `0x${serial}`, serial.slice(1), "", "-01", "*"]) {
+      expect(await revoke({ certificate: { serialNumber } })).toBe(422);
     }
     // A part of it that is well formed is the number of another certificate.
     expect(await revoke({ certificate: { serialNumber: serial.slice(0, -2) } })).toBe(201);
@@ -141,12 +143,9 @@ describe("a revoked certificate", () => {
     const { dial, name } = thief();
     const session = await resumable(hub.target, dial, protocol);
     await revoke({ fingerprint: fingerprintOf(dial) });
-    const socket = await openTls(hub.target, protocol, { ...dial, session });
-    if (protocol === "http/1.1") {
-      expect(parseReply(await speak(socket, requestBytes({ path: maps }))).status).toBe(401);
-    } else socket.destroy();
-    expect(await identity(hub, { ...dial, session })).toBe("401");
-    expect(await identity(hub, { session })).not.toContain(name);
+    const over = protocol === "h2" ? "HTTP/2" : "HTTP/1.1";
+    expect(await identity(hub, { ...dial, session, over })).toBe("401");
+    expect(await identity(hub, { session, over })).not.toContain(name);
   });
 
   test("does not help a good token beside it, nor become anonymous", async () => {

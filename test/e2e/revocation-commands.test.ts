@@ -203,42 +203,46 @@ describe("pratique credentials", () => {
 });
 
 describe("a request of whoever was revoked after it had asked", () => {
-  it.each(["fingerprint", "user", "serial"])("is not signed: revoked by %s", async (by) => {
-    const node = `queued-${by}`;
-    // One that nobody approves by itself.
-    const signerName = "kubernetes.io/kube-apiserver-client";
-    const authority = await authorityIn(hub.dataDir);
-    const { cert = "", key = "" } =
-      by === "serial"
-        ? { cert: await issued("of-serial", node), key: "" }
-        : clientOf(authority, { commonName: `system:node:${node}`, organizations: ["system:nodes"] });
-    const certificate = new X509Certificate(cert);
-    const fingerprint = createHash("sha256").update(certificate.raw).digest("hex");
-    const name = `renewal-${by}`;
-    if (by === "serial") {
-      // Nobody but the machine has its key: the request is stored as if it had come in with that certificate.
-      const extra = { "Impersonate-Extra-authentication.kubernetes.io%2Fcredential-id": `X509SHA256=${fingerprint}` };
-      await admin(requests, {
-        method: "POST",
-        body: csrObject({ name, commonName: `system:node:${node}`, signerName }),
-        headers: { "Impersonate-User": `system:node:${node}`, "Impersonate-Group": "system:nodes", ...extra },
-      });
-      await expect.poll(async () => (await pratique("admin", "credentials")).out).toContain(node);
-    } else {
-      const client = apiClient(hub, { certPem: cert, keyPem: key });
-      const asked = await client(requests, {
-        method: "POST",
-        body: csrObject({ name, commonName: `system:node:${node}`, signerName }),
-      });
-      expect(asked.status).toBe(201);
-      client.close();
-    }
-    const option = { fingerprint: `--fingerprint ${fingerprint}`, user: `user/system:node:${node}` };
-    const line = by === "serial" ? `--serial ${certificate.serialNumber}` : option[by as keyof typeof option];
-    expect((await pratique("admin", `revoke ${line}`)).code).toBe(0);
+  // One that nobody approves by itself.
+  const signerName = "kubernetes.io/kube-apiserver-client";
+
+  async function isNotSigned(name: string): Promise<void> {
     await pratique("admin", `approve csr/${name}`);
     await expect.poll(async () => (await admin(`${requests}/${name}`)).text).toContain("RequesterRevoked");
     expect((await admin(`${requests}/${name}`)).text).not.toContain('"certificate":');
+  }
+
+  it.each(["fingerprint", "user"])("is not signed: revoked by %s", async (by) => {
+    const [user, name] = [`system:node:queued-${by}`, `renewal-${by}`];
+    const { cert = "", key = "" } = clientOf(await authorityIn(hub.dataDir), {
+      commonName: user,
+      organizations: ["system:nodes"],
+    });
+    const client = apiClient(hub, { certPem: cert, keyPem: key });
+    const body = csrObject({ name, commonName: user, signerName });
+    expect((await client(requests, { method: "POST", body })).status).toBe(201);
+    client.close();
+    const fingerprint = new X509Certificate(cert).fingerprint256;
+    const line = by === "user" ? `user/${user}` : `--fingerprint ${fingerprint}`;
+    expect((await pratique("admin", `revoke ${line}`)).code).toBe(0);
+    await isNotSigned(name);
+  });
+
+  it("is not signed: revoked by a serial number that the record of the certificate tells", async () => {
+    const node = "queued-serial";
+    const certificate = new X509Certificate(await issued("of-serial", node));
+    const fingerprint = createHash("sha256").update(certificate.raw).digest("hex");
+    // Nobody but the machine has its key: the request is stored as if it had come in with that certificate.
+    const headers = {
+      "Impersonate-User": `system:node:${node}`,
+      "Impersonate-Group": "system:nodes",
+      "Impersonate-Extra-authentication.kubernetes.io%2Fcredential-id": `X509SHA256=${fingerprint}`,
+    };
+    const body = csrObject({ name: "renewal-serial", commonName: `system:node:${node}`, signerName });
+    expect((await admin(requests, { method: "POST", body, headers })).status).toBe(201);
+    await expect.poll(async () => (await pratique("admin", "credentials")).out).toContain(node);
+    expect((await pratique("admin", `revoke --serial ${certificate.serialNumber}`)).code).toBe(0);
+    await isNotSigned("renewal-serial");
   });
 });
 
