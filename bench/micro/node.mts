@@ -101,12 +101,12 @@ print({
   perCpuSecond: rounded(rate),
 });
 
-const again = pod(1);
+const again = Array.from({ length: 4096 }, (_, at) => pod((at * 104_729) % pods));
 const updates = await perCpuSecond(
   (index) => {
-    const moved = { ...again, metadata: { ...again.metadata, uid: `uid-${index % 2}` } };
-    graph.remove(again);
-    graph.put(moved);
+    const one = again[index % again.length] as ApiObject;
+    graph.remove(one);
+    graph.put(one);
   },
   isQuick() ? 50 : 300,
 );
