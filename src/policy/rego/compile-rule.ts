@@ -68,6 +68,14 @@ export function compileRule(source: RuleSource, names: Omit<Names, "fresh">, rul
   return { compiled, goals: compiler.goals, terms: compiler.terms };
 }
 
+/** Finds every function once before anything else is looked at. @throws RegoError `rego_type_error` for one that is not there */
+function findFunctions(goals: readonly Goal[], context: Context): void {
+  for (const goal of goals) {
+    if (goal.kind === "call") context.callee(goal);
+    if ("body" in goal) findFunctions(goal.body, context);
+  }
+}
+
 interface BranchSource {
   readonly source: RuleSource;
   readonly branch: Rule["branches"][number];
@@ -95,6 +103,7 @@ function compileBranch({ source, branch, scope, bound }: BranchSource, compiler:
       });
   }
   compiler.goals.push(...goals);
+  findFunctions(goals, context);
   const { run } = compileBody(goals, bound, context);
   return {
     run,

@@ -68,6 +68,7 @@ function compileModules(sources: readonly RegoSource[]): RegoPolicy {
       rules: () => compiled.get(name) ?? { rules: [], fallback: undefined },
     });
   }
+  refuseOverlaps(groups);
   const namesOf = namesOfPackages(modules);
   const dependencies = new Map<Group, readonly CompiledSource[]>();
   for (const [name, { path, sources: members }] of groups) {
@@ -87,6 +88,18 @@ function compileModules(sources: readonly RegoSource[]): RegoPolicy {
     .filter(({ arity }) => arity === undefined)
     .map(({ path }) => `data.${path.join(".")}`);
   return { prepare: (query) => prepare(query, rules), rules: names.sort() };
+}
+
+/** A rule has nothing below its name but what its own head makes. */
+function refuseOverlaps(groups: ReadonlyMap<string, GroupSources>): void {
+  const byPath = new Map([...groups.values()].map((each) => [each.path.join("\0"), each]));
+  for (const { path } of groups.values()) {
+    for (let length = 1; length < path.length; length++) {
+      const above = byPath.get(path.slice(0, length).join("\0"));
+      const text = `rule data.${above?.path.join(".")} conflicts with: data.${path.join(".")}`;
+      if (above !== undefined) throw new RegoError("rego_type_error", text, above.sources[0]?.rule.at);
+    }
+  }
 }
 
 function branchAt(rules: Branching, path: readonly string[]): Branching {

@@ -1,5 +1,5 @@
 import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
-import { readJson, toJsonText } from "./json.ts";
+import { readJson, toEscapedJsonText } from "./json.ts";
 import { occupy } from "./limits.ts";
 import { sizeOf, type RegoValue } from "./values.ts";
 
@@ -56,7 +56,7 @@ const urlSafe = (text: string): string => encoded(text).replaceAll("+", "-").rep
 export const encodingBuiltins: readonly Builtin[] = [
   builtin("json.marshal", ["any"], ([value], { state }) => {
     occupy(state.meter, sizeOf(value));
-    return toJsonText(value);
+    return toEscapedJsonText(value);
   }),
   builtin("json.unmarshal", ["string"], ([text], place) => parsed(text, place)),
   builtin("json.is_valid", ["any"], ([text], place) => typeof text === "string" && isJson(text, place)),

@@ -151,7 +151,8 @@ interface Places {
  * what is compared with `==` or `=`, and a reference itself, are evaluated within.
  */
 function addNegated(literal: Literal, { inside, before }: Places, fresh: Fresh): void {
-  const operand = (term: Term): Term => valued(term, before, fresh);
+  const operand = (term: Term): Term =>
+    term.kind === "ref" ? valued(term, before, fresh) : partsValued(term, before, fresh);
   if (literal.kind === "expression") {
     const { term, at } = literal;
     if (term.kind !== "call") return addCompared(term, undefined, { inside, before }, fresh);
@@ -230,6 +231,13 @@ function addInto(term: Term, out: Term, goals: Goal[], fresh: Fresh): void {
     case "call":
       return addCall(term, out, goals, fresh);
     case "comprehension": {
+      const [only] = term.body;
+      // A variable of a template is looked at where it stands.
+      if (term.isTemplate === true && only?.kind === "unify" && only.right.kind === "var" && only.with.length === 0) {
+        const value: Term = { kind: "set", items: [only.right], at };
+        goals.push({ kind: "unify", left: out, right: value, at });
+        return;
+      }
       const body: Goal[] = [...goalsOf(term.body, fresh)];
       const key = term.key === undefined ? undefined : simple(term.key, body, fresh);
       const item = simple(term.item, body, fresh);

@@ -66,20 +66,36 @@ function largeNumber(value: number): RegoValue {
 
 /** The value as JSON text, sets as arrays, members in order, integers in full. */
 export function toJsonText(value: RegoValue): string {
+  return jsonText(value, JSON.stringify);
+}
+
+/** The same, escaped as Go does by default, so that it may stand in a page. */
+export function toEscapedJsonText(value: RegoValue): string {
+  return jsonText(value, escaped);
+}
+
+function jsonText(value: RegoValue, quoted: (text: string) => string): string {
+  const inner = (member: RegoValue): string => jsonText(member, quoted);
   if (typeof value === "bigint") return String(value);
+  if (typeof value === "string") return quoted(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   switch (value.kind) {
     case "array":
-      return `[${value.items.map(toJsonText).join(",")}]`;
+      return `[${value.items.map(inner).join(",")}]`;
     case "set":
-      return `[${sortedMembers(value).map(toJsonText).join(",")}]`;
+      return `[${sortedMembers(value).map(inner).join(",")}]`;
     case "object":
       return `{${jsonEntries(value)
-        .map(([key, member]) => `${JSON.stringify(key)}:${toJsonText(member)}`)
+        .map(([key, member]) => `${quoted(key)}:${inner(member)}`)
         .join(",")}}`;
   }
 }
 
+function escaped(text: string): string {
+  const code = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text).replaceAll(/[<>&\u2028\u2029]/g, code);
+}
+
 function jsonEntries(object: RegoObject): readonly (readonly [string, RegoValue])[] {
-  return sortedEntries(object).map(([key, member]) => [typeof key === "string" ? key : toJsonText(key), member]);
+  return sortedEntries(object).map(([key, member]) => [typeof key === "string" ? key : toEscapedJsonText(key), member]);
 }

@@ -21,7 +21,11 @@ export function parseRule(reader: TokenReader): readonly Rule[] {
     member = path.at(-1);
     path = path.slice(0, -1);
   } else if (isBare && !isDefault) reader.fail(`${head.name} must have value assignment and/or body declaration`, at);
+  if (isDefault) refuseDefault(reader, value, head.args);
   const elses = isDefault ? [] : parseElses(reader);
+  if (elses.length > 0 && member !== undefined) reader.fail("else keyword cannot be used on multi-value rules");
+  if (elses.length > 0 && path.some((part) => part.kind !== "scalar"))
+    reader.fail("else keyword cannot be used on rules with variables in head");
   const { args, tests } = templatesApart(reader, head.args);
   const rule = { path, args, member, isDefault, at };
   const [, ...more] = bodies;
@@ -30,6 +34,32 @@ export function parseRule(reader: TokenReader): readonly Rule[] {
     { ...rule, branches: [{ value, body: first?.body ?? [] }, ...elses].map(branch) },
     ...more.map(({ body }) => ({ ...rule, branches: [branch({ value, body })] })),
   ];
+}
+
+/** A default is a constant, of whatever arguments. */
+function refuseDefault(reader: TokenReader, value: Term, args: readonly Term[] | undefined): void {
+  const found = notConstant(value);
+  if (found !== undefined) reader.fail(`illegal default rule (value cannot contain ${found.kind})`, found.at);
+  const names = (args ?? []).map((arg) => (arg.kind === "var" ? arg.name : undefined));
+  if (names.includes(undefined)) reader.fail("illegal default rule (arguments must be variables)", value.at);
+  if (new Set(names).size < names.length) reader.fail("illegal default rule (arguments cannot be repeated)", value.at);
+}
+
+function notConstant(term: Term): Term | undefined {
+  switch (term.kind) {
+    case "scalar":
+    case "comprehension":
+      return undefined;
+    case "array":
+    case "set":
+      return term.items.map(notConstant).find((found) => found !== undefined);
+    case "object":
+      return term.pairs.flatMap((pair) => pair.map(notConstant)).find((found) => found !== undefined);
+    case "var":
+    case "ref":
+    case "call":
+      return term;
+  }
 }
 
 interface Arguments {

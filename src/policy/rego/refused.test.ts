@@ -101,6 +101,11 @@ const words = [
   "-",
   "+",
   "count",
+  '$"{',
+  '}"',
+  "and",
+  "or",
+  "import rego.v2\n",
 ];
 
 describe("attacks", () => {

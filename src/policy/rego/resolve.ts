@@ -57,7 +57,7 @@ export function documentRef(root: string, path: readonly string[], at: RegoPlace
 
 /** The reference that a name stands for outside of all scopes; undefined for one that is a variable. */
 function globalRef(name: string, names: Names, at: RegoPlace): RefTerm | undefined {
-  if (name === "input" || name === "data") return documentRef(name, [], at);
+  if (isRoot(name)) return documentRef(name, [], at);
   const found = names.imports.get(name);
   if (found !== undefined) return documentRef(found.path[0] ?? "", found.path.slice(1), at);
   return names.rules.has(name) ? documentRef("data", [...names.package, name], at) : undefined;
@@ -84,9 +84,13 @@ export function declare(term: Term, how: How, scope: Scope, names: Names): Term 
       if (how === "arg" && term.kind === "call")
         throw new RegoError("rego_compile_error", "rule arguments cannot contain calls", term.at);
       if (how === "assigned") throw new RegoError("rego_compile_error", `cannot assign to ${term.kind}`, term.at);
+      if (how === "arg" && term.kind === "ref" && term.head.kind === "var" && isRoot(term.head.name))
+        throw new RegoError("rego_unsafe_var_error", `var ${term.head.name} is unsafe`, term.at);
       return resolveTerm(term, scope, names);
   }
 }
+
+const isRoot = (name: string): boolean => name === "input" || name === "data";
 
 function declareVar(term: VarTerm, how: How, scope: Scope, names: Names): Term {
   const { name, at } = term;
@@ -100,8 +104,8 @@ function declareVar(term: VarTerm, how: How, scope: Scope, names: Names): Term {
         ? `var ${name} ${before.how} above`
         : scope.seen.has(name)
           ? `var ${name} referenced above`
-          : name === "input" || name === "data"
-            ? `variables must not shadow ${name} (use a different variable name)`
+          : isRoot(name)
+            ? `${how === "arg" ? "args" : "variables"} must not shadow ${name} (use a different variable name)`
             : undefined;
   if (problem !== undefined) throw new RegoError("rego_compile_error", problem, at);
   const unique = `${name}@${names.fresh()}`;
@@ -167,11 +171,11 @@ export function functionName(name: readonly string[], scope: Scope, names: Names
 }
 
 function resolveComprehension(term: Comprehension, outer: Scope, names: Names): Comprehension {
-  const scope = newScope(outer);
+  const scope = term.isTemplate === true ? outer : newScope(outer);
   const body = resolveBody(term.body, scope, names);
   const key = term.key === undefined ? undefined : resolveTerm(term.key, scope, names);
   const item = resolveTerm(term.item, scope, names);
-  refuseUnused(scope);
+  if (scope !== outer) refuseUnused(scope);
   return { ...term, body, key, item };
 }
 

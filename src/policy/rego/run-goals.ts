@@ -33,8 +33,11 @@ export function compileBody(goals: readonly Goal[], bound: Bound, context: Conte
   if (ordered.stuck.length > 0) {
     const [first, ...more] = unsafeVars(ordered.stuck, ordered.bound);
     const names = [first, ...more].map((each) => each?.name ?? "_");
+    const at = first?.at ?? ordered.stuck[0]?.at;
+    if (ordered.stuck.some((goal) => goal.kind === "closure" && goal.isTemplate))
+      throw new RegoError("rego_compile_error", names.map((name) => `var ${name} is undeclared`).join("; "), at);
     const text = names.map((name) => `var ${name} is unsafe`).join("; ");
-    throw new RegoError("rego_unsafe_var_error", text, first?.at ?? ordered.stuck[0]?.at);
+    throw new RegoError("rego_unsafe_var_error", text, at);
   }
   const outer = new Set([...context.outer, ...ordered.bound]);
   const inner = { ...context, outer };

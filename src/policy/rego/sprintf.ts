@@ -1,5 +1,4 @@
 import { failed, type CallPlace } from "./builtin.ts";
-import { toJsonText } from "./json.ts";
 import { occupy } from "./limits.ts";
 import { isInteger } from "./numbers.ts";
 import { sizeOf, sortedEntries, sortedMembers, type RegoNumber, type RegoValue } from "./values.ts";
@@ -35,13 +34,9 @@ export function sprintf(format: string, values: readonly RegoValue[], place: Cal
 }
 
 function goType(value: RegoValue): string {
-  return typeof value === "string"
-    ? "string"
-    : typeof value === "number" && isInteger(value)
-      ? "int"
-      : typeof value === "number"
-        ? "float64"
-        : "string";
+  if (typeof value === "bigint") return BigInt.asIntN(64, value) === value ? "int64" : "big.Int";
+  if (typeof value === "number") return isInteger(value) ? "int64" : "float64";
+  return "string";
 }
 
 function formatted(given: Verb, value: RegoValue): string {
@@ -58,11 +53,11 @@ function otherText(given: Verb, value: RegoValue): string {
   switch (given.letter) {
     case "v":
     case "s": {
-      if (given.letter === "s" && typeof value === "number") return mistaken;
+      if (given.letter === "s" && ["int64", "float64"].includes(goType(value))) return mistaken;
       return padded(given, given.precision === undefined ? text : Array.from(text).slice(0, given.precision).join(""));
     }
     case "q":
-      return padded(given, JSON.stringify(text));
+      return padded(given, quoted(text));
     case "t":
       return typeof value === "boolean" ? padded(given, text) : mistaken;
     case "x":
@@ -115,9 +110,32 @@ function numberText(value: RegoNumber): string {
   return String(value);
 }
 
+const shortEscapes: ReadonlyMap<string, string> = new Map([
+  ['"', '\\"'],
+  ["\\", "\\\\"],
+  ["\u0007", "\\a"],
+  ["\b", "\\b"],
+  ["\f", "\\f"],
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+  ["\v", "\\v"],
+]);
+
+/** `strconv.Quote` of Go. */
+function quoted(text: string): string {
+  const escape = (sign: string): string => {
+    const code = sign.codePointAt(0) ?? 0;
+    const [letter, width] = code < 0x80 ? ["x", 2] : code < 0x1_0000 ? ["u", 4] : ["U", 8];
+    return shortEscapes.get(sign) ?? `\\${letter}${code.toString(16).padStart(Number(width), "0")}`;
+  };
+  return `"${text.replaceAll(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, escape)}"`;
+}
+
 /** The value as Rego writes it. */
 export function regoText(value: RegoValue): string {
-  if (typeof value !== "object" || value === null) return toJsonText(value);
+  if (typeof value === "string") return quoted(value);
+  if (typeof value !== "object" || value === null) return String(value);
   switch (value.kind) {
     case "array":
       return `[${value.items.map(regoText).join(", ")}]`;
