@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../../src/core/object.ts";
 import { isAggregated, neededRules } from "../../../src/controllers/cluster-role-aggregation-policy.ts";
-import type { ApiClient, Reply } from "../api-client.ts";
+import type { ApiClient } from "../api-client.ts";
 import { eventually } from "../peers-process.ts";
 import { randomAbac, type AbacLine } from "./abac.ts";
 import { randomPods } from "./pods.ts";
@@ -82,10 +82,4 @@ export async function settledPolicy(api: ApiClient): Promise<Policy> {
     all<Policy["roleBindings"][number]>("rolebindings"),
   ]);
   return { clusterRoles, roles, clusterRoleBindings, roleBindings };
-}
-
-/** @throws Error unless the reply has the status */
-export function expectStatus(reply: Reply, status: number): Reply {
-  if (reply.status !== status) throw new Error(`${reply.status}: ${reply.text}`);
-  return reply;
 }
