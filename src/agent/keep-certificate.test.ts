@@ -151,6 +151,42 @@ describe("a client certificate", () => {
   });
 });
 
+describe("connections", () => {
+  test("that are open when the client certificate is replaced are made anew with the new one", async () => {
+    const before = await current();
+    const serials = (): readonly string[] => hub.seen.map(({ serial }) => serial);
+    const text = (path: string): Promise<string | undefined> => privateFiles.textIfThere(path);
+    const fraction = (): number => 0;
+    const shared = nodeHub({
+      kubeconfig: join(certDir, "kubelet.conf"),
+      current: folder.current,
+      text,
+      clock,
+      fraction,
+      userAgent: "test",
+    });
+    const server = certificateFolder({ certDir, prefix: "kubelet-server" }, privateFiles, undefined);
+    const servingNames = (): ServingNames => ({ dns: [], ip: ["10.0.0.7"] });
+    hub.auto = false;
+    const waiting = keeper({ hub: shared, kind: "serving-certificate", folder: server, servingNames }).act(signal);
+    while (!hub.seen.some(({ path }) => path.includes("watch=true"))) await clock.advance(0);
+    hub.auto = true;
+    await pause(keeper({ hub: shared }));
+    const { serial } = await current();
+    expect(serial).not.toBe(before.serial);
+    const watches = (): readonly string[] =>
+      hub.seen.filter(({ path }) => path.includes("watch=true") && path.includes("node-csr")).map((one) => one.serial);
+    while (watches().at(-1) !== serial) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      await clock.advance(500);
+    }
+    expect(serials()).toContain(before.serial);
+    const [name = ""] = hub.requests.keys();
+    hub.condition(name, { type: "Denied" });
+    expect(await passing(waiting, 1)).toEqual({ kind: "again" });
+  });
+});
+
 describe("a rotation that fails", () => {
   test("because it was denied keeps the old certificate, asks with another key, and ever more seldom", async () => {
     hub.auto = false;

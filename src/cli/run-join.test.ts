@@ -76,6 +76,7 @@ const result = `This machine has joined.
   kubeconfig  /etc/kubernetes/kubelet.conf
   credential  /var/lib/kubelet/pki/kubelet-client-current.pem, valid until 2027-11-21T00:00:00Z
 Try it: kubectl --kubeconfig /etc/kubernetes/kubelet.conf auth whoami
+Keep it fresh: pratique agent --dir /var/lib/kubelet/pki
 `;
 
 describe("pratique join", () => {

@@ -113,7 +113,7 @@ function joinedData(joined: Joined): Readonly<Record<string, unknown>> {
 }
 
 function joinedText(joined: Joined): string {
-  const { outcome, nodeName, server, kubeconfig, credentialFile, validUntil } = joined;
+  const { outcome, nodeName, server, certDir, kubeconfig, credentialFile, validUntil } = joined;
   const rows = [
     ["node", nodeName],
     ["server", server],
@@ -124,6 +124,7 @@ function joinedText(joined: Joined): string {
     outcome === "joined" ? "This machine has joined." : "This machine had joined already; nothing was changed.",
     ...rows.map(([name, value]) => `  ${name.padEnd(12)}${printable(value)}`),
     `Try it: kubectl --kubeconfig ${shellWord(kubeconfig)} auth whoami`,
+    `Keep it fresh: pratique agent --dir ${shellWord(certDir)}`,
     "",
   ].join("\n");
 }

@@ -20,6 +20,8 @@ export interface SeenRequest {
   readonly path: string;
   readonly authorization: string | undefined;
   readonly clientCertificate: boolean;
+  /** That of the client certificate, in lower case; empty without one. */
+  readonly serial: string;
 }
 
 /** A certificate request on the fake hub. */
@@ -160,7 +162,8 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     if (url.pathname === clusterInfo) return sendClusterInfo(response);
     if (url.pathname === "/version") return json(response, 200, { major: "1", minor: hub.minor });
     const { clientCertificate } = seenOf(request);
-    if (bearer === undefined && !clientCertificate) return refuse(response, 403, "Forbidden", 'User "system:anonymous" cannot do this');
+    if (bearer === undefined && !clientCertificate)
+      return refuse(response, 403, "Forbidden", 'User "system:anonymous" cannot do this');
     if (url.pathname === collection && request.method === "POST") return create(response, body);
     if (url.pathname === collection) return select(url, response);
     const stored = hub.requests.get(decodeURIComponent(url.pathname.slice(collection.length + 1)));
@@ -286,6 +289,7 @@ function seenOf(request: IncomingMessage): SeenRequest {
     path: request.url ?? "",
     authorization: request.headers.authorization,
     clientCertificate: Object.keys(peer).length > 0,
+    serial: Object.keys(peer).length > 0 ? peer.serialNumber.toLowerCase() : "",
   };
 }
 
