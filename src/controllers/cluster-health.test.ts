@@ -66,6 +66,27 @@ describe("a cluster that falls silent", () => {
     await stop();
   });
 
+  it("leaves alone what the agent says", async () => {
+    const bench = await scene();
+    const { client, clock, stored, condition } = bench;
+    const joined = {
+      type: "ManagedClusterJoined",
+      status: "True",
+      reason: "ManagedClusterJoined",
+      message: "said",
+    } as const;
+    const status = {
+      ...stored().status,
+      capacity: { cpu: "4" },
+      conditions: [...(stored().status?.conditions ?? []), joined],
+    };
+    await client.update(managedClusters, { ...stored(), status }, { subresource: "status" });
+    await clock.advance(5 * minute);
+    expect(condition("ManagedClusterJoined")).toEqual(joined);
+    expect(stored().status).toMatchObject({ capacity: { cpu: "4" } });
+    await bench.stop();
+  });
+
   it("stays available while it beats, and is not made so by a beat alone", async () => {
     const { clock, condition, beat, stop } = await scene();
     for (let count = 0; count < 10; count += 1) {

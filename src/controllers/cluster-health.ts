@@ -1,6 +1,7 @@
 import type { Client } from "../client/client.ts";
 import { rfc3339, type Clock } from "../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
+import type { Event } from "../resources/event.ts";
 import type { Lease } from "../resources/lease.ts";
 import { clusterCondition, managedClusters, type ManagedCluster } from "../resources/managed-cluster.ts";
 import { hasReason } from "./api-errors.ts";
@@ -114,27 +115,31 @@ function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | und
   return { of, forget: (name) => void heard.delete(name) };
 }
 
+/** One event for each cluster, however often it falls silent: events of a hub stay until somebody removes them. */
 async function record(client: Client, cluster: ManagedCluster, now: number): Promise<void> {
   const { name = "", uid = "" } = cluster.metadata;
-  const about = { apiVersion: cluster.apiVersion, kind: cluster.kind, name, uid };
   const at = rfc3339(now);
+  const event: Event = {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { namespace: name, name: `${name}.available-unknown` },
+    involvedObject: { apiVersion: cluster.apiVersion, kind: cluster.kind, name, namespace: name, uid },
+    type: "Warning",
+    reason: "AvailableUnknown",
+    message: `The managed cluster (${name}) is unknown: its agent stopped updating its lease.`,
+    source: { component: "pratique-registration" },
+    reportingComponent: "pratique.dev/registration",
+    firstTimestamp: at,
+    lastTimestamp: at,
+    count: 1,
+  };
   try {
-    await client.create(events, {
-      apiVersion: "v1",
-      kind: "Event",
-      metadata: { namespace: name, generateName: `${name}.` },
-      involvedObject: { ...about, namespace: name },
-      type: "Warning",
-      reason: "AvailableUnknown",
-      message: `The managed cluster (${name}) is unknown: its agent stopped updating its lease.`,
-      source: { component: "pratique-registration" },
-      reportingComponent: "pratique.dev/registration",
-      firstTimestamp: at,
-      lastTimestamp: at,
-      count: 1,
-    });
+    await client.create(events, event);
   } catch (error) {
     // The condition says it as well; an event is for those who look afterwards.
-    if (!hasReason(error, "NotFound", "Forbidden")) throw error;
+    if (hasReason(error, "NotFound", "Forbidden")) return;
+    if (!hasReason(error, "AlreadyExists")) throw error;
+    const patch = { lastTimestamp: at };
+    await client.patch(events, { namespace: name, name: event.metadata.name ?? "" }, patch);
   }
 }

@@ -117,7 +117,7 @@ export function clusterLease(cluster: ManagedCluster, now: number): ApiObject {
 }
 
 /** On a namespace that was made for a cluster: the uid of that cluster. It goes with it. */
-export const madeForAnnotation = "registration.pratique.dev/made-for";
+const madeForAnnotation = "registration.pratique.dev/made-for";
 
 /** The namespace of a cluster. */
 export function clusterNamespace({ metadata }: ManagedCluster): ApiObject {

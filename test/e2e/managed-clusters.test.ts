@@ -179,6 +179,22 @@ describe("a cluster that joins", () => {
     for (const one of refused) expect([one, await may(one)]).toEqual([one, false]);
   });
 
+  it("serves what a klusterlet follows", async () => {
+    const agent = await stage.joined("following");
+    for (const path of [addOns("following"), "/apis/coordination.k8s.io/v1/namespaces/following/leases", csrsPath]) {
+      expect([path, (await agent(path)).status]).toEqual([path, 200]);
+      const stream = await agent.stream(`${path}?watch=true`);
+      expect(stream.status).toBe(200);
+      stream.close();
+    }
+    const event = {
+      metadata: { generateName: "following." },
+      involvedObject: { kind: "ManagedCluster", name: "following", namespace: "following" },
+      reason: "Available",
+    };
+    expect((await agent("/api/v1/namespaces/following/events", { method: "POST", body: event })).status).toBe(201);
+  });
+
   it("renews its certificate by itself, with the one that it has", async () => {
     const agent = await stage.joined("renewing");
     const request = await stage.request("renewing", {}, agent);
