@@ -209,9 +209,10 @@ async function admit(
   { request, response, progress, trail }: Passage,
   { user, requester, query, place }: Entered,
 ): Promise<Reply | "streamed"> {
-  checkStillGood(options, requester);
   const attributes = requestAttributes(progress.info, user, query);
   progress.decision = await options.authorizer.decide(attributes, progress.audited === undefined ? undefined : traced);
+  // A place, and authorizers elsewhere, may have been waited for.
+  checkStillGood(options, requester);
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
   return options.handle({
