@@ -20,7 +20,16 @@ interface Bound {
   readonly uid: string;
   /** Stays so for the life of the pod, whatever becomes of the annotation. */
   readonly isMirror: boolean;
-  readonly keys: readonly string[];
+  readonly spoken: readonly Spoken[];
+}
+
+/** An object that pods speak of. Nearly always those are pods of one node, so that only others need a table. */
+interface Spoken {
+  readonly key: string;
+  node: string;
+  /** How many pods of that node; 0 for nobody at all. */
+  count: number;
+  others: Map<string, number> | undefined;
 }
 
 /**
@@ -29,23 +38,19 @@ interface Bound {
  */
 export function nodeGraph(): NodeGraph {
   const pods = new Map<string, Bound>();
-  // How many pods of each node speak of an object.
-  const counts = new Map<string, Map<string, number>>();
+  const all = new Map<string, Spoken>();
 
-  function add({ node, keys }: Bound): void {
-    for (const key of keys) {
-      const nodes = counts.get(key) ?? new Map<string, number>();
-      counts.set(key, nodes);
-      nodes.set(node, (nodes.get(node) ?? 0) + 1);
-    }
+  function spokenOf(key: string): Spoken {
+    const known = all.get(key);
+    if (known !== undefined) return known;
+    const made: Spoken = { key, node: "", count: 0, others: undefined };
+    all.set(key, made);
+    return made;
   }
-  function take({ node, keys }: Bound): void {
-    for (const key of keys) {
-      const nodes = counts.get(key);
-      const left = (nodes?.get(node) ?? 0) - 1;
-      if (left > 0) nodes?.set(node, left);
-      else nodes?.delete(node);
-      if (nodes?.size === 0) counts.delete(key);
+  function take({ node, spoken }: Bound): void {
+    for (const one of spoken) {
+      takeFrom(one, node);
+      if (one.count === 0) all.delete(one.key);
     }
   }
   return {
@@ -56,11 +61,12 @@ export function nodeGraph(): NodeGraph {
       const before = pods.get(place);
       const { uid = "", annotations = {} } = pod.metadata;
       const isMirror = Object.hasOwn(annotations, mirrorPodAnnotation) || (before?.uid === uid && before.isMirror);
-      const next: Bound = { node, uid, isMirror, keys: isMirror ? [] : keysOf(pod) };
-      if (before !== undefined && isSame(before, next)) return;
+      const keys = isMirror ? [] : keysOf(pod);
+      if (before !== undefined && isSame(before, { node, uid, isMirror, keys })) return;
       if (before !== undefined) take(before);
-      pods.set(place, next);
-      add(next);
+      const spoken = keys.map(spokenOf);
+      for (const one of spoken) addTo(one, node);
+      pods.set(place, { node, uid, isMirror, spoken });
     },
     remove: (pod) => {
       const place = placeOf(pod);
@@ -74,7 +80,8 @@ export function nodeGraph(): NodeGraph {
       if (namespace.includes("/")) return false;
       const place = `${namespace}/${name}`;
       if (kind === "pods") return pods.get(place)?.node === node;
-      return counts.get(`${kind}/${place}`)?.has(node) === true;
+      const spoken = all.get(`${kind}/${place}`);
+      return spoken !== undefined && (spoken.node === node || spoken.others?.has(node) === true);
     },
   };
 }
@@ -90,12 +97,44 @@ function keysOf(pod: ApiObject): readonly string[] {
   );
 }
 
-function isSame(one: Bound, other: Bound): boolean {
+function addTo(spoken: Spoken, node: string): void {
+  if (spoken.count === 0) spoken.node = node;
+  if (spoken.node === node) {
+    spoken.count += 1;
+    return;
+  }
+  spoken.others ??= new Map();
+  spoken.others.set(node, (spoken.others.get(node) ?? 0) + 1);
+}
+
+/** Takes back one `addTo`. When the last pod of the node is gone, another node takes its place. */
+function takeFrom(spoken: Spoken, node: string): void {
+  const { others } = spoken;
+  if (spoken.node !== node) {
+    const left = (others?.get(node) ?? 0) - 1;
+    if (left > 0) others?.set(node, left);
+    else others?.delete(node);
+  } else {
+    spoken.count -= 1;
+    if (spoken.count > 0 || others === undefined) return;
+    for (const [other, count] of others) {
+      Object.assign(spoken, { node: other, count });
+      others.delete(other);
+      break;
+    }
+  }
+  if (others?.size === 0) spoken.others = undefined;
+}
+
+function isSame(
+  before: Bound,
+  next: Pick<Bound, "node" | "uid" | "isMirror"> & { readonly keys: readonly string[] },
+): boolean {
   return (
-    one.node === other.node &&
-    one.uid === other.uid &&
-    one.isMirror === other.isMirror &&
-    one.keys.length === other.keys.length &&
-    one.keys.every((key, index) => key === other.keys[index])
+    before.node === next.node &&
+    before.uid === next.uid &&
+    before.isMirror === next.isMirror &&
+    before.spoken.length === next.keys.length &&
+    before.spoken.every(({ key }, index) => key === next.keys[index])
   );
 }
