@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { accessDefinitions } from "../../src/cli/manifests/access-definitions.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { eventually } from "../kits/peers-process.ts";
 
 const path = "/apis/definition.example/v1alpha1/credentialrevocations";
 let hub: TestHub;
@@ -16,9 +17,8 @@ beforeAll(async () => {
   );
   const body = JSON.stringify(definition).replaceAll("access.pratique.dev", "definition.example");
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  const made = await admin(definitions, { method: "POST", body, type: "application/json" });
-  expect(made.status).toBe(201);
-  await expect.poll(async () => (await admin(path)).status).toBe(200);
+  await admin(definitions, { method: "POST", body, type: "application/json" });
+  await eventually("the kind", async () => ((await admin(path)).status === 200 ? true : undefined));
 });
 afterAll(async () => {
   admin.close();
