@@ -14,7 +14,7 @@ export interface OpaAnswer {
   readonly errors?: readonly { readonly code: string; readonly message: string }[];
 }
 
-/** Why OPA refuses modules: the code of its first error, by the position of the module. */
+/** Why OPA refuses modules: the code of its first error, or `types`, by the position of the module. */
 export type Refused = ReadonlyMap<number, string>;
 
 /** Modules under OPA, and those that it refused. */
@@ -26,39 +26,59 @@ export interface OpaServer {
 
 const fileName = (at: number): string => `m${String(at).padStart(6, "0")}.rego`;
 
+/** A module, and whether it is worth being checked with its like first. */
+interface OpaModule {
+  readonly module: string;
+  readonly isOdd: boolean;
+}
+
 /** Starts OPA with all modules that it takes, for the test that runs. */
-export async function startOpa(opa: string, modules: readonly string[]): Promise<OpaServer> {
+export async function startOpa(opa: string, modules: readonly OpaModule[]): Promise<OpaServer> {
   const home = await mkdtemp(join(tmpdir(), "pratique-opa-"));
   onTestFinished(() => rm(home, { recursive: true, force: true }));
   const refused = new Map<number, string>();
-  for (;;) {
-    const folder = join(home, `round-${refused.size}`);
+  const write = async (name: string, isWanted: (each: OpaModule) => boolean): Promise<string> => {
+    const folder = join(home, name);
     await mkdir(folder);
-    const kept = modules.flatMap((text, at) => (refused.has(at) ? [] : [writeFile(join(folder, fileName(at)), text)]));
-    await Promise.all(kept);
-    // What is refused is mostly told at once: the second time, starting tells as much as another check.
-    const errors = refused.size === 0 ? await check(opa, folder, home) : [];
-    const ask = errors.length === 0 ? await serve(opa, folder, home) : undefined;
+    for (const [at, each] of modules.entries())
+      if (isWanted(each) && !refused.has(at)) await writeFile(join(folder, fileName(at)), each.module);
+    return folder;
+  };
+  const refuse = (errors: readonly Told[]): boolean => {
+    for (const { at, code } of errors) if (!refused.has(at)) refused.set(at, code);
+    return errors.length > 0;
+  };
+  // OPA tells of one kind of mistake at a time: few modules are checked often, all of them but once.
+  for (let round = 0; ; round++) {
+    const folder = await write(`odd-${round}`, ({ isOdd }) => isOdd);
+    if (!refuse(await check(opa, folder, home))) break;
+  }
+  for (let round = 0; ; round++) {
+    const folder = await write(`all-${round}`, () => true);
+    const ask = round === 0 ? undefined : await serve(opa, folder, home);
     if (ask !== undefined) return { refused, ask };
-    const told = errors.length === 0 ? await check(opa, folder, home) : errors;
-    for (const { at, code } of told) if (!refused.has(at)) refused.set(at, code);
+    refuse(await check(opa, folder, home));
   }
 }
 
-async function check(
-  opa: string,
-  folder: string,
-  home: string,
-): Promise<readonly { readonly at: number; readonly code: string }[]> {
+interface Told {
+  readonly at: number;
+  readonly code: string;
+}
+
+/** What OPA says of expressions that cannot have a value, whatever the input. */
+const aboutTypes = /invalid argument|match error|undefined ref|multiple outputs|illegal argument/;
+
+async function check(opa: string, folder: string, home: string): Promise<readonly Told[]> {
   const ran = spawnProcess(opa, ["check", "--format", "json", "--max-errors", "1000000", folder], { home });
   const { code, printed } = await ran.done;
   if (code === 0) return [];
   const read: unknown = JSON.parse(printed);
-  type Told = { readonly code: string; readonly location?: { readonly file: string } };
-  const { errors } = read as { readonly errors: readonly Told[] };
+  type Found = { readonly code: string; readonly message: string; readonly location?: { readonly file: string } };
+  const { errors } = read as { readonly errors: readonly Found[] };
   const found = errors.flatMap((error) => {
     const at = /m(\d{6})\.rego$/.exec(error.location?.file ?? "")?.[1];
-    return at === undefined ? [] : [{ at: Number(at), code: error.code }];
+    return at === undefined ? [] : [{ at: Number(at), code: aboutTypes.test(error.message) ? "types" : error.code }];
   });
   if (found.length === 0) throw new Error(`opa check: ${printed.slice(0, 2000)}`);
   return found;

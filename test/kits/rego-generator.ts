@@ -30,6 +30,8 @@ export function chanceFrom(seed: number): Chance {
 /** A policy and what it is asked with. */
 export interface GeneratedPolicy {
   readonly module: string;
+  /** Whether it has something in it that OPA mostly refuses. */
+  readonly isOdd: boolean;
   readonly input: unknown;
 }
 
@@ -44,11 +46,99 @@ export function generatePolicy(name: string, chance: Chance): GeneratedPolicy {
     rules.push(text);
     writer.known.push(rule);
   }
+  const isOdd = chance.percent(10);
+  if (isOdd)
+    rules.push(...(chance.percent(60) ? [`m if { ${chance.one(oddities)} }`] : ["m := 1", chance.one(oddRules)]));
   const head = hasLogic ? [`package ${name}`, "import rego.v2"] : [`package ${name}`];
   // What goes through a function has no type that could be known before evaluation.
   const dynamic = "id(x) := x";
-  return { module: `${[...head, dynamic, ...rules].join("\n\n")}\n`, input: documentOf(chance, 0) };
+  const input = documentOf(chance, 0);
+  return { isOdd, input, module: `${[...head, dynamic, ...rules].join("\n\n")}\n` };
 }
+
+/** Expressions of which OPA refuses most. */
+const oddities = [
+  "y == 1",
+  "x := 1; x := 2",
+  "x == 1; x := 1",
+  "x = 1; x == 1",
+  "not y == 1",
+  "not input.a[_] == 1",
+  "some x; x = input.a",
+  "some x; input.b",
+  "some x in input.a; some x in input.b",
+  "every x in input.a { x := 1 }",
+  "every x in input.a { y := x; y > 0 }",
+  "every x, y in input.a { y > 0 }",
+  "count(input.a, input.b, 1)",
+  "count(input.a, 2)",
+  "nowhere(input.a)",
+  "input := 1",
+  "data.p := 1",
+  "x := input.a; [x, y] := input.b",
+  "[x, y] := [y, 1]",
+  "[1 | x := 1; x := 2]",
+  "{x: y | y := input.a[x]}",
+  "x = y; y = input.a",
+  "x := y; y := input.a",
+  "f(x) == 1",
+  "id(m)",
+  "input.a with input.b as y",
+  "input.a with nowhere as 1",
+  "input.a with data.x.y as 1 with input.c as 2",
+  "count(input.a) > 0 with count as 3",
+  "walk(input.a, [x, y]); y == 1",
+  "[x, 1] = [2, y]; x > y",
+  '{"a": x} = input.a; x',
+  "x := {1, 2} & {2}; x[2]",
+  "x := [y | y := input.a[_]]; x[0]",
+  "a.b.c",
+  "input.a.b == data.nowhere.c",
+  "x := -input.a; x < 0",
+  "1 in [1] == true",
+  "(1, 2) in [2]",
+  '$"{x}" == "1"; x := 1',
+  '$"{y}" == "1"',
+  '$"{input.a[_]}" == "1"',
+];
+const oddRules = [
+  "n := 1 if true",
+  "n := m",
+  "n contains 1\n\nn := 2",
+  "default n := 1\n\ndefault n := 2",
+  "default n := input.a",
+  "default n := [x | x := 1]",
+  "n(x) := x\n\nn(x, y) := y",
+  "n(x) := n(x)",
+  "n(x) if x\n\nn(x) := 2 if not x\n\no := n(input.a)",
+  "n[x] := 1 if x := input.a[_]",
+  "n[x] := y if { some y, x in input.a }",
+  "n[x].b contains y if { some x, y in input.a }",
+  "n.a := 1\n\nn.b := 2 if input.a\n\nn[x] := 3 if { x := input.b }",
+  "n := x if { x := input.a } else := y if { y := input.b } else := 3",
+  "n contains x if { x := 1 } else := 2",
+  "input := 3",
+  'n.x := 1\n\nn := {"y": 2}',
+  "n := 1\n\nn := 2",
+  "n := 1 if input.a\n\nn := 2 if input.b",
+  "n(input.a) := 1\n\no := n(false)",
+  "n(input) := 1",
+  "n(x) := 1\n\ndefault n(y) := 2",
+  "n([x, _]) := x\n\no := n([1, 2])",
+  'n({"a": x}) := x\n\no := n(input)',
+  "n if { input.a }\n\nn if { input.b }",
+  "n := {x | walk(input, [_, x]); is_number(x)}",
+  "n := [path | walk(input, [path, 1])]",
+  "n := x if { some x in input.a; x > 1 }",
+  "n := input.a | {1}",
+  "n if input.a == 1 or input.b",
+  'n := $"{m} {input.a} {n}"',
+  "n if not not input.a",
+  "n if { input.a; }",
+  "n := true if {}",
+  "n if { some i; input.a[i] == i }",
+  'n := object.get(input, ["a", "b"], "none")',
+];
 
 const keys = ["a", "b", "c", "d"];
 const words = ["a", "b", "admin", "get", "pods", "", "é", "A.b"];

@@ -1,24 +1,30 @@
 import { collectionBuiltins } from "./collection-builtins.ts";
+import { bitBuiltins } from "./bit-builtins.ts";
 import type { Builtin } from "./builtin.ts";
 import { encodingBuiltins } from "./encoding-builtins.ts";
+import { graphBuiltins } from "./graph-builtins.ts";
 import { pathBuiltins } from "./json-paths.ts";
 import { netBuiltins } from "./net-builtins.ts";
 import { numberBuiltins } from "./number-builtins.ts";
 import { objectBuiltins } from "./object-builtins.ts";
 import { patternBuiltins } from "./pattern-builtins.ts";
+import { semverBuiltins } from "./semver-builtins.ts";
 import { textBuiltins } from "./text-builtins.ts";
 import { timeBuiltins } from "./time-builtins.ts";
 import { typeBuiltins } from "./type-builtins.ts";
 
 /** All built-in functions. Those of OPA that are not here are no functions: a policy that calls one does not compile. */
 export const builtins: readonly Builtin[] = [
+  ...bitBuiltins,
   ...collectionBuiltins,
   ...encodingBuiltins,
+  ...graphBuiltins,
   ...netBuiltins,
   ...numberBuiltins,
   ...objectBuiltins,
   ...pathBuiltins,
   ...patternBuiltins,
+  ...semverBuiltins,
   ...textBuiltins,
   ...timeBuiltins,
   ...typeBuiltins,
@@ -35,6 +41,7 @@ export function builtinNamed(name: string): Builtin | undefined {
 export const deprecatedBuiltins: ReadonlySet<string> = new Set([
   "all",
   "any",
+  "net.cidr_overlap",
   "re_match",
   "set_diff",
   "cast_array",

@@ -73,6 +73,14 @@ function formatInteger([value, base]: readonly [RegoNumber, RegoNumber], place: 
   return whole.toString(Number(base));
 }
 
+/** The first so many parts, or, below zero, the last. */
+function splitN([text, separator, count]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
+  if (!isInteger(count)) throw mistyped("operand 3 must be integer number but got floating-point number", place);
+  occupy(place.state.meter, text.length);
+  const parts = separator === "" ? Array.from(text) : text.split(separator);
+  return arrayOf(Number(count) >= 0 ? parts.slice(0, Number(count)) : parts.slice(Number(count)));
+}
+
 /** A position in UTF-16 units as one in code points. */
 function pointsBefore(text: string, at: number): number {
   return at < 0 ? -1 : Array.from(text.slice(0, at)).length;
@@ -142,6 +150,7 @@ export const textBuiltins: readonly Builtin[] = [
     occupy(state.meter, text.length);
     return arrayOf(separator === "" ? Array.from(text) : text.split(separator));
   }),
+  builtin("strings.split_n", ["string", "string", "number"], splitN),
   builtin("sprintf", ["string", "array"], ([format, values], place) => sprintf(format, values.items, place)),
   builtin("substring", ["string", "number", "number"], substring),
   builtin("trim", ["string", "string"], ([text, cutset]) => withinCutset(text, cutset, { left: true, right: true })),
