@@ -95,7 +95,7 @@ function ofOperand(operand: string, namespace: string | undefined): NamedTarget 
 }
 
 /** How things to revoke are named. */
-export const operandForms: string =
+const operandForms: string =
   "accessrequest/NAME, csr/NAME, node/NAME, user/NAME, serviceaccount/NAMESPACE/NAME, secret/NAMESPACE/NAME or bootstraptoken/ID";
 
 function ofWord(kind: string, name: string): RevocationTarget {

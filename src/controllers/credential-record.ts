@@ -55,6 +55,15 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
       (issue.credentialID !== undefined && credentialID === issue.credentialID) ||
       (issue.credentialID === undefined && request === issue.request),
   );
+  const nameless = issued.findIndex(
+    ({ credentialID, notAfter }) => credentialID === undefined && notAfter === issue.notAfter,
+  );
+  if (issue.credentialID !== undefined && nameless !== -1) {
+    // The token that an access request was answered with: the answer is sealed, and its id is known from elsewhere.
+    const { credentialID } = issue;
+    const named = issued.map((one, at) => (at === nameless ? { ...one, credentialID } : one));
+    return { ...record, status: { ...record.status, issued: named } };
+  }
   // Older than all that a full record remembers: it was counted before it was forgotten.
   const isForgotten = issued.length >= mostIssues && issued.every((one) => endOf(one) > endOf(issue));
   if (isKnown || isForgotten) return record;

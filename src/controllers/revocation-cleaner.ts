@@ -21,7 +21,7 @@ const marginMs = 86_400_000;
  * When nothing is left that a revocation could refuse, in milliseconds: at its own end, or for one certificate when no CA could vouch
  * for it any more. Users and accounts have no end, as they may be given new credentials; a token's end is not known from its id.
  */
-export function revocationEnd({ spec }: CredentialRevocation, certificatesEnd: number): number {
+function revocationEnd({ spec }: CredentialRevocation, certificatesEnd: number): number {
   const end = Date.parse(spec.expiresAt ?? "");
   if (!Number.isNaN(end)) return end;
   const isCertificate = spec.fingerprint !== undefined || spec.certificate !== undefined;

@@ -25,7 +25,7 @@ export function userRoles(): readonly ClusterRole[] {
 }
 
 /** What a person needs who looks after credentials: to see them and to revoke them; bind it by name of the role. */
-export function credentialRevokerRules(): readonly PolicyRule[] {
+function credentialRevokerRules(): readonly PolicyRule[] {
   return [
     rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
     rule("get list watch", "access.pratique.dev", "issuedcredentials"),
