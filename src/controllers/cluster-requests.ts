@@ -6,7 +6,7 @@ import { parseCertificate } from "../pki/parse-certificate.ts";
 import { decodePem } from "../pki/pem.ts";
 import { agentOf, managedClusters } from "../resources/managed-cluster.ts";
 import { hasReason } from "./api-errors.ts";
-import { agentsAnnotation, agentsOn, withAgents } from "./cluster-agents.ts";
+import { agentsAnnotation, agentsOn, withAgents, type ClusterAgents } from "./cluster-agents.ts";
 import { agentSigner, labelledCluster } from "./cluster-request.ts";
 import { clusterRequestIndex } from "./cluster-request-index.ts";
 import { supersededRequests } from "./cluster-requests-policy.ts";
@@ -37,6 +37,8 @@ export function clusterRequests(options: ClusterRequestsOptions): Controller {
   const clusters = reader({ resource: managedClusters });
   const requests = clusterRequestIndex();
   const read = new WeakMap<ApiObject, Issued | undefined>();
+  /** What was written last, of which the informer may not have told yet. */
+  const written = new Map<string, { readonly uid: string; readonly agents: ClusterAgents }>();
 
   function issuedIn(request: ApiObject, cluster: string): Issued | undefined {
     if (read.has(request)) return read.get(request);
@@ -61,17 +63,24 @@ export function clusterRequests(options: ClusterRequestsOptions): Controller {
 
   async function keepRecord(name: string, all: readonly ApiObject[]): Promise<void> {
     const cluster = clusters.get({ name });
-    if (cluster === undefined) return;
-    const issued = new Map<string, number>();
+    if (cluster === undefined) {
+      written.delete(name);
+      return;
+    }
+    const { uid = "" } = cluster.metadata;
+    const last = written.get(name);
+    const now = clock.now();
+    const issued = new Map(last?.uid === uid ? [...last.agents].filter(([, end]) => end > now) : []);
     for (const request of all) {
       const one = issuedIn(request, name);
       if (one !== undefined) issued.set(one.agent, Math.max(one.end, issued.get(one.agent) ?? 0));
     }
-    const record = withAgents(agentsOn(cluster), issued, clock.now());
+    const record = withAgents(agentsOn(cluster), issued, now);
     if (record === undefined) return;
-    const { uid = "", resourceVersion = "" } = cluster.metadata;
     const annotations = { [agentsAnnotation]: record };
-    await client.patch(managedClusters, { name }, { metadata: { uid, resourceVersion, annotations } });
+    // Nobody else writes this one, while much else of the cluster is written at the same time.
+    await client.patch(managedClusters, { name }, { metadata: { uid, annotations } });
+    written.set(name, { uid, agents: issued });
   }
 
   return {
@@ -89,7 +98,7 @@ export function clusterRequests(options: ClusterRequestsOptions): Controller {
       // What was issued before the cluster was there.
       {
         resource: managedClusters,
-        keys: ({ metadata: { name = "" } }) => (requests.of(name).length === 0 ? [] : [{ name }]),
+        keys: ({ metadata: { name = "" } }) => (requests.of(name).length === 0 && !written.has(name) ? [] : [{ name }]),
       },
     ],
     concurrency: 16,
