@@ -186,14 +186,16 @@ function verdict(load, runs) {
   // Without the other side there is nothing to say about a ratio.
   const fast =
     load.factor === undefined
-      ? ours.perSecond >= load.perSecond
+      ? load.perSecond === undefined
+        ? undefined
+        : ours.perSecond >= load.perSecond
       : ratio === undefined
         ? undefined
         : ratio >= load.factor;
   const best = (side) => Math.max(...runs.get(side).map((run) => run.perSecond));
   const slow = load.p99Ms !== undefined && ours.p99Ms >= load.p99Ms;
-  const least = load.factor === undefined ? `${load.perSecond}/s` : `${load.factor} times`;
-  const target = `≥ ${least}${load.p99Ms === undefined ? "" : `, p99 < ${load.p99Ms} ms`}`;
+  const least = load.factor === undefined ? load.perSecond && `${load.perSecond}/s` : `${load.factor} times`;
+  const target = least === undefined ? "" : `≥ ${least}${load.p99Ms === undefined ? "" : `, p99 < ${load.p99Ms} ms`}`;
   return {
     name: load.name,
     unit: "/s",
