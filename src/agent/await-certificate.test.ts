@@ -116,6 +116,40 @@ describe("waiting for a certificate", () => {
     expect(error.message).toContain(`no answer to the request ${request.name} within 20 seconds; last trouble: `);
   });
 
+  test("leaves a hub alone for as long as it asks, and ever longer where many machines may wait", async () => {
+    const pauses = async (change: Partial<Waiting>, header?: string): Promise<readonly number[]> => {
+      const slept: number[] = [];
+      const recording: Clock = {
+        now: clock.now,
+        sleep: (ms, signal) => {
+          const isDeadline = ms === 600_000 || ms === 60_000 || ms === 1000;
+          if (!isDeadline) slept.push(ms);
+          return isDeadline ? clock.sleep(ms, signal) : Promise.resolve();
+        },
+      };
+      hub.intercept = (_asked, response) => {
+        if (slept.length >= 6) return false;
+        if (header !== undefined) response.setHeader("retry-after", header);
+        refuse(response, 503, "ServiceUnavailable", "starting");
+        return true;
+      };
+      // The client itself waits for nothing, as an agent's.
+      const { url: server, ca } = hub;
+      const token = formatToken(testToken);
+      const patient = { server, caPem: ca.pem, token, userAgent: "t", timeoutMs: 60_000, clock, retryBudgetMs: 0 };
+      const plain = remoteClient(patient);
+      const target = { server: hub.url };
+      const all = { clock: recording, timeoutMs: 600_000, signal: undefined, target, on: () => undefined, ...change };
+      await awaitCertificate(plain, request, all).finally(() => plain.close());
+      return slept.slice(0, 6);
+    };
+    hub.approve(request.name);
+    hub.issue(request.name, "the PEM");
+    expect(await pauses({})).toEqual([2000, 2000, 2000, 2000, 2000, 2000]);
+    expect(await pauses({ random: () => 0 })).toEqual([2000, 4000, 8000, 15_000, 15_000, 15_000]);
+    expect(await pauses({ random: () => 0 }, "9")).toEqual([9000, 9000, 9000, 15_000, 15_000, 15_000]);
+  });
+
   test("a trouble that has passed is not told at the end", async () => {
     let lists = 0;
     hub.intercept = (asked, response) => {

@@ -1,3 +1,4 @@
+import { jitteredBackoffMs, type Backoff } from "../client/backoff.ts";
 import type { Client } from "../client/client.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
@@ -13,6 +14,8 @@ export interface Waiting {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly target: CallTarget;
+  /** Yields [0, 1). Where it is given, pauses after trouble grow to half a minute and are spread, lest a fleet comes back together. */
+  readonly random?: () => number;
   /** Whether messages shall say which command to give next; an agent gives none. Default true. */
   readonly advise?: boolean;
   /** Called once when no decision has come after a second, and once when an approval has. */
@@ -24,7 +27,7 @@ const pollMs = 2000;
 
 /**
  * Waits until the request holds a certificate and gives its PEM, not yet verified. Lists and watches by name; whenever a stream ends
- * or fails it lists again after 2 seconds, so that a hub that restarts is waited for.
+ * or fails it lists again after 2 seconds, or when the hub asks for more, so that a hub that restarts is waited for.
  * @throws JoinError denied, failed, deleted, csr-conflict, timeout-waiting, tls-mismatch, clock-skew, aborted
  * @throws StatusError when the hub no longer answers the asker: Unauthorized, Forbidden
  */
@@ -63,16 +66,27 @@ type Observing = Waiting & {
 };
 
 async function observe(client: Client, request: NodeRequest, observing: Observing): Promise<string> {
-  for (;;) {
+  for (let failures = 0; ;) {
+    let pauseMs = pollMs;
     try {
       const pem = await listAndWatch(client, request, observing);
       if (pem !== undefined) return pem;
+      failures = 0;
     } catch (error) {
       observing.observation.trouble = passing(error, observing);
+      failures += 1;
+      pauseMs = troublePause(error, failures, observing);
     }
-    await observing.clock.sleep(pollMs, observing.signal);
+    await observing.clock.sleep(pauseMs, observing.signal);
     stopIfAborted(observing.signal);
   }
+}
+
+const backoff: Backoff = { initialMs: 2 * pollMs, maximumMs: 30_000 };
+
+function troublePause(error: unknown, failures: number, { random }: Observing): number {
+  const asked = error instanceof StatusError ? (error.details?.retryAfterSeconds ?? 0) * 1000 : 0;
+  return Math.max(random === undefined ? pollMs : jitteredBackoffMs(backoff, failures, random), asked);
 }
 
 async function listAndWatch(client: Client, request: NodeRequest, observing: Observing): Promise<string | undefined> {

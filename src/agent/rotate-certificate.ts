@@ -28,6 +28,8 @@ export interface Rotation {
   /** For which names a serving certificate must be good by now; asked while a request waits. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
   readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
   readonly signal: AbortSignal;
   readonly report: AgentReport;
   /** Is told the name of the request before it is waited for. */
@@ -99,6 +101,7 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
       timeoutMs: waitMs,
       signal: AbortSignal.any([signal, changed.signal]),
       target: session,
+      random: rotation.fraction,
       advise: false,
       on: (state) => {
         if (state === "pending") report({ ...name, event: "waiting", request: request.name, commands });

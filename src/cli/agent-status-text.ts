@@ -76,8 +76,9 @@ function agentRows(agent: CredentialAgent, now: number): readonly (readonly [str
   const next = nextAt > now ? `in ${humanDuration(nextAt - now)}` : "due since then";
   return [
     ...(renewedAt === undefined ? [] : [["renewed", rfc3339(renewedAt)] as const]),
-    ["next", `${rfc3339(nextAt)} (${next})`],
-    ...(request === undefined ? [] : [["request", `csr/${request}`] as const]),
+    request === undefined || nextAt > now
+      ? ["next", `${rfc3339(nextAt)} (${next})`]
+      : ["request", `csr/${request}, which waits for an answer`],
     ...(failures === 0 ? [] : [["failed", `${failures} times in a row: ${lastError ?? ""}`] as const]),
   ];
 }
