@@ -4,20 +4,23 @@ import type { Authenticator } from "./authenticator.ts";
 /**
  * Rejects what `revocationOf` finds to be revoked, whoever else the request could be: it ends as 401. It is asked with each request,
  * as nothing of its answer may be remembered, and throws where it cannot know. The credential comes along in the result, and
- * `saw` is told of whoever may come in.
+ * `saw` is told of whoever may come in, `refused` of what keeps somebody out.
  */
 export function unlessRevoked(
   member: Authenticator,
   revocationOf: (credential: Credential) => FoundRevocation | undefined,
-  saw: (username: string) => void,
+  told: { readonly saw: (username: string) => void; readonly refused: (found: FoundRevocation) => void },
 ): Authenticator {
   return async function unrevoked(request) {
     const result = await member(request);
     if (result.kind !== "authenticated") return result;
     const credential = result.credential ?? credentialOf(result.user);
     const found = revocationOf(credential);
-    if (found === undefined) saw(credential.username);
-    if (found === undefined) return result.credential === undefined ? { ...result, credential } : result;
+    if (found === undefined) {
+      told.saw(credential.username);
+      return result.credential === undefined ? { ...result, credential } : result;
+    }
+    told.refused(found);
     return { kind: "rejected", reason: `the credential is revoked: ${found.name}` };
   };
 }

@@ -69,7 +69,9 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   members.push(bootstrapTokens(lookup, now), ...options.outside.members);
   const tokens = bearer({ audiences }, ...members);
   const known = firstAuthenticated(x509({ roots, now }), tokens);
-  const credentials = withAuthenticatedGroup(unlessRevoked(known, options.revocations.find, options.saw));
+  const credentials = withAuthenticatedGroup(
+    unlessRevoked(known, options.revocations.find, { saw: options.saw, refused: options.revocations.refused }),
+  );
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
 }
 

@@ -2,12 +2,13 @@ import { objectOf } from "../registry/entry.ts";
 import { credentialState, credentialStates } from "../resources/credential-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../resources/issued-credential.ts";
 import { storagePrefix } from "../resources/resource.ts";
+import type { Revocations } from "./revocations.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 
 /** How many credentials there are in each state, and how many revocations, as Prometheus text; counted when it is asked for. */
 export function credentialMetrics(
   cache: WatchCache,
-  { now, revocations }: { readonly now: () => number; readonly revocations: () => number },
+  { now, revoked }: { readonly now: () => number; readonly revoked: Pick<Revocations, "size" | "refusals"> },
 ): () => string {
   return () => {
     const at = now();
@@ -27,7 +28,10 @@ export function credentialMetrics(
       ...[...counts].map(([key, count]) => `pratique_issued_credentials{${key}} ${count}`),
       "# HELP pratique_credential_revocations Credential revocations that are stored.",
       "# TYPE pratique_credential_revocations gauge",
-      `pratique_credential_revocations ${revocations()}`,
+      `pratique_credential_revocations ${revoked.size()}`,
+      "# HELP pratique_revoked_requests_total Requests that came with a revoked credential, and reviews of revoked tokens.",
+      "# TYPE pratique_revoked_requests_total counter",
+      `pratique_revoked_requests_total ${revoked.refusals()}`,
       "",
     ].join("\n");
   };

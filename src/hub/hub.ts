@@ -191,7 +191,7 @@ async function openBase(
     authorities: () => current,
     take,
     issuer,
-    revoked: revocations(cache, options.clock ?? systemClock),
+    revoked: revocations(cache, options.clock ?? systemClock, options.log),
     credentialUse: credentialUseLog(options.clock ?? systemClock),
   };
 }

@@ -6,6 +6,7 @@ import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "
 import { storagePrefix } from "../resources/resource.ts";
 import { credentialOf, revocationIndex, type Credential, type FoundRevocation } from "../resources/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import type { LogEntry } from "./hub-options.ts";
 
 /** Something long that was begun with a credential; `signal` aborts when that is revoked. */
 export interface Followed {
@@ -24,23 +25,32 @@ export interface Revocations {
     target: Pick<RevocationTarget, "fingerprint" | "credentialID">,
   ) => CredentialIssue | undefined;
   readonly follow: (credential: Credential) => Followed;
+  /** Counts a request that was refused, and says so in the log, at most once a minute for each revocation. */
+  readonly refused: (found: FoundRevocation) => void;
+  readonly refusals: () => number;
   readonly size: () => number;
 }
+
+const tellEveryMs = 60_000;
 
 /**
  * Follows the revocations in the watch cache, which is complete before anything is served: a revocation counts before its write is
  * acknowledged. What was begun with a credential that is revoked ends in the same moment.
  */
-export function revocations(cache: WatchCache, clock: Pick<Clock, "now">): Revocations {
+export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (entry: LogEntry) => void): Revocations {
   const prefix = storagePrefix(credentialRevocations);
   const index = revocationIndex();
   const followed = new Map<AbortController, Credential>();
   const issues = issuesById(cache);
+  const toldAt = new Map<string, number>();
+  let refusals = 0;
   const find = (credential: Credential): FoundRevocation | undefined =>
     index.size() === 0 ? undefined : index.find(credential, clock.now());
   cache.observe(prefix, ({ type, entry }) => {
     if (type === "DELETED") {
-      index.remove(entry.key.slice(prefix.length));
+      const name = entry.key.slice(prefix.length);
+      index.remove(name);
+      toldAt.delete(name);
       return;
     }
     index.put(objectOf(entry));
@@ -62,6 +72,14 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">): Revoc
       return undefined;
     },
     size: index.size,
+    refusals: () => refusals,
+    refused: ({ name, what }) => {
+      refusals += 1;
+      const now = clock.now();
+      if (Math.abs(now - (toldAt.get(name) ?? -tellEveryMs)) < tellEveryMs) return;
+      toldAt.set(name, now);
+      log({ level: "warn", message: "a revoked credential was used", revocation: name, revoked: what });
+    },
     certificateOf: ({ fingerprint, credentialID }) =>
       issues(fingerprint === undefined ? (credentialID ?? "") : `X509SHA256=${fingerprint}`),
     follow: (credential) => {

@@ -100,7 +100,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     levels: places.counts,
     audit: recording.counts,
     authorization: access.metrics.text,
-    credentials: credentialMetrics(cache, { now: () => clock.now(), revocations: parts.revoked.size }),
+    credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
     isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
   const time = signedTime(authorities, clock);

@@ -169,6 +169,10 @@ describe("a revocation cuts off requests, open connections and watches in less t
     expect(performance.now() - begun).toBeLessThan(1000);
     const again = await kubectl("get", "configmaps");
     expect(again.err).toContain("You must be logged in to the server");
+    // Once, however often it is tried.
+    const told = hub.log.filter(({ message }) => message === "a revoked credential was used");
+    expect(told.filter(({ revocation }) => revocation === "kubectl")).toHaveLength(1);
+    expect((await admin("/metrics")).text).toMatch(/^pratique_revoked_requests_total [1-9]/m);
   });
 });
 
