@@ -50,7 +50,8 @@ function bash(entries: readonly CommandEntry[]): readonly string[] {
     ...commands.flatMap((command) => optionsOf(command).flatMap((option) => bashValue(command, option))),
     "  esac",
     '  case "$command" in',
-    `    "") COMPREPLY=($(compgen -W "${topLevel(entries).join(" ")}" -- "$cur")) ;;`,
+    // Only as the first word: behind one that is no command, nothing is known.
+    `    "") if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${topLevel(entries).join(" ")}" -- "$cur")); fi ;;`,
     ...groups.map(
       (group) =>
         `    "${group.name}") COMPREPLY=($(compgen -W "${group.commands.map(({ name }) => lastWord(name)).join(" ")}" -- "$cur")) ;;`,
