@@ -300,7 +300,7 @@ async function decisions(
   };
   const custom = customResources({
     cache,
-    builtin: builtinResources,
+    builtin: [...builtinResources, ...(base.clusters?.resources ?? [])],
     converter: (crd) => conversionByWebhook(crd, { call: webhooks.call, uuid: randomUUID }),
     failed: (name, error) =>
       options.log({ level: "error", message: "a custom kind cannot be served", name, error: errorText(error) }),
@@ -309,12 +309,15 @@ async function decisions(
     backend,
     resources: custom.resources,
     lifeOf: custom.lifeOf,
-    reviews: reviews({
-      chain: access.chain,
-      rules: access.rules,
-      authenticate: identity.credentials,
-      explaining: { index: access.index, uses: access.uses, resources: custom.resources },
-    }),
+    reviews: {
+      ...reviews({
+        chain: access.chain,
+        rules: access.rules,
+        authenticate: identity.credentials,
+        explaining: { index: access.index, uses: access.uses, resources: custom.resources },
+      }),
+      ...base.clusters?.answers((resource, request) => verbs.create(resource, request)),
+    },
     created: {
       "serviceaccounts/token": tokenRequests({
         issuer,

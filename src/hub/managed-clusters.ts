@@ -13,17 +13,26 @@ import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
 import { parseCsr, readVerifiedCsr } from "../pki/csr.ts";
+import { objectOf } from "../registry/entry.ts";
+import type { Registry, Review } from "../registry/registry.ts";
 import { clusterDefinitions } from "../resources/cluster-definitions.ts";
 import { customResourceDefinitions } from "../resources/custom-resource-definition.ts";
 import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
 import { isEstablished } from "../resources/custom/crd-status.ts";
+import { events } from "../resources/event.ts";
 import { namespaces } from "../resources/namespace.ts";
+import { coreEventOf, reportedEvents } from "../resources/reported-event.ts";
+import type { Resource } from "../resources/resource.ts";
 import { serviceAccounts } from "../resources/service-account.ts";
 import { readClusterRegistration } from "./cluster-registration.ts";
 import { createIfMissing, putPolicy } from "./initial-objects.ts";
 
 /** What a hub is to which clusters join, beside everything that a hub is. */
 export interface ManagedClusters {
+  /** Built-in kinds that only such a hub serves. */
+  readonly resources: readonly Resource[];
+  /** What creates of those kinds are answered with, by `plural.group`. */
+  readonly answers: (create: Registry["create"]) => Readonly<Record<string, Review>>;
   readonly admission: (parts: ClusterAdmissionParts) => readonly AdmissionPlugin[];
   /** Puts the kinds, roles and accounts in place that joining needs. */
   readonly furnish: (client: Client, clock: Clock) => Promise<void>;
@@ -45,6 +54,13 @@ export interface ClusterControlParts {
 export async function openManagedClusters(configFile: string | undefined): Promise<ManagedClusters> {
   const rules = configFile === undefined ? [] : await readClusterRegistration(configFile);
   return {
+    resources: [reportedEvents],
+    answers: (create) => ({
+      "events.events.k8s.io": async (object, { namespace, context }) => {
+        const made = await create(events, { namespace, object: coreEventOf(object), context });
+        return { ...object, metadata: objectOf(made).metadata };
+      },
+    }),
     admission: ({ may, namespaceOf, clock }) => [
       managedClusterAdmission({ may, namespaceOf: async (name) => namespaceOf(name), now: () => clock.now() }),
       clusterRequestAdmission((pem) => parseCsr(pem).subject.commonName),
