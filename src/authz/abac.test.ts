@@ -68,7 +68,6 @@ describe("a policy of today", () => {
 });
 
 describe("a policy of the old form", () => {
-
   it.each<[string, object, Partial<Attributes>, boolean]>([
     ["everything, by nothing", {}, { group: "apps" }, true],
     ["every path, by nothing", {}, { path: "/x" }, true],
