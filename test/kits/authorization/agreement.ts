@@ -92,6 +92,21 @@ export const differences: readonly Difference[] = [
     },
   },
   {
+    name: "accounts of a node's own pods",
+    why: "Since release 1.33 a node reads the ServiceAccounts of its own pods (KubeletServiceAccountTokenForCredentialProviders), and so it does here; in 1.20 it could only ask for their tokens.",
+    explains: ({ question, modes, kubernetes, hub }) => {
+      const [first = "", ...rest] = (kubernetes.reason ?? "").split("\n");
+      const [told = "", ...later] = (hub.reason ?? "").split("\n");
+      if (!isNode(question, modes) || !readsAccount(question.resource)) return false;
+      if (isSame(hub, { allowed: true })) return true;
+      return (
+        first === "can only create tokens for individual service accounts" &&
+        accountTexts.test(told) &&
+        isSame(withReason(kubernetes, rest.join("\n")), withReason(hub, later.join("\n")))
+      );
+    },
+  },
+  {
     name: "resources of later releases",
     why: "What nodes may do with ResourceClaims and ResourceSlices, which 1.20 did not know: the hub says why not, and 1.20 says nothing.",
     explains: ({ question, modes, kubernetes, hub }) => {
@@ -129,11 +144,17 @@ export const differences: readonly Difference[] = [
 
 const otherNodes =
   /^(?:node '.*' cannot read .*, only its own Node object|can only list\/watch pods with spec\.nodeName field selector|no relationship found between node '.*' and this object|No Object name found)(?:\n|$)/;
+const accountTexts =
+  /^(?:No Object name found|no relationship found between node '.*' and this object|can only read namespaced object of this type)$/;
 const laterResources =
   /^(?:can only get individual resources of this type|cannot get subresource|No Object name found|no relationship found between node '.*' and this object|can only list\/watch\/deletecollection resourceslices with nodeName field selector|cannot authorize ResourceSlice subresources|only the following verbs are allowed for a ResourceSlice: .*)$/;
 
 function isNode({ user, groups }: Question, modes: readonly string[]): boolean {
   return modes.includes("Node") && user.startsWith("system:node:") && groups.includes("system:nodes");
+}
+
+function readsAccount({ verb, group, resource, subresource }: AskedResource = {}): boolean {
+  return verb === "get" && group === undefined && resource === "serviceaccounts" && subresource === undefined;
 }
 
 function withReason(answer: Answer, reason: string): Answer {

@@ -229,6 +229,7 @@ function ofNode(
       namespace,
       name: nameOf(references.persistentvolumeclaims),
     }),
+    () => ({ verb: "get", resource: "serviceaccounts", namespace, name: nameOf(references.serviceaccounts) }),
     () => ({
       verb: random.chance(0.8) ? "create" : random.one(verbs),
       resource: "serviceaccounts",
