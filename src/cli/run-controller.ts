@@ -56,6 +56,9 @@ interface Plan {
 
 async function planOf(args: Args, io: Io, server: ServerAccess): Promise<Plan> {
   const names = args.list("controllers");
+  if (args.text("registration-config") !== undefined && !names.includes("registration")) {
+    throw new CliError("usage", "--registration-config needs --controllers registration");
+  }
   return {
     ca: names.includes("access-request") ? await caToHandOut(args, io, server) : undefined,
     serving: names.includes("serving-approving") ? await servingPlan(args, server) : undefined,

@@ -497,6 +497,27 @@ describe("taints of a cluster", () => {
   });
 });
 
+describe("a hub that starts again", () => {
+  it("knows the clusters that it had, and what belongs to them", async () => {
+    const first = await startClusterStage();
+    const agent = await first.joined("lasting");
+    const certificate = await first.joined("other");
+    expect([(await agent(lease("lasting"))).status, (await certificate(lease("other"))).status]).toEqual([200, 200]);
+    await first.admin(`${rbac}/clusterroles/open-cluster-management:managedcluster:work`, { method: "DELETE" });
+    await first.close("keep");
+    const again = await startClusterStage({ dir: first.hub.dir });
+    await again.cluster("lasting");
+    await until(
+      again.admin,
+      `${rbac}/clusterroles?fieldSelector=metadata.name%3Dopen-cluster-management:managedcluster:work`,
+      (role) => role !== undefined,
+    );
+    const renewed = await again.request("lasting", { agent: "other" });
+    expect(renewed.reply.status).toBe(201);
+    await again.close();
+  });
+});
+
 describe("a hub after all this", () => {
   it("has logged nothing that broke", () => {
     // That agents who were shut out came again is told as it should be.

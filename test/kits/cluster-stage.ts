@@ -48,7 +48,7 @@ export interface ClusterStage {
   /** Both halves: the agent of a cluster that was let in. */
   joined(cluster: string, asked?: AskedCertificate): Promise<ApiClient>;
   gone(path: string, name: string): Promise<void>;
-  close(): Promise<void>;
+  close(files?: "remove" | "keep"): Promise<void>;
 }
 
 /** Whether a condition of a cluster has this status, and this reason where one is given. */
@@ -132,9 +132,9 @@ export async function startClusterStage(options: TestHubOptions = {}): Promise<C
         stream.close();
       }
     },
-    close: async () => {
+    close: async (files) => {
       for (const client of clients) client.close();
-      await hub.close();
+      await hub.close(files);
     },
   };
   return stage;

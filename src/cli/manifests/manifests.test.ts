@@ -27,6 +27,9 @@ async function printed(...words: readonly string[]): Promise<readonly Printed[]>
 const hooksOf = (found: Printed | undefined): readonly JsonObject[] =>
   arrayAt(found, "webhooks").filter((hook) => isFields(hook));
 
+const stringsOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+
 const named = (objects: readonly Printed[], kind: string, name: string): Printed | undefined =>
   objects.find((object) => object.kind === kind && object.metadata.name === name);
 
@@ -124,6 +127,27 @@ describe("pratique manifests", () => {
       caBundle: Buffer.from("-----BEGIN CERTIFICATE-----\n").toString("base64"),
     });
     expect((await printed("--no-workloads")).some(({ kind }) => kind === "Deployment")).toBe(false);
+  });
+
+  it("prints what clusters need that join, when it is asked to, and nothing of it otherwise", async () => {
+    const isOurs = ({ metadata }: Printed): boolean => JSON.stringify(metadata).includes("cluster-management.io");
+    expect((await printed()).filter(isOurs)).toEqual([]);
+    const objects = await printed("--managed-clusters");
+    const definitions = objects.filter((one) => one.kind === "CustomResourceDefinition" && isOurs(one));
+    expect(definitions).toHaveLength(4);
+    for (const definition of definitions) expect(faults(customResourceDefinitions, { ...definition })).toEqual([]);
+    for (const resource of [mutatingWebhookConfigurations, validatingWebhookConfigurations]) {
+      const found = named(objects, resource.kind, "pratique-clusters");
+      expect(faults(resource, { ...found })).toEqual([]);
+      expect(hooksOf(found).map(({ failurePolicy }) => failurePolicy)).toEqual(hooksOf(found).map(() => "Fail"));
+    }
+    const role = named(objects, "ClusterRole", "pratique:cluster-controller");
+    const verbs = (role?.rules ?? []).flatMap((rule) => stringsOf(rule["verbs"]));
+    expect(verbs.length).toBeGreaterThan(20);
+    for (const verb of ["*", "escalate", "bind", "impersonate"]) expect(verbs).not.toContain(verb);
+    const workloads = JSON.stringify(objects.filter(({ kind }) => kind === "Deployment"));
+    expect(workloads).toContain("--controllers=access-request,registration");
+    expect(workloads).toContain("--managed-clusters");
   });
 
   it.each([
