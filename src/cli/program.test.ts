@@ -44,6 +44,7 @@ Commands:
   policy test     Run the rules whose names begin with test_
   policy check    Say whom a proposed chain of authorizers would lock out
   policy replay   Say which recorded requests a proposed chain would decide otherwise
+  simulate        Let many simulated machines join a hub and live there, to see what it bears
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
 
