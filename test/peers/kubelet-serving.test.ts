@@ -33,8 +33,14 @@ interface Api {
 
 /** What a kubelet and its operator live through: a request that waits, an inventory that names the address, one renewal after another. */
 async function renewing({ url, ca, dir, kubectl }: Api, token: string): Promise<void> {
-  const servingRequests = async (): Promise<readonly ShownRequest[]> =>
-    (await requests(kubectl)).filter(({ spec }) => spec["signerName"] === "kubernetes.io/kubelet-serving");
+  const requestsOf = async (signer: string): Promise<readonly ShownRequest[]> =>
+    (await requests(kubectl)).filter(({ spec }) => spec["signerName"] === `kubernetes.io/${signer}`);
+  const servingRequests = (): Promise<readonly ShownRequest[]> => requestsOf("kubelet-serving");
+  const fourOf = (signer: string): Promise<readonly ShownRequest[]> =>
+    eventually(`four certificates of ${signer}`, async () => {
+      const all = (await requestsOf(signer)).filter(({ status }) => status?.certificate !== undefined);
+      return all.length < 4 ? undefined : all;
+    });
   const host = machine({ node, server: url, ca, token, within: dir });
   const port = await freePort();
   // The kubelet mounts its folder onto itself and leaves it so.
@@ -59,17 +65,21 @@ async function renewing({ url, ca, dir, kubectl }: Api, token: string): Promise<
   const data = { [node]: address };
   const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "pratique-node-inventory" }, data };
   await kubectl.with({ input: JSON.stringify(map) }).ok("-n", "kube-system", "create", "-f", "-");
-  const issued = await eventually("four certificates", async () => {
-    const all = (await servingRequests()).filter(({ status }) => status?.certificate !== undefined);
-    return all.length < 4 ? undefined : all;
-  });
-  expect(new Set(issued.map(({ spec }) => spec["request"])).size).toBe(issued.length);
+  const issued = await fourOf("kubelet-serving");
+  const asClient = await fourOf("kube-apiserver-client-kubelet");
+  // A new key each time; the first as a client was asked for with the token, the others as the node that it then was.
+  for (const all of [issued, asClient]) expect(new Set(all.map(({ spec }) => spec["request"])).size).toBe(all.length);
+  expect(asClient.filter(({ spec }) => spec["username"] === `system:node:${node}`)).toHaveLength(asClient.length - 1);
+  const { certificate, keyFits } = await host.credentialNow();
+  expect([certificate.subject, keyFits]).toEqual([`O=system:nodes\nCN=system:node:${node}`, true]);
   expect(issued[0]?.status?.conditions).toEqual([
     expect.objectContaining({
       message: `Auto approving serving certificate of node ${node}: ${node} by inventory, ${address} by inventory.`,
     }),
   ]);
   expect(await eventually("the kubelet to serve with it", () => servedAs(port, ca))).toContain(`IP Address:${address}`);
+  const own = kubectl.with({ kubeconfig: host.kubeconfig });
+  expect(await own.ok("get", "node", node, "-o", "name")).toBe(`node/${node}\n`);
 }
 
 peerSuite(["kubelet", "kubectl"], "a real kubelet that serves with a certificate of the hub", () => {
