@@ -6,6 +6,7 @@ import { forbidden, StatusError } from "../core/status.ts";
 import { stringAt, withField, withMetadata } from "../resources/json-fields.ts";
 import {
   clusterGroup,
+  clusterNameLabel,
   clusterSetLabel,
   isAccepted,
   registerGroup,
@@ -136,7 +137,7 @@ function urlErrors({ spec }: ManagedCluster): readonly FieldError[] {
 /** @throws StatusError Forbidden */
 async function checkAcceptance(
   { may, namespaceOf }: ManagedClusterAdmissionOptions,
-  { resource, name, user }: AdmissionRequest,
+  { resource, name, user, warn }: AdmissionRequest,
 ): Promise<void> {
   const home = await namespaceOf(name);
   if (
@@ -153,7 +154,12 @@ async function checkAcceptance(
     resource: "managedclusters",
     namespace: "",
   };
-  if ((await may({ ...asked, subresource: "accept", name })).allowed) return;
+  if ((await may({ ...asked, subresource: "accept", name })).allowed) {
+    if (home !== undefined && home.metadata.labels?.[clusterNameLabel] !== name) {
+      warn(`namespace ${name} was there before the cluster: its agent gets rights in it`);
+    }
+    return;
+  }
   const why = `user ${JSON.stringify(user.username)} cannot accept it: verb "update" on managedclusters/accept.${registerGroup} is needed`;
   throw forbidden(resource, name, why);
 }

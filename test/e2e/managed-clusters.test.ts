@@ -344,7 +344,9 @@ describe("a cluster that leaves", () => {
 
   it("leaves a namespace that was there before", async () => {
     await stage.admin("/api/v1/namespaces", { method: "POST", body: { metadata: { name: "older" } } });
-    await stage.joined("older");
+    await stage.create("older");
+    expect((await stage.accept("older")).headers["warning"]).toContain("was there before the cluster");
+    await stage.cluster("older");
     await stage.admin(`${clustersPath}/older`, { method: "DELETE" });
     await stage.gone(clustersPath, "older");
     const { metadata } = (await stage.admin("/api/v1/namespaces/older")).object();
