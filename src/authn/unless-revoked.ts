@@ -9,7 +9,7 @@ import type { Authenticator } from "./authenticator.ts";
 export function unlessRevoked(
   member: Authenticator,
   revocationOf: (credential: Credential) => FoundRevocation | undefined,
-  told: { readonly saw: (username: string) => void; readonly refused: (found: FoundRevocation) => void },
+  told: { readonly saw: (credential: Credential) => void; readonly refused: (found: FoundRevocation) => void },
 ): Authenticator {
   return async function unrevoked(request) {
     const result = await member(request);
@@ -17,7 +17,8 @@ export function unlessRevoked(
     const credential = result.credential ?? credentialOf(result.user);
     const found = revocationOf(credential);
     if (found === undefined) {
-      told.saw(credential.username);
+      // With an expired certificate nobody comes in as its holder.
+      if (credential.username === result.user.username) told.saw(credential);
       return result.credential === undefined ? { ...result, credential } : result;
     }
     told.refused(found);

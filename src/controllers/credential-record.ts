@@ -5,6 +5,7 @@ import type { ApiObject } from "../core/object.ts";
 import { nodeUserPrefix } from "../core/user.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { CertificateError } from "../pki/certificate.ts";
+import { keyFingerprint } from "../pki/keys.ts";
 import { PemError, decodePem } from "../pki/pem.ts";
 import { oids } from "../pki/oids.ts";
 import { subjectOf } from "../pki/names.ts";
@@ -65,11 +66,17 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
     return { ...record, status: { ...record.status, issued: named } };
   }
   // Older than all that a full record remembers: it was counted before it was forgotten.
-  const isForgotten = issued.length >= mostIssues && issued.every((one) => endOf(one) > endOf(issue));
+  const isForgotten = issued.length >= mostIssues && issued.every((one) => beginOf(one) > beginOf(issue));
   if (isKnown || isForgotten) return record;
-  // By their end: requests are looked at in no order after a restart.
-  const all = [...issued, issue].toSorted((one, other) => endOf(one) - endOf(other)).slice(-mostIssues);
+  const numbered = { ...issue, generation: count + 1 };
+  // By their beginning: requests are looked at in no order after a restart, and a later one may end sooner.
+  const all = [...issued, numbered].toSorted((one, other) => beginOf(one) - beginOf(other)).slice(-mostIssues);
   return { ...record, status: { ...record.status, issued: all, count: count + 1 } };
+}
+
+function beginOf(issue: CredentialIssue): number {
+  const begin = Date.parse(issue.notBefore ?? "");
+  return Number.isNaN(begin) ? endOf(issue) : begin;
 }
 
 function endOf({ notAfter = "" }: CredentialIssue): number {
@@ -93,6 +100,7 @@ export function issueOfCsr(object: ApiObject): Issue | undefined {
       identity: { username: commonName, purpose },
       issue: {
         credentialID: `X509SHA256=${createHash("sha256").update(leaf.bytes).digest("hex")}`,
+        key: keyFingerprint(certificate.publicKey.spki),
         serialNumber: certificate.serialNumber,
         issuer: createHash("sha256").update(certificate.rawIssuer).digest("hex"),
         notBefore: rfc3339(certificate.notBefore),

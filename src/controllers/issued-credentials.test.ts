@@ -38,6 +38,7 @@ async function scene(): Promise<Scene> {
   const tokens = new Map<string, CredentialIssue>();
   const use = {
     lastSeen: (username: string) => seen.get(username),
+    firstUsed: () => undefined,
     lastToken: (username: string) => tokens.get(username),
   };
   await bench.start(

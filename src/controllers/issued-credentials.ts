@@ -18,6 +18,8 @@ const serviceAccount = "credential-controller";
 export interface CredentialUse {
   /** When this user last made a request, in milliseconds since the epoch. */
   readonly lastSeen: (username: string) => number | undefined;
+  /** When somebody first came in with the credential of this id, in milliseconds since the epoch, as far as that is remembered. */
+  readonly firstUsed: (id: string) => number | undefined;
   /** The last token that this user was given, and that is in no record yet. */
   readonly lastToken: (username: string) => Issue["issue"] | undefined;
 }
@@ -140,9 +142,19 @@ function withUse(record: IssuedCredential, use: CredentialUse, everyMs: number):
   const { username, purpose } = record.spec.identity;
   if (purpose === "Serving") return record;
   const token = purpose === "Access" ? use.lastToken(username) : undefined;
-  const renewed = token === undefined ? record : withIssue(record, token);
+  const renewed = withFirstUse(token === undefined ? record : withIssue(record, token), use);
   const seen = use.lastSeen(username);
   const before = Date.parse(renewed.status?.lastSeen ?? "");
   if (seen === undefined || seen - before < everyMs) return renewed;
   return { ...renewed, status: { ...renewed.status, lastSeen: rfc3339(seen) } };
+}
+
+function withFirstUse(record: IssuedCredential, use: CredentialUse): IssuedCredential {
+  const { issued = [] } = record.status ?? {};
+  const next = issued.map((one) => {
+    const at = one.firstUsed === undefined ? use.firstUsed(one.credentialID ?? "") : undefined;
+    return at === undefined ? one : { ...one, firstUsed: rfc3339(at) };
+  });
+  const isNew = next.some((one, at) => one !== issued[at]);
+  return isNew ? { ...record, status: { ...record.status, issued: next } } : record;
 }

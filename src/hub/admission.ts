@@ -11,9 +11,12 @@ import { credentialRevocationAdmission } from "../admission/credential-revocatio
 import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
 import { nodeRestriction } from "../admission/node-restriction.ts";
 import { ownerReferences } from "../admission/owner-references.ts";
+import { returningMachines } from "../admission/returning-machines.ts";
 import { rbacEscalation } from "../admission/rbac-escalation.ts";
 import { serviceAccount } from "../admission/service-account.ts";
 import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../authz/escalation.ts";
+import { isUndecided } from "../controllers/csr-approving-policy.ts";
+import { csrView } from "../controllers/csr-view.ts";
 import type { Clock } from "../core/clock.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { parseCsr } from "../pki/csr.ts";
@@ -72,6 +75,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     }),
     restrictedNodes(options, may),
     ownerReferences({ may, resourceOf }),
+    returningMachines({ factsOf: parseCsr, undecided: undecidedIn(cache) }),
     certificateApproval(signerCheck),
     certificateSigning(signerCheck),
     certificateSubjectRestriction((pem) => parseCsr(pem).subject.organizations),
@@ -102,6 +106,15 @@ function restrictedNodes(
   return {
     name,
     mutate: async (request, round) => (isEnabled || access.uses("Node") ? mutate?.(request, round) : undefined),
+  };
+}
+
+/** How many requests of a user nobody has decided on; there are few, and only whoever comes back is counted. */
+function undecidedIn(cache: WatchCache): (username: string) => number {
+  const prefix = storagePrefix({ group: "certificates.k8s.io", plural: "certificatesigningrequests" });
+  return (username) => {
+    const views = Array.from(cache.list(prefix), (entry) => csrView(objectOf(entry)));
+    return views.filter((csr) => csr.requester.username === username && isUndecided(csr)).length;
   };
 }
 

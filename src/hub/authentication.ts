@@ -18,11 +18,13 @@ import { x509 } from "../authn/x509.ts";
 import type { AuthorizerChain } from "../authz/chain.ts";
 import { forbiddenRequest } from "../authz/forbidden-text.ts";
 import type { ApiObject } from "../core/object.ts";
+import { isReturning } from "../core/returning.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { TrustRoot } from "../pki/verify-chain.ts";
 import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
+import type { Credential } from "../resources/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { HubError } from "./hub-error.ts";
 import type { OutsideIdentity } from "./outside-identity.ts";
@@ -42,7 +44,7 @@ export interface AuthenticationOptions {
   /** What is believed no longer, whoever vouches for it. */
   readonly revocations: Revocations;
   /** Told of everybody who comes in with a credential. */
-  readonly saw: (username: string) => void;
+  readonly saw: (credential: Credential) => void;
   readonly outside: Pick<OutsideIdentity, "members" | "anonymous">;
   readonly warn: (message: string) => void;
 }
@@ -68,11 +70,24 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
   members.push(bootstrapTokens(lookup, now), ...options.outside.members);
   const tokens = bearer({ audiences }, ...members);
-  const known = firstAuthenticated(x509({ roots, now }), tokens);
+  const known = firstAuthenticated(x509({ roots, now, returningMs: rememberedMs }), unreserved(tokens));
   const credentials = withAuthenticatedGroup(
     unlessRevoked(known, options.revocations.find, { saw: options.saw, refused: options.revocations.refused }),
   );
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
+}
+
+/** For as long as records are kept of what was issued: whoever comes back later is a stranger. */
+const rememberedMs = 400 * 86_400_000;
+
+/** Nobody is a machine that comes back because some issuer of tokens says so. */
+function unreserved(tokens: Authenticator): Authenticator {
+  return async (request) => {
+    const result = await tokens(request);
+    return result.kind === "authenticated" && isReturning(result.user)
+      ? { kind: "rejected", reason: "a token names a user that only a machine that comes back can be" }
+      : result;
+  };
 }
 
 /** A configuration file that speaks of anonymous requests counts before the option. */

@@ -4,9 +4,11 @@ import { nodeGraph, type NodeGraph } from "../authz/node-graph.ts";
 import { masters } from "../authz/masters.ts";
 import { rbac } from "../authz/rbac.ts";
 import { rbacIndex, type RbacEvent, type RbacIndex } from "../authz/rbac-index.ts";
+import { returningDecision } from "../authz/returning.ts";
 import type { RulesLister } from "../authz/rules-review.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject } from "../core/object.ts";
+import { isReturning } from "../core/returning.ts";
 import type { UserInfo } from "../core/user.ts";
 import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../resources/resource.ts";
@@ -101,6 +103,7 @@ export async function openAuthorization(
 /** A chain that may be another one at the next request. */
 function countedChain(current: () => BuiltChain, metrics: AuthorizationMetrics): AuthorizerChain {
   const decide: AuthorizerChain["decide"] = async (attributes, wanted) => {
+    if (isReturning(attributes.user)) return { ...returningDecision(attributes), by: "returning", ...noTrace(wanted) };
     const { chain, types } = current();
     const decision: ChainDecision = await chain.decide(attributes, wanted);
     const type = decision.by === undefined ? undefined : types.get(decision.by);
@@ -117,6 +120,10 @@ function countedChain(current: () => BuiltChain, metrics: AuthorizationMetrics):
       return current().chain.names;
     },
   };
+}
+
+function noTrace(wanted: { readonly trace?: boolean } | undefined): Pick<ChainDecision, "trace"> {
+  return wanted?.trace === true ? { trace: [] } : {};
 }
 
 async function fileOf(file: string, options: HubOptions): Promise<Awaited<ReturnType<typeof readAuthorizationFile>>> {

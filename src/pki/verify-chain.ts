@@ -28,6 +28,8 @@ export interface ClientChainInput {
   readonly roots: readonly TrustRoot[];
   /** In milliseconds since the epoch. */
   readonly now: number;
+  /** For how long after its end the leaf still proves who holds its key, in milliseconds; default not at all. CAs must be valid. */
+  readonly leafGraceMs?: number;
 }
 
 /** Whom a certificate chain proves, or one sentence about why it proves nobody. */
@@ -38,8 +40,10 @@ export type ClientChainVerdict =
       readonly subject: Subject;
       readonly uid: string | undefined;
       readonly leaf: ParsedCertificate;
-      /** When the first certificate of the chain expires, in milliseconds since the epoch. */
+      /** When the first certificate of the chain expires, in milliseconds since the epoch; of an expired leaf, when its grace ends. */
       readonly validUntil: number;
+      /** Whether the leaf has expired, and is within its grace. */
+      readonly expired: boolean;
       /** Lower-case hexadecimal SHA-256 of the leaf's DER. */
       readonly fingerprint: string;
     }
@@ -96,7 +100,8 @@ export function trustRootOf(certificate: ParsedCertificate): TrustRoot {
  * Judges a client certificate: read strictly, valid now, meant for clients, no CA itself, and linked by names and
  * signatures, through at most three intermediate CAs, to one of the roots. Each CA must be valid now, allowed to sign
  * certificates, allowed its number of CAs below, and not restricted to other purposes. Critical extensions that are not
- * understood, and name constraints of any kind, refuse the chain. Revocation is not looked at.
+ * understood, and name constraints of any kind, refuse the chain. Revocation is not looked at. A leaf that has expired is refused but
+ * within the grace that was asked for.
  * @see RFC 5280 section 6; the purpose is required, where Go accepts a certificate without any
  */
 export function verifyClientChain(input: ClientChainInput): ClientChainVerdict {
@@ -106,12 +111,15 @@ export function verifyClientChain(input: ClientChainInput): ClientChainVerdict {
   try {
     const leaf = parseCertificate(input.leaf);
     const intermediates = input.intermediates.map(parseCertificate);
-    const error = leafError(leaf, input.now);
+    const { now, leafGraceMs = 0 } = input;
+    const expired = now >= leaf.notAfter + 1000;
+    const graceMs = expired ? leafGraceMs : 0;
+    const error = leafError(leaf, { now, graceMs });
     if (error !== undefined) {
       return { ok: false, error };
     }
-    const found = findChain(leaf, { intermediates, roots: input.roots, now: input.now });
-    return typeof found === "string" ? { ok: false, error: found } : proven(leaf, found);
+    const found = findChain(leaf, { intermediates, roots: input.roots, now });
+    return typeof found === "string" ? { ok: false, error: found } : proven(found, { leaf, expired, graceMs });
   } catch (error) {
     if (error instanceof CertificateError || error instanceof DerError) {
       return { ok: false, error: error.message };
@@ -120,7 +128,13 @@ export function verifyClientChain(input: ClientChainInput): ClientChainVerdict {
   }
 }
 
-function proven(leaf: ParsedCertificate, chain: readonly ParsedCertificate[]): ClientChainVerdict {
+interface ProvenLeaf {
+  readonly leaf: ParsedCertificate;
+  readonly expired: boolean;
+  readonly graceMs: number;
+}
+
+function proven(chain: readonly ParsedCertificate[], { leaf, expired, graceMs }: ProvenLeaf): ClientChainVerdict {
   const uids = attributeTexts(leaf.subject, oids.userUid, "subject");
   if (uids.length > 1) {
     return { ok: false, error: "certificate: the subject has more than one uid" };
@@ -130,7 +144,8 @@ function proven(leaf: ParsedCertificate, chain: readonly ParsedCertificate[]): C
     subject: subjectOf(leaf.subject, "certificate: the subject"),
     uid: uids[0],
     leaf,
-    validUntil: Math.min(...chain.map((certificate) => certificate.notAfter)),
+    validUntil: Math.min(...chain.map((one) => one.notAfter + (one === leaf ? graceMs : 0))),
+    expired,
     fingerprint: createHash("sha256").update(leaf.raw).digest("hex"),
   };
 }
@@ -202,14 +217,18 @@ function linkError({ issuer, chain, rootKey }: Link): string | undefined {
     : "certificate signature does not verify with the key of its issuer";
 }
 
-function leafError(leaf: ParsedCertificate, now: number): string | undefined {
+function leafError(
+  leaf: ParsedCertificate,
+  { now, graceMs }: { readonly now: number; readonly graceMs: number },
+): string | undefined {
   if (leaf.basicConstraints?.isCa === true) {
     return "a CA certificate is not a client certificate";
   }
   if (leaf.extendedKeyUsage === undefined || !allowsClients(leaf.extendedKeyUsage)) {
     return "certificate is not for client authentication";
   }
-  return validityError(leaf, now, "certificate") ?? extensionError(leaf);
+  const isForgiven = graceMs > 0 && now < leaf.notAfter + 1000 + graceMs;
+  return (isForgiven ? undefined : validityError(leaf, now, "certificate")) ?? extensionError(leaf);
 }
 
 function issuerError({ issuer, chain, rootKey }: Link, now: number): string | undefined {

@@ -28,6 +28,12 @@ export interface CredentialIssue {
   readonly requestedBy?: string;
   readonly approvedBy?: string;
   readonly request?: string;
+  /** `SHA256:<base64>` of the public key of a certificate. */
+  readonly key?: string;
+  /** Which of all that were given out, counted from 1. */
+  readonly generation?: number;
+  /** When somebody first came in with it. */
+  readonly firstUsed?: string;
 }
 
 /** The credentials of one identity for one purpose. */

@@ -67,6 +67,9 @@ const credentialIssue: ObjectSchema = described(`${prefix}.CredentialIssue`, "On
   requestedBy: about("Who asked for it, as authenticated.", str(6)),
   approvedBy: about("Who approved it, or which rule.", str(7)),
   request: about("The request that it answers.", str(8)),
+  key: about("The fingerprint of a certificate's public key.", str(9)),
+  generation: about("Which of all that were given out, counted from 1.", int32(10)),
+  firstUsed: about("When somebody first came in with it, to within ten minutes.", time(11)),
 });
 
 const issuedCredentialSpec: ObjectSchema = described(
