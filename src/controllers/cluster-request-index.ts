@@ -6,6 +6,7 @@ import { labelledCluster } from "./cluster-request.ts";
 export interface ClusterRequestIndex {
   /** For the `observe` of a watch on requests. */
   observe(change: Change): void;
+  /** In the order in which they came. */
   of(cluster: string): readonly ApiObject[];
 }
 
@@ -25,8 +26,9 @@ export function clusterRequestIndex(): ClusterRequestIndex {
 
   function observe({ type, object }: Change): void {
     const { name = "" } = object.metadata;
-    forget(name);
     const cluster = type === "DELETED" ? undefined : labelledCluster(object);
+    // One that only changes keeps its place: the order is that in which they came.
+    if (cluster === undefined || clusterOf.get(name) !== cluster) forget(name);
     if (cluster === undefined) return;
     clusterOf.set(name, cluster);
     const requests = byCluster.get(cluster) ?? new Map<string, ApiObject>();

@@ -18,6 +18,11 @@ describe("requests of a cluster that nobody waits for", () => {
     expect(names).toEqual(["r11", "r10", "r9", "r8", "r7", "r6"]);
   });
 
+  it("go in the order in which they came where they came within one second", () => {
+    const many = ["e", "b", "h", "a", "g", "c", "f", "d"].map((name) => request(name, 0));
+    expect(supersededRequests(many, now).names).toEqual(["e", "b"]);
+  });
+
   it("stay while there are few, however old", () => {
     expect(supersededRequests([request("a", 60 * minute), request("b", 50 * minute)], now).names).toEqual([]);
   });

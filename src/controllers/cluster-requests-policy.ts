@@ -23,15 +23,20 @@ export interface Superseded {
 }
 
 /**
- * Which requests of one cluster nobody waits for any more: decided ones that are ten minutes old, and as many of the oldest as it
+ * Which requests of one cluster, in the order in which they came, nobody waits for any more: decided ones that are ten minutes old, and as many of the oldest as it
  * takes for its agent to be free to ask. The newest of each requester stays.
  */
 export function supersededRequests(requests: readonly ApiObject[], now: number): Superseded {
-  const all = requests.map(candidate).sort((a, b) => b.created - a.created || (a.name < b.name ? 1 : -1));
-  const old = all.filter(({ state, created }) => state === "decided" && now - created >= seenMs);
-  const rest = all.filter((one) => !old.includes(one));
-  const isNewest = ({ requester, name }: Candidate): boolean =>
-    rest.find((other) => other.requester === requester)?.name === name;
+  // Times are in seconds; within one, those that came later are newer.
+  const all = requests
+    .map(candidate)
+    .toReversed()
+    .sort((a, b) => b.created - a.created);
+  const isOld = ({ state, created }: Candidate): boolean => state === "decided" && now - created >= seenMs;
+  const old = all.filter(isOld);
+  const rest = all.filter((one) => !isOld(one));
+  const newest = new Map(rest.toReversed().map(({ requester, name }) => [requester, name]));
+  const isNewest = ({ requester, name }: Candidate): boolean => newest.get(requester) === name;
   // The oldest first, and of them those that are decided.
   const expendable = rest
     .filter((one) => !isNewest(one))
