@@ -33,6 +33,7 @@ describe("what was meant", () => {
       { group: "apps", resource: "deployments", subresource: "scales" },
       `subresource: the server's deployments.apps have no part "scales"; was scale meant?`,
     ],
+    [{ verb: "lst" }, 'verb: no request for objects has the verb "lst"; was list meant?'],
   ])("by %j", (asked, text) => {
     expect(meant(asked)).toEqual([text]);
   });
@@ -42,6 +43,7 @@ describe("what was meant", () => {
     expect(meant({ subresource: "status" })).toEqual([]);
     expect(meant({ path: "/podz", resource: "" })).toEqual([]);
     expect(meant({ resource: "*" })).toEqual([]);
+    expect(meant({ verb: "impersonate" })).toEqual([]);
     expect(meant({ resource: "x", group: "*" })).toEqual([]);
     expect(meant({ verb: "approve", resource: "signers", group: "certificates.k8s.io" })).toEqual([]);
   });

@@ -26,14 +26,14 @@ const servedVerbs: ReadonlySet<string> = new Set([
 
 /**
  * What was probably meant where a request speaks of something that the server does not have: the same resource in another group, a
- * word that is near, or another part of the object. Empty where it is served, for paths, wildcards and verbs that are not the API's own.
+ * word that is near, another part of the object, or a verb that is near. Empty where it is served, for paths, wildcards and verbs that are not the API's own.
  */
 export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]): readonly NearMiss[] {
   const { verb, resource, group, subresource, path } = attributes;
   if (path !== undefined || resource === "*" || group === "*" || resource === "") return [];
-  // With verbs of their own, such as approve, rules speak of things that no server serves, such as signers.
-  if (!servedVerbs.has(verb)) return [];
   const here = kinds.find((kind) => kind.plural === resource && kind.group === group);
+  // With verbs of their own, such as approve, rules speak of things that no server serves, such as signers.
+  if (!servedVerbs.has(verb)) return here === undefined ? [] : nearVerb(verb);
   if (here !== undefined) {
     if (subresource === "" || subresource === "*" || here.subresources.includes(subresource)) return [];
     const near = meant(nearest(subresource, here.subresources));
@@ -48,6 +48,14 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
   );
   const found = kinds.find(({ plural, singular }) => plural === near || singular === near);
   return told(`${absent}${meant(found === undefined ? undefined : named(found))}`);
+}
+
+/** A verb that no request has, and that is nearly one of those that requests have. */
+function nearVerb(verb: string): readonly NearMiss[] {
+  const near = nearest(verb, [...servedVerbs]);
+  return near === undefined
+    ? []
+    : [{ lacks: "verb", text: `no request for objects has the verb ${quoted(verb)}${meant(near)}` }];
 }
 
 function told(text: string): readonly NearMiss[] {
