@@ -126,6 +126,35 @@ describe("what contradicts itself at run time", () => {
   });
 });
 
+describe("newer syntax", () => {
+  const v2 = (body: string): string => `package p\n\nimport rego.v2\n\nx if { ${body} }\n`;
+
+  test.each([
+    ["or", "input.none or input.user", "true"],
+    ["and before or", "false and true or input.user", "true"],
+    ["parentheses", "false and (true or input.user)", "undefined"],
+    ["bodies as operands, with variables of their own", "y := 1; { y := 2; y > 1 } and y == 1", "true"],
+    ["not with a body", "not { some v in input.a; v > 100 }", "true"],
+    ["not of what has no value", "not count(input.none) > 0", "true"],
+    ["not of a group", "not (input.none or input.user)", "undefined"],
+    ["with over all operands", "input.none == 1 or false with input.none as 1", "true"],
+    ["and as a function", "and({1, 2}, {2}) == {2}", "true"],
+  ])("%s", (_name, body, wanted) => {
+    expect(valueOf(v2(body), { input })).toBe(wanted);
+  });
+
+  test("without the import, operands that have no value leave a negation without one", () => {
+    expect(valueOf("package p\n\nx if not count(input.none) > 0\n", { input })).toBe("undefined");
+    expect(() => valueOf("package p\n\nx if input.none or input.user\n")).toThrow(/rego_parse_error/);
+  });
+
+  test("keywords may be parts of references, and begin one where a rule or an expression begins", () => {
+    const text = "package p\n\nif.not := 1\n\nx := y if {\n\tif.not == 1\n\ty := data.p.if.not + 1\n}\n";
+    expect(valueOf(text)).toBe("2");
+    expect(() => valueOf("package p\n\nimport data.a.if\n\nx := 1\n")).toThrow(/must not end with a keyword/);
+  });
+});
+
 describe("Rego v0", () => {
   test.each([
     ["rules without if", "package p\n\nx { input.user }", "true"],

@@ -30,15 +30,7 @@ type Link = (next: Next) => Run;
 /** Puts goals into order and compiles them. @throws RegoError `rego_unsafe_var_error` for a variable that nothing gives a value */
 export function compileBody(goals: readonly Goal[], bound: Bound, context: Context): CompiledBody {
   const ordered = order(goals, bound, context.outer);
-  if (ordered.stuck.length > 0) {
-    const [first, ...more] = unsafeVars(ordered.stuck, ordered.bound);
-    const names = [first, ...more].map((each) => each?.name ?? "_");
-    const at = first?.at ?? ordered.stuck[0]?.at;
-    if (ordered.stuck.some((goal) => goal.kind === "closure" && goal.isTemplate))
-      throw new RegoError("rego_compile_error", names.map((name) => `var ${name} is undeclared`).join("; "), at);
-    const text = names.map((name) => `var ${name} is unsafe`).join("; ");
-    throw new RegoError("rego_unsafe_var_error", text, at);
-  }
+  if (ordered.stuck.length > 0) throw unsafe(ordered.stuck, ordered.bound);
   const outer = new Set([...context.outer, ...ordered.bound]);
   const inner = { ...context, outer };
   const links: Link[] = [];
@@ -49,6 +41,15 @@ export function compileBody(goals: readonly Goal[], bound: Bound, context: Conte
   }
   const end: Next = (_frame, then) => then();
   return { run: links.reduceRight<Next>((next, link) => link(next), end), bound: known };
+}
+
+function unsafe(stuck: readonly Goal[], bound: Bound): RegoError {
+  const templates = stuck.filter((goal) => goal.kind === "closure" && goal.isTemplate);
+  const isTemplate = templates.length > 0;
+  const found = unsafeVars(isTemplate ? templates : stuck, bound);
+  const text = found.map(({ name }) => `var ${name} is ${isTemplate ? "undeclared" : "unsafe"}`).join("; ");
+  const code = isTemplate ? "rego_compile_error" : "rego_unsafe_var_error";
+  return new RegoError(code, text === "" ? "var _ is unsafe" : text, found[0]?.at ?? stuck[0]?.at);
 }
 
 /** A goal that holds in one way at most. */

@@ -92,6 +92,58 @@ function duration(text: string, place: CallPlace): RegoValue {
   return within(isNegative ? -total : total, place);
 }
 
+const msPerDay = 86_400_000;
+
+function whole(value: RegoNumber, operand: number, place: CallPlace): number {
+  if (!isInteger(value))
+    throw mistyped(`operand ${operand} must be integer number but got floating-point number`, place);
+  const number = Number(value);
+  if (Math.abs(number) > 1e6) throw failed("time outside of valid range", place);
+  return number;
+}
+
+/** A point of time without a zone: days of a zone may have 23 hours. */
+function plainInstantOf(value: RegoValue, place: CallPlace): ReturnType<typeof instantOf> {
+  const zone = typeof value === "object" && value !== null && value.kind === "array" ? value.items[1] : "";
+  if (zone !== undefined && zone !== "" && zone !== "UTC")
+    throw failed("no time zone but UTC is there for this", place);
+  return instantOf(value, place);
+}
+
+type AddedDate = readonly [RegoValue, RegoNumber, RegoNumber, RegoNumber];
+
+/** The date with years, months and days added; what a month has too few days for goes into the next. */
+function addDate([value, ...amounts]: AddedDate, place: CallPlace): RegoValue {
+  const { date, ns } = plainInstantOf(value, place);
+  const [years = 0, months = 0, days = 0] = amounts.map((amount, at) => whole(amount, at + 2, place));
+  const day = date.getUTCDate() + days;
+  const moved = Date.UTC(date.getUTCFullYear() + years, date.getUTCMonth() + months, day);
+  const before = Math.floor(date.getTime() / msPerDay) * msPerDay;
+  if (Number.isNaN(moved)) throw failed("time outside of valid range", place);
+  return within(ns + BigInt(moved - before) * 1_000_000n, place);
+}
+
+/** Years, months, days, hours, minutes and seconds between two points of time. */
+function difference([first, second]: readonly [RegoValue, RegoValue], place: CallPlace): RegoValue {
+  const [a, b] = [plainInstantOf(first, place), plainInstantOf(second, place)];
+  const [from, to] = a.ns > b.ns ? [b.date, a.date] : [a.date, b.date];
+  let seconds = to.getUTCSeconds() - from.getUTCSeconds();
+  let minutes = to.getUTCMinutes() - from.getUTCMinutes();
+  let hours = to.getUTCHours() - from.getUTCHours();
+  let days = to.getUTCDate() - from.getUTCDate();
+  let months = to.getUTCMonth() - from.getUTCMonth();
+  let years = to.getUTCFullYear() - from.getUTCFullYear();
+  if (seconds < 0) [seconds, minutes] = [seconds + 60, minutes - 1];
+  if (minutes < 0) [minutes, hours] = [minutes + 60, hours - 1];
+  if (hours < 0) [hours, days] = [hours + 24, days - 1];
+  if (days < 0) {
+    const inMonth = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1, 0)).getUTCDate();
+    [days, months] = [days + inMonth, months - 1];
+  }
+  if (months < 0) [months, years] = [months + 12, years - 1];
+  return arrayOf([years, months, days, hours, minutes, seconds]);
+}
+
 const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /** Time, in nanoseconds since 1970, in UTC. */
@@ -99,6 +151,8 @@ export const timeBuiltins: readonly Builtin[] = [
   builtin("time.now_ns", [], (_none, { state }) => normalNumber(state.nowNs)),
   builtin("time.parse_rfc3339_ns", ["string"], ([text], place) => parsed(text, place)),
   builtin("time.parse_duration_ns", ["string"], ([text], place) => duration(text, place)),
+  builtin("time.add_date", ["any", "number", "number", "number"], addDate),
+  builtin("time.diff", ["any", "any"], difference),
   builtin("time.date", ["any"], ([value], place) => {
     const { date } = instantOf(value, place);
     return arrayOf([date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()]);

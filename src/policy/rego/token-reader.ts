@@ -144,6 +144,7 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
       position = mark;
     },
     nested: (read) => {
+      if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", peek().at);
       if (depth >= deepest) throw new RegoError("size", `nested deeper than ${deepest} levels`, peek().at);
       depth += 1;
       try {
