@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { rfc3339 } from "../core/clock.ts";
 import { dnsSubdomainProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
+import { nodeReturningAs, returningGroup } from "../core/returning.ts";
 import { nodeUserPrefix } from "../core/user.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { CertificateError } from "../pki/certificate.ts";
@@ -17,6 +18,7 @@ import {
   type CredentialIssue,
   type IssuedCredential,
 } from "../resources/issued-credential.ts";
+import { mostRecoveries } from "../resources/recovery-terms.ts";
 import { csrView } from "./csr-view.ts";
 
 /** One credential, and whose it is. */
@@ -71,7 +73,17 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
   const numbered = { ...issue, generation: count + 1 };
   // By their beginning: requests are looked at in no order after a restart, and a later one may end sooner.
   const all = [...issued, numbered].toSorted((one, other) => beginOf(one) - beginOf(other)).slice(-mostIssues);
-  return { ...record, status: { ...record.status, issued: all, count: count + 1 } };
+  return { ...record, status: { ...record.status, ...recovered(record, issue), issued: all, count: count + 1 } };
+}
+
+/** Notes that a credential was given to a machine that came back after its end. */
+function recovered(
+  { status }: IssuedCredential,
+  { requestedBy = "", request = "", notBefore }: CredentialIssue,
+): Pick<NonNullable<IssuedCredential["status"]>, "recoveries"> {
+  const isReturn = nodeReturningAs({ username: requestedBy, groups: [returningGroup] }) !== undefined;
+  if (!isReturn || notBefore === undefined) return {};
+  return { recoveries: [...(status?.recoveries ?? []), { request, time: notBefore }].slice(-mostRecoveries) };
 }
 
 function beginOf(issue: CredentialIssue): number {

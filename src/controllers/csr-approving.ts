@@ -3,7 +3,6 @@ import type { ObjectKey } from "../core/object.ts";
 import type { UserInfo } from "../core/user.ts";
 import { CsrError } from "../pki/csr.ts";
 import type { CsrContents } from "../pki/csr.ts";
-import type { CsrFacts } from "../pki/signers.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { accessReviewOf, approvalOf, isAllowed, isUndecided, recognisersOf } from "./csr-approving-policy.ts";
@@ -19,6 +18,8 @@ export interface CsrApprovingOptions {
   readonly parse: (pem: string) => CsrContents;
   /** Whether what the requester asked with has been revoked since; such a request is left to people. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
+  /** Whether it asks with a credential after which a later one is in use elsewhere; such a request is left to people as well. */
+  readonly isCloned?: (requester: UserInfo, request: CsrContents) => boolean;
 }
 
 // As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
@@ -39,6 +40,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (!isUndecided(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) return { kind: "retry", why: "its requester is revoked" };
     const facts = readable(options.parse, csr.request);
+    if (facts !== undefined && options.isCloned?.(csr.requester, facts) === true) return done;
     const recognisers = facts === undefined ? [] : recognisersOf(csr, facts);
     for (const recogniser of recognisers) {
       const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser));
@@ -61,7 +63,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
   };
 }
 
-function readable(parse: CsrApprovingOptions["parse"], pem: string): CsrFacts | undefined {
+function readable(parse: CsrApprovingOptions["parse"], pem: string): CsrContents | undefined {
   try {
     return parse(pem);
   } catch (error) {

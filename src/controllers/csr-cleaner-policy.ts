@@ -1,5 +1,6 @@
 import type { ApiObject } from "../core/object.ts";
 import { csrView } from "./csr-view.ts";
+import { returningCondition } from "./returning-condition.ts";
 
 const decidedMs = 3_600_000;
 const youngMs = 600_000;
@@ -21,7 +22,9 @@ export function staleReason(
   if (issued && ended("Approved")) return "approved and issued more than an hour ago";
   if (ended("Denied")) return "denied more than an hour ago";
   if (ended("Failed")) return "failed more than an hour ago";
-  if (csr.conditions.length === 0 && isOlder(object.metadata.creationTimestamp, pendingMs, now)) {
+  // A request of a machine that comes back says what it waits for.
+  const isPending = csr.conditions.every(({ type }) => type === returningCondition);
+  if (isPending && isOlder(object.metadata.creationTimestamp, pendingMs, now)) {
     return "pending for more than 24 hours";
   }
   const approved = csr.conditions.some((one) => one.type === "Approved");

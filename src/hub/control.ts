@@ -8,7 +8,7 @@ import type { ServingApproval } from "../controllers/serving-approving.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { errorText } from "./error-text.ts";
-import { hubControllers, systemRandom } from "./hub-controllers.ts";
+import { hubControllers, systemRandom, type HubControllersOptions } from "./hub-controllers.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { inProcessClient } from "./in-process-client.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
@@ -26,6 +26,7 @@ export interface ControlParts {
   readonly issuer: ServiceAccountIssuer;
   readonly revoked: Revocations;
   readonly credentialUse: CredentialUse;
+  readonly standingOf: HubControllersOptions["standingOf"];
   readonly url: string;
   readonly metrics: Metrics;
   readonly servingApproval: ServingApproval | undefined;
@@ -71,6 +72,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     resources: verbs.resources,
     revocations: parts.revoked,
     credentialUse: parts.credentialUse,
+    standingOf: parts.standingOf,
     servingApproval: parts.servingApproval,
     clusters: parts.clusters,
   });

@@ -9,6 +9,7 @@ import { crdApproval } from "../controllers/crd-approval.ts";
 import { crdFinalizer } from "../controllers/crd-finalizer.ts";
 import { crdNaming } from "../controllers/crd-naming.ts";
 import { csrApproving } from "../controllers/csr-approving.ts";
+import { csrRecovering, type CsrRecoveringOptions } from "../controllers/csr-recovering.ts";
 import { csrCleaner } from "../controllers/csr-cleaner.ts";
 import { csrSigning, type SigningOrder } from "../controllers/csr-signing.ts";
 import { garbageCollector } from "../controllers/garbage-collector.ts";
@@ -25,6 +26,7 @@ import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { UserInfo } from "../core/user.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { readVerifiedCsr } from "../pki/csr.ts";
+import { keyFingerprint } from "../pki/keys.ts";
 import { certificateValidity } from "../pki/validity.ts";
 import { builtinResources } from "../resources/builtin.ts";
 import type { Resource } from "../resources/resource.ts";
@@ -48,6 +50,8 @@ export interface HubControllersOptions {
   readonly resources: () => readonly Resource[];
   readonly revocations: Pick<Revocations, "findUser">;
   readonly credentialUse: CredentialUse;
+  /** How whoever asks for a client certificate of a node stands among those that hold one. */
+  readonly standingOf: CsrRecoveringOptions["standingOf"];
   /** Absent where serving certificates are left to people. */
   readonly servingApproval?: ServingApproval | undefined;
   /** Absent where no clusters join. */
@@ -61,7 +65,13 @@ export function hubControllers(options: HubControllersOptions): readonly Control
   const isRevoked = (requester: UserInfo): boolean => options.revocations.findUser(requester) !== undefined;
   return [
     accessRequest({ informers, clock, random: options.random, ca: { pem: caPem, pins: pinsOf(authorities) } }),
-    csrApproving({ informers, parse: readVerifiedCsr, isRevoked }),
+    csrApproving({
+      informers,
+      parse: readVerifiedCsr,
+      isRevoked,
+      isCloned: (requester, { spki }) => options.standingOf(requester, keyFingerprint(spki))?.standing === "cloned",
+    }),
+    csrRecovering({ informers, clock, parse: readVerifiedCsr, isRevoked, standingOf: options.standingOf }),
     ...(servingApproval === undefined
       ? []
       : [

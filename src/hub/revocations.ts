@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import { nodeReturningAs } from "../core/returning.ts";
 import type { UserInfo } from "../core/user.ts";
 import { objectOf } from "../registry/entry.ts";
 import { credentialRevocations, type RevocationTarget } from "../resources/credential-revocation.ts";
@@ -60,7 +61,9 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     find,
     findUser: (user) => {
       if (index.size() === 0) return undefined;
-      const credential = credentialOf(user);
+      const own = credentialOf(user);
+      // Whoever comes back as a node is revoked with it.
+      const credential = { ...own, username: nodeReturningAs(user) ?? own.username };
       const found = find(credential);
       if (found !== undefined) return found;
       for (const id of credential.ids) {

@@ -16,6 +16,7 @@ import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.
 import { namespaces } from "./namespace.ts";
 import { nodes } from "./node.ts";
 import { pods } from "./pod.ts";
+import { recoveryPolicies } from "./recovery-policy.ts";
 import type { Resource } from "./resource.ts";
 import { roleBindings } from "./role-binding.ts";
 import { roles } from "./role.ts";
@@ -37,6 +38,7 @@ export const storedResources: readonly Resource[] = [
   accessRequests,
   credentialRevocations,
   issuedCredentials,
+  recoveryPolicies,
   configMaps,
   events,
   namespaces,

@@ -49,9 +49,12 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
   "credential-controller": () => [
     rule("create delete get list watch", "access.pratique.dev", "issuedcredentials"),
     rule("update", "access.pratique.dev", "issuedcredentials/status"),
-    rule("delete get list watch", "access.pratique.dev", "credentialrevocations"),
-    rule("get list watch", "access.pratique.dev", "accessrequests"),
+    rule("create delete get list watch", "access.pratique.dev", "credentialrevocations"),
+    rule("get list watch", "access.pratique.dev", "accessrequests recoverypolicies"),
     rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    // It lets machines in that come back, as policies say.
+    rule("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
+    rule("approve", "certificates.k8s.io", "signers", ["kubernetes.io/kube-apiserver-client-kubelet"]),
     eventsRule(),
   ],
   "generic-garbage-collector": () => [rule("delete get list patch update watch", "*", "*"), eventsRule()],

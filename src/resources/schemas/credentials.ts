@@ -72,6 +72,11 @@ const credentialIssue: ObjectSchema = described(`${prefix}.CredentialIssue`, "On
   firstUsed: about("When somebody first came in with it, to within ten minutes.", time(11)),
 });
 
+const credentialRecovery: ObjectSchema = described(`${prefix}.CredentialRecovery`, "A machine that came back.", {
+  request: about("The request that was approved.", required(str(1))),
+  time: about("When.", required(time(2))),
+});
+
 const issuedCredentialSpec: ObjectSchema = described(
   `${prefix}.IssuedCredentialSpec`,
   "Whose credentials these are; that cannot change.",
@@ -86,6 +91,10 @@ const issuedCredentialStatus: ObjectSchema = described(
     count: about("How many were given out in all.", int32(2)),
     lastSeen: about("When the holder last made a request, to within ten minutes.", time(3)),
     warnedOf: about("The end of the credential of which an Event has warned.", time(4)),
+    recoveries: about(
+      "The last sixteen times at which the holder was let in again after its credential had ended.",
+      list(5, credentialRecovery, atomic),
+    ),
   },
 );
 

@@ -1,0 +1,53 @@
+import type { CredentialUse } from "../controllers/issued-credentials.ts";
+import { recordName } from "../controllers/credential-record.ts";
+import { credentialStanding, type FoundStanding } from "../controllers/credential-standing.ts";
+import { nodeReturningAs } from "../core/returning.ts";
+import { nodeNameOf, type UserInfo } from "../core/user.ts";
+import { objectOf } from "../registry/entry.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../resources/issued-credential.ts";
+import { storagePrefix } from "../resources/resource.ts";
+import { credentialOf } from "../resources/revocation-index.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import type { Revocations } from "./revocations.ts";
+
+/** How whoever asks stands; `record` is that of its node. */
+export interface RequesterStanding extends FoundStanding {
+  readonly record: IssuedCredential | undefined;
+}
+
+export interface CredentialGenerationsOptions {
+  readonly cache: WatchCache;
+  readonly use: Pick<CredentialUse, "firstUsed">;
+  readonly revocations: Pick<Revocations, "find">;
+}
+
+/**
+ * How the client certificate with which a node, or whoever comes back as one, asks for the next one of that name stands among those
+ * that the node was given. Undefined for requesters who are no node: theirs is no renewal.
+ */
+export function credentialGenerations({
+  cache,
+  use,
+  revocations,
+}: CredentialGenerationsOptions): (requester: UserInfo, key: string) => RequesterStanding | undefined {
+  const prefix = storagePrefix(issuedCredentials);
+  const isUsed = ({ firstUsed, credentialID = "" }: CredentialIssue): boolean =>
+    firstUsed !== undefined || use.firstUsed(credentialID) !== undefined;
+  const isRevoked = ({ credentialID, serialNumber, issuer }: CredentialIssue): boolean =>
+    revocations.find({
+      username: "",
+      ids: credentialID === undefined ? [] : [credentialID],
+      ...(serialNumber === undefined ? {} : { serialNumber }),
+      ...(issuer === undefined ? {} : { issuer }),
+    }) !== undefined;
+  return (requester, key) => {
+    const node = nodeReturningAs(requester) ?? (nodeNameOf(requester) === undefined ? undefined : requester.username);
+    if (node === undefined) return undefined;
+    const entry = cache.get(prefix + recordName({ username: node, purpose: "Client" }));
+    const found = entry === undefined ? undefined : (objectOf(entry) as IssuedCredential);
+    // A record is named after its identity where that can be, and after a digest of it else.
+    const record = found?.spec.identity.username === node ? found : undefined;
+    const { ids } = credentialOf(requester);
+    return { record, ...credentialStanding({ record, ids, key, isUsed, isRevoked }) };
+  };
+}
