@@ -1,6 +1,7 @@
 import { agentCommand } from "./agent-command.ts";
 import { authorizerCommand } from "./authorizer-command.ts";
 import { caCommands } from "./ca-commands.ts";
+import { clusterCommands } from "./cluster-commands.ts";
 import type { CommandEntry } from "./command.ts";
 import { completionCommand } from "./completion-command.ts";
 import { controllerCommand } from "./controller-command.ts";
@@ -35,6 +36,7 @@ export const commands: readonly CommandEntry[] = [
   credentialsCommand,
   whyCommand,
   whoCanCommand,
+  clusterCommands,
   caCommands,
   manifestsCommand,
   controllerCommand,

@@ -44,6 +44,7 @@ export const pendingCommand: Command = {
   summary: "List the requests that wait for a decision, with who asks for what",
   details: [
     "A request with contents that need care is marked with ! and explained below the table. Everything that comes from a requester is printed with control characters escaped.",
+    "Managed clusters are shown with both of their decisions, and are let in with `pratique cluster accept`; the requests of their agents are told of there and not by themselves.",
     "Before approving a machine, compare FINGERPRINT with the one that `pratique join` shows there. What an access request says of itself, under SAYS, is the machine's own word and proves nothing.",
     "A kind of request that you may not list is passed over, and said so.",
   ],

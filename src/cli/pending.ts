@@ -1,9 +1,12 @@
 import type { Client } from "../client/client.ts";
+import { servesClusters } from "./cluster-access.ts";
 import { certificateSigningRequests, secrets } from "../controllers/kinds.ts";
 import { humanDuration } from "../core/duration.ts";
+import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
 import { isTokenId } from "../trust/token.ts";
 import { readTokenSecret, tokenSecretName, tokenSecretNamespace } from "../trust/token-secret.ts";
+import { clusterHeadings, clusterRow, pendingClusters, type PendingCluster } from "./pending-clusters.ts";
 import { accessHeadings, accessRow, pendingAccess } from "./pending-access.ts";
 import type { AccessReview } from "./access-review.ts";
 import { coloursFor } from "./colours.ts";
@@ -22,7 +25,7 @@ export async function pending(args: Args, io: Io): Promise<ExitName> {
   return withServer<ExitName>(args, io, async ({ client }) => {
     const refused: StatusError[] = [];
     let kinds = 0;
-    async function unlessRefused<T>(read: () => Promise<readonly T[]>): Promise<readonly T[]> {
+    async function unlessRefused<T>(read: () => Promise<T>): Promise<T | undefined> {
       try {
         const found = await read();
         kinds += 1;
@@ -31,24 +34,34 @@ export async function pending(args: Args, io: Io): Promise<ExitName> {
         // Not found: a cluster that does not have the kind.
         if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
         if (error.code === 403) refused.push(error);
-        return [];
+        return undefined;
       }
     }
-    const certificates = await unlessRefused(() => pendingCertificates(client));
-    const access = await unlessRefused(() => pendingAccess(client));
+    const requests = await unlessRefused(async () => (await client.list(certificateSigningRequests)).items);
+    const now = io.clock.now();
+    const found = (await servesClusters(client))
+      ? await unlessRefused(() => pendingClusters(client, requests, now))
+      : undefined;
+    const others = (requests ?? []).filter(({ metadata }) => found?.told.has(metadata.name ?? "") !== true);
+    const certificates = await pendingCertificates(client, others);
+    const access = (await unlessRefused(() => pendingAccess(client))) ?? [];
+    const clusters = found?.clusters ?? [];
     if (kinds === 0 && refused[0] !== undefined) throw refused[0];
     for (const { message } of refused) io.stderr.write(`${printable(`note: not shown, since ${message}`)}\n`);
     await writeResult(args, io, {
-      data: [...certificates.map((review) => ({ kind: "CertificateSigningRequest", ...review })), ...access],
-      table: () => pendingText({ certificates, access }, io),
+      data: [
+        ...certificates.map((review) => ({ kind: "CertificateSigningRequest", ...review })),
+        ...clusters,
+        ...access,
+      ],
+      table: () => pendingText({ certificates, clusters, access }, io),
     });
     return "ok";
   });
 }
 
-async function pendingCertificates(client: Client): Promise<readonly CsrReview[]> {
-  const { items } = await client.list(certificateSigningRequests);
-  return withTokenDescriptions(client, items.filter(isUndecided).map(reviewCsr).sort(byAge));
+async function pendingCertificates(client: Client, requests: readonly ApiObject[]): Promise<readonly CsrReview[]> {
+  return withTokenDescriptions(client, requests.filter(isUndecided).map(reviewCsr).sort(byAge));
 }
 
 function byAge(one: { readonly created: string }, other: { readonly created: string }): number {
@@ -85,37 +98,27 @@ const headings = ["", "NAME", "AGE", "REQUESTOR", "SIGNER", "SUBJECT", "SANS", "
 
 interface Pending {
   readonly certificates: readonly CsrReview[];
+  readonly clusters: readonly PendingCluster[];
   readonly access: readonly AccessReview[];
 }
 
-function pendingText({ certificates, access }: Pending, io: Io): string {
-  if (certificates.length + access.length === 0) return "No request waits for a decision.\n";
+function pendingText({ certificates, clusters, access }: Pending, io: Io): string {
+  if (certificates.length + clusters.length + access.length === 0) return "No request waits for a decision.\n";
   const { red } = coloursFor(io.stdout, io);
   const now = io.clock.now();
   const table = (heads: readonly string[], rows: readonly (readonly string[])[]): string => {
     const [head = "", ...lines] = textTable({ headings: heads, rows }).split("\n").slice(0, -1);
     return [head, ...lines.map((line, at) => (rows[at]?.[0] === "" ? line : red(line))), ""].join("\n");
   };
-  const tables = [
-    ...(certificates.length === 0
-      ? []
-      : [
-          table(
-            headings,
-            certificates.map((review) => pendingRow(review, now)),
-          ),
-        ]),
-    ...(access.length === 0
-      ? []
-      : [
-          table(
-            accessHeadings,
-            access.map((review) => accessRow(review, now)),
-          ),
-        ]),
+  const kinds = [
+    { heads: headings, rows: certificates.map((review) => pendingRow(review, now)) },
+    { heads: clusterHeadings, rows: clusters.map((cluster) => clusterRow(cluster, now)) },
+    { heads: accessHeadings, rows: access.map((review) => accessRow(review, now)) },
   ];
+  const tables = kinds.flatMap(({ heads, rows }) => (rows.length === 0 ? [] : [table(heads, rows)]));
   const marked = [
     ...certificates.map(({ name, warnings }) => ({ name: `csr/${name}`, warnings })),
+    ...clusters.map(({ name, warnings }) => ({ name: `managedcluster/${name}`, warnings })),
     ...access.map(({ name, warnings }) => ({ name: `accessrequest/${name}`, warnings })),
   ].filter(({ warnings }) => warnings.length > 0);
   return [...tables, ...(marked.length === 0 ? [] : [warningText(marked, red)])].join("\n");

@@ -29,6 +29,11 @@ Commands:
                   was last seen
   why             Say why somebody may do something, or may not, and what is missing
   who-can         List who may do something, through which binding and role
+  cluster token   Write the kubeconfig with which a cluster asks to join
+  cluster accept  Let clusters in: approve the certificate of the agent and accept the cluster
+  cluster deny    Shut clusters out, and deny what they have asked for
+  cluster list    List the managed clusters: who is in, how each is, when it was last heard
+  cluster detach  Take clusters off the hub, with all that belongs to them there
   ca status       Show the CAs of a hub, and how far a change has come
   ca prepare      Make the next CA, which is believed already and signs nothing yet
   ca abandon      Drop a next CA that was prepared

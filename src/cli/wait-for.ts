@@ -1,0 +1,52 @@
+import { ConnectionError } from "../client/client.ts";
+import { CliError } from "./cli-error.ts";
+import type { Io } from "./io.ts";
+import { printable } from "./printable.ts";
+
+/** What a look has found, or what is still missing, as the end of "waiting for …". */
+export type Looked<T> = { readonly found: T } | { readonly missing: string };
+
+/** How long to look, and for what. */
+export interface WaitFor<T> {
+  readonly io: Io;
+  /** How long at most, in milliseconds; with 0 there is one look. */
+  readonly timeoutMs: number;
+  /** What it is about, at the beginning of messages: `east`. */
+  readonly about: string;
+  readonly look: () => Promise<Looked<T>>;
+  /** What to do when it did not come in time, as hints. */
+  readonly hints?: readonly string[];
+}
+
+const pollMs = 1000;
+
+/**
+ * Looks once a second until something is found, and tells on standard error what is missing each time that this changes. A server that cannot be reached meanwhile is waited for as well.
+ * @throws CliError timedOut, interrupted; whatever `look` throws
+ */
+export async function waitFor<T>({ io, timeoutMs, about, look, hints = [] }: WaitFor<T>): Promise<T> {
+  const signal = io.interrupted();
+  const until = io.clock.now() + timeoutMs;
+  let told = "";
+  for (;;) {
+    const looked = await unlessCutOff(look, timeoutMs);
+    if ("found" in looked) return looked.found;
+    if (signal.aborted) throw new CliError("interrupted", `${about}: stopped while waiting for ${looked.missing}`);
+    if (io.clock.now() + pollMs > until) {
+      const how = timeoutMs === 0 ? "missing" : "the time is up, still waiting for";
+      throw new CliError("timedOut", `${about}: ${how} ${looked.missing}`, hints);
+    }
+    if (looked.missing !== told) io.stderr.write(`${printable(`${about}: waiting for ${looked.missing}`)}\n`);
+    told = looked.missing;
+    await io.clock.sleep(pollMs, signal);
+  }
+}
+
+async function unlessCutOff<T>(look: () => Promise<Looked<T>>, timeoutMs: number): Promise<Looked<T>> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof ConnectionError) || timeoutMs === 0) throw error;
+    return { missing: `the hub, which cannot be reached (${error.code})` };
+  }
+}
