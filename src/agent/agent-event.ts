@@ -25,6 +25,8 @@ export type AgentEvent = KeptName &
     /** Nobody has decided on that request yet; `commands` are those with which an approver would. */
     | { readonly event: "waiting"; readonly request: string; readonly commands: readonly string[] }
     | { readonly event: "renewed"; readonly expiresAt: number }
+    /** It has expired, and the machine asks to come back with its key; `waitsFor` is what the hub says of that, once it says so. */
+    | { readonly event: "returning"; readonly expiresAt: number; readonly waitsFor?: string | undefined }
     /** A try failed; the next one is at `at`. Absent `expiresAt`: there is none yet. */
     | {
         readonly event: "failed";

@@ -35,6 +35,8 @@ export interface CredentialAgent {
   readonly refused: boolean;
   /** The request that is on the hub. */
   readonly request?: string | undefined;
+  /** The credential has expired, and the machine asks to come back; with what it waits for, where the hub has said so. */
+  readonly returning?: string | undefined;
 }
 
 /** How to look: nobody is asked, and nothing is written. */
@@ -82,11 +84,13 @@ async function certificateStatus(
     const state = await readCertificateState(folder);
     // What was written about an earlier certificate says nothing of this one.
     const own = state?.serial === (current?.serial ?? "") ? state : undefined;
-    const { nextAt, renewedAt, failures, lastError, request } = own ?? {};
+    const { nextAt, renewedAt, failures, lastError, request, waitsFor } = own ?? {};
+    const isAway = current !== undefined && current.notAfter <= now && request !== undefined;
+    const returning = isAway ? (waitsFor ?? "an answer of the hub") : undefined;
     const agent: Pick<CredentialStatus, "agent"> =
       nextAt === undefined
         ? {}
-        : { agent: { nextAt, renewedAt, failures: failures ?? 0, lastError, refused: false, request } };
+        : { agent: { nextAt, renewedAt, failures: failures ?? 0, lastError, refused: false, request, returning } };
     if (current === undefined) {
       const problem = text === undefined ? "there is none yet" : "the file holds no certificate with its key";
       return { ...name, good: false, server, problem, ...agent };

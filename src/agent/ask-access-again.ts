@@ -18,12 +18,14 @@ export interface AskAgainOptions extends Pick<
   readonly folder: AccessFolder;
   /** What the hub does not take any more. */
   readonly refused: KeptAccess;
+  /** How long to wait for an answer, in milliseconds; default a week. */
+  readonly waitMs?: number;
 }
 
 /** What to do about the request that the machine remembers. */
 export type AskAgainStep = "go on" | "ask anew" | "stop";
 
-const waitMs = 7 * 86_400_000;
+const longestWaitMs = 7 * 86_400_000;
 const discoveryTimeoutMs = 10_000;
 const timeoutMs = 10_000;
 
@@ -98,7 +100,7 @@ function anotherName(name: string, { random }: AskAgainOptions): string {
 }
 
 function requestOptions(asked: AskedRequest, name: string, options: AskAgainOptions): RequestAccessOptions {
-  const { folder, refused: _refused, ...rest } = options;
+  const { folder, refused: _refused, waitMs = longestWaitMs, ...rest } = options;
   const { server, caPin, profile, claims } = asked;
   return {
     ...rest,

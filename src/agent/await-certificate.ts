@@ -18,6 +18,8 @@ export interface Waiting {
   readonly random?: () => number;
   /** Whether messages shall say which command to give next; an agent gives none. Default true. */
   readonly advise?: boolean;
+  /** Called with what the hub says a machine waits for that comes back, whenever that is something else. */
+  readonly waitsFor?: ((message: string) => void) | undefined;
   /** Called once when no decision has come after a second, and once when an approval has. */
   readonly on: (state: "pending" | "approved") => void;
 }
@@ -55,6 +57,8 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
 
 interface Observation {
   state: "new" | "pending" | "approved";
+  /** What the hub has said last. */
+  said?: string;
   /** The last trouble in reaching the hub. */
   trouble?: JoinError;
 }
@@ -153,11 +157,20 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
       { causeCode: failure.reason },
     );
   }
-  if (find("Approved") === undefined) return undefined;
+  if (find("Approved") === undefined) {
+    tellWhatFor(plainText(find("Returning")?.message ?? "", 500), observing);
+    return undefined;
+  }
   const pem = certificateOf(object);
   if (pem !== "") return pem;
   tell("approved");
   return undefined;
+}
+
+function tellWhatFor(message: string, { observation, waitsFor }: Observing): void {
+  if (message === "" || observation.said === message) return;
+  observation.said = message;
+  waitsFor?.(message);
 }
 
 function given(condition: { readonly reason?: string; readonly message?: string }): string {

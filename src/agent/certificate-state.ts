@@ -18,6 +18,8 @@ export interface CertificateState {
   readonly lastError?: string | undefined;
   /** The request under way. */
   readonly request?: string | undefined;
+  /** What the hub says that this machine waits for, which comes back after its certificate has expired. */
+  readonly waitsFor?: string | undefined;
 }
 
 /** Writes it, with times that people can read. It is for people, and for a deadline that stays; where it cannot be written, keeping goes on. */
@@ -51,7 +53,7 @@ export async function readCertificateState(
 }
 
 function stateIn(value: Partial<Record<keyof CertificateState, unknown>>): CertificateState | undefined {
-  const { serial, announced, failures, lastError, request } = value;
+  const { serial, announced, failures, lastError, request, waitsFor } = value;
   const [deadline, nextAt, renewedAt] = [value.deadline, value.nextAt, value.renewedAt].map((one) => {
     const at = typeof one === "string" ? Date.parse(one) : Number.NaN;
     return Number.isNaN(at) ? undefined : at;
@@ -66,5 +68,6 @@ function stateIn(value: Partial<Record<keyof CertificateState, unknown>>): Certi
     failures: typeof failures === "number" && Number.isSafeInteger(failures) ? failures : 0,
     lastError: typeof lastError === "string" ? lastError : undefined,
     request: typeof request === "string" ? request : undefined,
+    waitsFor: typeof waitsFor === "string" ? waitsFor : undefined,
   };
 }

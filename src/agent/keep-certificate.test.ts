@@ -246,7 +246,7 @@ describe("a rotation that fails", () => {
 
   test.each([
     [0, "it was revoked, or its CA is trusted no longer"],
-    [2 * hour, "it has expired; the machine must join anew"],
+    [2 * hour, "it has expired, and this API lets no machine come back"],
   ])("because the certificate is refused says why, after %i ms", async (passed, why) => {
     hub.intercept = (_request, response) => {
       refuse(response, 401, "Unauthorized", "Unauthorized");

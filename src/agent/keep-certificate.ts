@@ -42,15 +42,23 @@ export function certificateKeeper(options: KeepCertificateOptions): Keeper {
 
   async function rotated(looked: Looked, signal: AbortSignal): Promise<Turn> {
     const { session, current, serving } = looked;
-    const asked = async (request: string): Promise<void> =>
-      writeCertificateState(folder, { ...looked.memory.state, request });
+    let under: Pick<CertificateState, "request" | "waitsFor"> = {};
+    const asked = async (request: string, waitsFor?: string): Promise<void> => {
+      under = { request, waitsFor };
+      await writeCertificateState(folder, { ...looked.memory.state, ...under });
+    };
+    const { notAfter: expiresAt } = session.identity;
+    if (expiresAt <= clock.now() && looked.memory.state.failures === 0) {
+      options.report({ ...keeping.name, event: "returning", expiresAt });
+    }
     try {
       await rotateCertificate({ ...options, name: keeping.name, session, current, serving, signal, asked });
     } catch (error) {
       const expired = session.identity.notAfter <= clock.now();
       const failure = rotationFailure(error, session, expired);
       if (signal.aborted) return { kind: "wait", until: clock.now() };
-      memory = await afterFailure(looked, failure, keeping);
+      const state = { ...looked.memory.state, ...(failure.spent ? noRequest : under) };
+      memory = await afterFailure({ ...looked, memory: { ...looked.memory, state } }, failure, keeping);
       return options.once ? { kind: "lost", error: new JoinError(failure.code, failure.message) } : { kind: "again" };
     }
     memory = { ...looked.memory, rotatedAt: clock.now() };
@@ -78,6 +86,8 @@ export function certificateKeeper(options: KeepCertificateOptions): Keeper {
     },
   };
 }
+
+const noRequest = { request: undefined, waitsFor: undefined } as const;
 
 interface Keeping {
   readonly options: KeepCertificateOptions;
@@ -184,10 +194,15 @@ async function announced(memory: Memory, current: KeptCertificate | undefined, {
 
 const namesAgainMs = 30_000;
 
-function nextLook({ memory, current, serving }: Looked, { servingNames, clock }: KeepCertificateOptions): number {
+function nextLook(
+  { memory, current, serving, session }: Looked,
+  { servingNames, clock }: KeepCertificateOptions,
+): number {
   const { nextAt, failures } = memory.state;
   const now = clock.now();
   if (servingNames !== undefined && serving === undefined) return now + namesAgainMs;
+  // Only the client certificate can come back; whoever serves waits until it has.
+  if (serving !== undefined && session.identity.notAfter <= now) return Math.max(nextAt, now + namesAgainMs);
   const fits = current !== undefined && (serving === undefined || coversNames(current.names, serving));
   return fits || failures > 0 ? nextAt : now;
 }

@@ -179,18 +179,10 @@ describe("an agent", () => {
     expect(JSON.parse(here.disk.get(folder.state) ?? "")).toMatchObject({ refused: true });
   });
 
-  test("believes the first refusal of a token that has expired", async () => {
+  test("believes the first refusal of a token that has expired, asks anew by itself, and keeps what it is given", async () => {
     const here = world(() => failure({ code: "unauthorized", message: "401" }));
     await here.clock.advance(61 * minute);
-    const error = (await here.run()) as JoinError;
-    expect(error.message).toMatch(/^the token has expired; ask for access anew/);
-    expect(here.asked()).toBe(1);
-  });
-
-  test("asks for access anew where it may, and keeps what it is given", async () => {
-    const here = world(() => failure({ code: "unauthorized", message: "401" }));
-    await here.clock.advance(61 * minute);
-    const running = here.run({ askAgain: true });
+    const running = here.run();
     await here.clock.advance(minute);
     expect(tokenClaims(here.token())?.issuedAt).toBe(start + 61 * minute);
     expect(kinds(here)).toEqual(["planned", "failed", "asking-again", "planned"]);

@@ -9,6 +9,7 @@ import type { Keeper } from "./keeper.ts";
 import { keptAccess, type KeptAccess } from "./kept-access.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
 import { renewToken, type Renewal } from "./renew-token.ts";
+import { rotationPause } from "./rotation-plan.ts";
 import { dueAt, pauseAfter, renewalStep, type RenewalFailures } from "./token-renewal-policy.ts";
 
 /** How the token of a folder is kept. */
@@ -17,7 +18,7 @@ export interface KeepTokenOptions {
   readonly keyFile?: string | undefined;
   /** Nobody comes back later: a failure is the end. */
   readonly once: boolean;
-  /** Asks for access anew by itself when the token is refused. */
+  /** Asks for access anew by itself also where the token is refused that has not expired: one that was taken back. */
   readonly askAgain: boolean;
   readonly hostname: string;
   readonly clock: Clock;
@@ -194,6 +195,9 @@ async function written(renewal: Extract<Renewal, { kind: "renewed" }>, { folder,
   }
 }
 
+/** Nobody is there to answer at once, and the next run goes on with the same request. */
+const onceWaitMs = 30_000;
+
 /** Problems on the way to the hub, which may pass. */
 const passing: ReadonlySet<JoinErrorCode> = new Set([
   "unreachable",
@@ -220,7 +224,8 @@ async function refused(
     lastError: why,
   };
   await noted({ folder, options }, state);
-  if (!options.askAgain) {
+  // A token that has run out was taken from nobody: asking anew is what its owner would do.
+  if (!options.askAgain && !expired) {
     return new JoinError(
       "unauthorized",
       `${why}; ask for access anew: pratique request ${access.server} --dir ${folder.dir}`,
@@ -230,15 +235,18 @@ async function refused(
   for (let count = 1; ; count += 1) {
     try {
       await (options.calls?.askAgain ?? askAccessAgain)(
-        { ...options, signal, folder, refused: access },
+        { ...options, signal, folder, refused: access, ...(options.once ? { waitMs: onceWaitMs } : {}) },
         options.reportRequest,
       );
       return undefined;
     } catch (error) {
       if (signal.aborted) return undefined;
+      // Of a request that ran out, or was approved for nothing, people may take care; a denial is their answer.
+      const decided = error instanceof JoinError && error.code === "failed";
       const passes = error instanceof JoinError && (passing.has(error.code) || error.causeCode === "TooManyRequests");
-      if (!passes) throw error;
-      const pauseMs = pauseAfter({ count, retryAfterMs: undefined, leftMs: 0, random: fraction(options) });
+      if (!(passes || decided) || options.once) throw error;
+      const random = fraction(options);
+      const pauseMs = rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random });
       const { expiresAt } = access.claims;
       report({
         ...nameOf(folder),

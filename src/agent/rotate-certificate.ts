@@ -32,8 +32,8 @@ export interface Rotation {
   readonly fraction: () => number;
   readonly signal: AbortSignal;
   readonly report: AgentReport;
-  /** Is told the name of the request before it is waited for. */
-  readonly asked: (request: string) => Promise<void>;
+  /** Is told the name of the request before it is waited for, and again when the hub says what a machine waits for that comes back. */
+  readonly asked: (request: string, waitsFor?: string) => Promise<void>;
 }
 
 /** Why a rotation came to nothing. */
@@ -106,6 +106,10 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
       on: (state) => {
         if (state === "pending") report({ ...name, event: "waiting", request: request.name, commands });
       },
+      waitsFor: (message) => {
+        report({ ...name, event: "returning", expiresAt: session.identity.notAfter, waitsFor: message });
+        void rotation.asked(request.name, message);
+      },
     });
   } catch (error) {
     if (!changed.signal.aborted || signal.aborted) throw error;
@@ -172,7 +176,7 @@ export function rotationFailure(error: unknown, session: NodeSession, expired: b
         retryAfterMs,
         code: "unauthorized",
         decided: true,
-        message: `the hub does not accept the client certificate (401): ${expired ? "it has expired; the machine must join anew" : "it was revoked, or its CA is trusted no longer"}`,
+        message: `the hub does not accept the client certificate (401): ${expired ? "it has expired, and this API lets no machine come back with it, or none that was away for so long; the machine must join anew" : "it was revoked, or its CA is trusted no longer"}`,
       };
     case "Forbidden":
       return {

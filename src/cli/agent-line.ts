@@ -1,6 +1,7 @@
 import type { AgentEvent } from "../agent/agent-event.ts";
 import type { JoinEvent } from "../agent/join-event.ts";
 import { rfc3339 } from "../core/clock.ts";
+import { humanDuration } from "../core/duration.ts";
 import type { LogEntry } from "../hub/hub-options.ts";
 
 const nouns: Readonly<Record<AgentEvent["kind"], string>> = {
@@ -40,6 +41,16 @@ export function agentLine(event: AgentEvent, now: number): LogEntry {
       };
     case "renewed":
       return { level: "info", message: `renewed ${noun}`, file: path, validUntil: rfc3339(event.expiresAt) };
+    case "returning":
+      return {
+        level: "warn",
+        message:
+          event.waitsFor === undefined
+            ? `${noun} has expired ${humanDuration(now - event.expiresAt)} ago; asking to come back with its key`
+            : `waiting to come back: ${event.waitsFor}`,
+        file: path,
+        validUntil: rfc3339(event.expiresAt),
+      };
     case "trusts":
       return {
         level: "info",

@@ -57,7 +57,7 @@ function block(status: CredentialStatus, now: number): string {
     ["valid", expiresAt === undefined ? undefined : validity(expiresAt, now)],
     ["problem", problem],
     ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
-    ["to do", good ? undefined : remedies[kind]],
+    ["to do", good ? undefined : agent?.returning === undefined ? remedies[kind] : undefined],
   ];
   return [
     `${titles[kind]} ${printable(path)}`,
@@ -71,10 +71,12 @@ function validity(expiresAt: number, now: number): string {
 }
 
 function agentRows(agent: CredentialAgent, now: number): readonly (readonly [string, string])[] {
-  const { nextAt, failures, lastError, refused, request, renewedAt } = agent;
+  const { nextAt, failures, lastError, refused, request, renewedAt, returning } = agent;
   if (refused) return [["agent", lastError ?? "refused"]];
+  const back = returning === undefined ? [] : [["returning", `waits for: ${returning}`] as const];
   const next = nextAt > now ? `in ${humanDuration(nextAt - now)}` : "due since then";
   return [
+    ...back,
     ...(renewedAt === undefined ? [] : [["renewed", rfc3339(renewedAt)] as const]),
     request === undefined || nextAt > now
       ? ["next", `${rfc3339(nextAt)} (${next})`]
