@@ -57,7 +57,8 @@ export type Literal = (
   | { readonly kind: "not"; readonly body: Literal }
   /** `not` of `future.keywords.not`: all of it is evaluated within. */
   | { readonly kind: "notBody"; readonly inner: Operand }
-  | { readonly kind: "logical"; readonly operator: "and" | "or"; readonly left: Operand; readonly right: Operand }
+  /** Two operands or more; a chain of one operator is flat, as chains can be long. */
+  | { readonly kind: "logical"; readonly operator: "and" | "or"; readonly operands: readonly Operand[] }
   | { readonly kind: "some"; readonly vars: readonly VarTerm[] }
   | { readonly kind: "someIn"; readonly key: Term | undefined; readonly value: Term; readonly domain: Term }
   | {

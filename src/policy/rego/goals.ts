@@ -136,9 +136,9 @@ function negated({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): No
 /** `and` and `or` as negations, which bind nothing and hold in one way at most: `a or b` is `not {not a; not b}`. */
 function logical(literal: Extract<Literal, { readonly kind: "logical" }>, fresh: Fresh): readonly Goal[] {
   const { at } = literal;
-  const [left, right] = [negated(literal.left, at, fresh), negated(literal.right, at, fresh)];
+  const negations = literal.operands.map((operand) => negated(operand, at, fresh));
   const not = (...body: readonly Goal[]): Goal => ({ kind: "not", body, isExplicit: true, at });
-  return literal.operator === "or" ? [not(left, right)] : [not(left), not(right)];
+  return literal.operator === "or" ? [not(...negations)] : negations.map((each) => not(each));
 }
 
 interface Places {

@@ -52,27 +52,29 @@ function parseBraces(reader: TokenReader): Operand {
   return { body, isExplicit: true };
 }
 
-/** Operators from the left; `and` binds tighter than `or`. The first operand was read, an operator is next. */
+/** A chain of operators; `and` binds tighter than `or`. The first operand was read, an operator is next. */
 function parseChain(reader: TokenReader, first: Operand): Literal {
   return reader.nested(() => {
-    let left = parseAnds(reader, first);
-    while (reader.isKeyword("or")) {
-      const { at } = reader.next();
-      const right = parseAnds(reader, parseOperand(reader));
-      left = implicit({ kind: "logical", operator: "or", left, right, with: [], at });
-    }
-    const [whole] = left.body;
+    const [whole] = chainOf(reader, "or", parseAnds(reader, first), () => parseAnds(reader, parseOperand(reader))).body;
     return whole ?? reader.fail();
   });
 }
 
 function parseAnds(reader: TokenReader, first: Operand): Operand {
-  let left = first;
-  while (reader.isKeyword("and")) {
-    const { at } = reader.next();
-    left = implicit({ kind: "logical", operator: "and", left, right: parseOperand(reader), with: [], at });
+  return chainOf(reader, "and", first, () => parseOperand(reader));
+}
+
+/** All operands of one operator; the first alone where the operator does not follow. */
+// oxlint-disable-next-line max-params
+function chainOf(reader: TokenReader, operator: "and" | "or", first: Operand, read: () => Operand): Operand {
+  if (!reader.isKeyword(operator)) return first;
+  const { at } = reader.peek();
+  const operands = [first];
+  while (reader.isKeyword(operator)) {
+    reader.next();
+    operands.push(read());
   }
-  return left;
+  return implicit({ kind: "logical", operator, operands, with: [], at });
 }
 
 function implicit(literal: Literal): Operand {

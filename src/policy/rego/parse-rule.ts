@@ -12,28 +12,42 @@ export function parseRule(reader: TokenReader): readonly Rule[] {
   const head = parseHead(reader);
   const hasValue = reader.isSign(":=") || reader.isSign("=");
   const value = parseValue(reader, at);
-  const bodies = isDefault ? [] : parseBodies(reader);
-  const [first] = bodies;
-  const isBare = first === undefined && !hasValue && head.member === undefined;
-  let { path, member } = head;
-  // In v0, `p[x]` without a value and without `if` is a set.
-  if (reader.version === "v0" && member === undefined && !hasValue && first?.hasIf !== true && head.isBracketed) {
-    member = path.at(-1);
-    path = path.slice(0, -1);
-  } else if (isBare && !isDefault) reader.fail(`${head.name} must have value assignment and/or body declaration`, at);
-  if (isDefault) refuseDefault(reader, value, head.args);
-  const elses = isDefault ? [] : parseElses(reader);
-  if (elses.length > 0 && member !== undefined) reader.fail("else keyword cannot be used on multi-value rules");
-  if (elses.length > 0 && path.some((part) => part.kind !== "scalar"))
-    reader.fail("else keyword cannot be used on rules with variables in head");
   const { args, tests } = templatesApart(reader, head.args);
+  if (isDefault) {
+    refuseDefault(reader, value, head.args);
+    const { path, member } = head;
+    return [{ path, args, member, isDefault, at, branches: [{ value, body: tests }] }];
+  }
+  const bodies = parseBodies(reader);
+  const [first, ...more] = bodies;
+  const { path, member } = asSet(reader, head, { hasValue, hasIf: first?.hasIf === true });
+  if (first === undefined && !hasValue && member === undefined)
+    reader.fail(`${head.name} must have value assignment and/or body declaration`, at);
+  const elses = parseElses(reader);
+  if (elses.length > 0) refuseElse(reader, path, member);
   const rule = { path, args, member, isDefault, at };
-  const [, ...more] = bodies;
   const branch = (each: Branch): Branch => ({ value: each.value, body: [...tests, ...each.body] });
   return [
     { ...rule, branches: [{ value, body: first?.body ?? [] }, ...elses].map(branch) },
     ...more.map(({ body }) => ({ ...rule, branches: [branch({ value, body })] })),
   ];
+}
+
+/** In v0, `p[x]` without a value and without `if` is a set. */
+function asSet(
+  { version }: TokenReader,
+  { path, member, isBracketed }: Head,
+  { hasValue, hasIf }: { readonly hasValue: boolean; readonly hasIf: boolean },
+): Pick<Head, "path" | "member"> {
+  const isSet = version === "v0" && member === undefined && !hasValue && !hasIf && isBracketed;
+  return isSet ? { path: path.slice(0, -1), member: path.at(-1) } : { path, member };
+}
+
+/** Only a rule of one value has an `else`. */
+function refuseElse(reader: TokenReader, path: readonly Term[], member: Term | undefined): void {
+  if (member !== undefined) reader.fail("else keyword cannot be used on multi-value rules");
+  if (path.some((part) => part.kind !== "scalar"))
+    reader.fail("else keyword cannot be used on rules with variables in head");
 }
 
 /** A default is a constant, of whatever arguments. */

@@ -215,7 +215,7 @@ function resolveBare(literal: Literal, scope: Scope, names: Names): Literal {
     case "logical": {
       const { operator } = literal;
       const operand = (each: Operand): Operand => resolveOperand(each, `implicit ${operator} operand`, scope, names);
-      return { ...literal, left: operand(literal.left), right: operand(literal.right) };
+      return { ...literal, operands: literal.operands.map(operand) };
     }
     case "some":
       for (const each of literal.vars) declareForUse(each, literal.at, scope, names);
