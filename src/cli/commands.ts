@@ -10,6 +10,7 @@ import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./cs
 import { credentialsCommand } from "./credentials-command.ts";
 import { hubCommand } from "./hub-command.ts";
 import { joinCommand } from "./join-command.ts";
+import { klusterletCommand } from "./klusterlet-command.ts";
 import { manifestsCommand } from "./manifests-command.ts";
 import { policyCommands } from "./policy-command.ts";
 import { requestCommand } from "./request-command.ts";
@@ -26,6 +27,7 @@ export const commands: readonly CommandEntry[] = [
   joinCommand,
   requestCommand,
   agentCommand,
+  klusterletCommand,
   credentialCommand,
   tokenCommands,
   pendingCommand,

@@ -2,6 +2,8 @@ import type { AgentOptions } from "../agent/agent.ts";
 import type { FolderEntry } from "../agent/find-credentials.ts";
 import type { JoinReport } from "../agent/join-event.ts";
 import type { Joined, JoinOptions } from "../agent/join-options.ts";
+import type { KlusterletOptions, KlusterletResult } from "../agent/klusterlet/klusterlet-options.ts";
+import type { LeftHub } from "../agent/klusterlet/leave-hub.ts";
 import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
@@ -33,6 +35,8 @@ export interface Io {
   /** The addresses of this machine's interfaces as they are now. */
   readonly addresses: () => readonly string[];
   readonly isRoot: boolean;
+  /** How large this machine is. */
+  readonly machine: () => { readonly cpus: number; readonly memoryBytes: number };
   readonly clock: Clock;
   readonly random: RandomBytes;
   /** Aborts at the first SIGINT or SIGTERM. From the first call on, that signal no longer ends the process; a second one does. */
@@ -47,5 +51,7 @@ export interface Io {
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
   readonly runAgent: (options: AgentOptions) => Promise<void>;
+  readonly runKlusterlet: (options: KlusterletOptions) => Promise<KlusterletResult>;
+  readonly leaveHub: (options: KlusterletOptions, force: boolean) => Promise<LeftHub>;
   readonly requestAccess: (options: RequestAccessOptions, report: JoinReport) => Promise<AccessGranted>;
 }

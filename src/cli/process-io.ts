@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { homedir, hostname, networkInterfaces } from "node:os";
+import { availableParallelism, homedir, hostname, networkInterfaces, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
 import { wallClock } from "../agent/wall-clock.ts";
 import { CliError } from "./cli-error.ts";
@@ -24,6 +24,7 @@ export function processIo(): Io {
         (list ?? []).filter(({ internal }) => !internal).map(({ address }) => address),
       ),
     isRoot: process.getuid?.() === 0,
+    machine: () => ({ cpus: availableParallelism(), memoryBytes: totalmem() }),
     clock: wallClock,
     random: (size) => randomBytes(size),
     interrupted: () => (interruption ??= onFirstSignal()),
@@ -49,6 +50,8 @@ export function processIo(): Io {
     },
     startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
     runAgent: async (options) => (await import("../agent/agent.ts")).runAgent(options),
+    runKlusterlet: async (options) => (await import("../agent/klusterlet/klusterlet.ts")).runKlusterlet(options),
+    leaveHub: async (options, force) => (await import("../agent/klusterlet/leave-hub.ts")).leaveHub(options, force),
     requestAccess: async (options, report) =>
       (await import("../agent/request-access.ts")).requestAccess(options, report),
     join: async (options, report) => (await import("../agent/join.ts")).join(options, report),

@@ -15,6 +15,7 @@ Commands:
   join            Join this machine to a hub: find it, prove the token, get a certificate
   request         Ask a hub for access with nothing in hand; the answer is sealed to this machine
   agent           Keep the credentials of this machine fresh: renew them before they end
+  klusterlet      Make this cluster one of a hub's and keep it so: register, beat, report, renew
   credential      Give a program of this machine the credential that the agent keeps fresh
   token create    Create a bootstrap token and print it
   token list      List the bootstrap tokens, secrets included

@@ -1,0 +1,118 @@
+import { rfc3339 } from "../../core/clock.ts";
+import { findCondition, isConditionTrue, setCondition } from "../../core/conditions.ts";
+import { jsonEqual } from "../../core/equal.ts";
+import type { Condition } from "../../core/object.ts";
+import { clusterCondition, type ManagedCluster } from "../../resources/managed-cluster.ts";
+
+/** Something that a cluster says of itself. */
+export interface ClusterClaim {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What a spoke is like. Quantities are texts by resource; absent fields are not known. */
+export interface SpokeFacts {
+  readonly version?: string | undefined;
+  readonly capacity?: Readonly<Record<string, string>> | undefined;
+  readonly allocatable?: Readonly<Record<string, string>> | undefined;
+  readonly claims?: readonly ClusterClaim[] | undefined;
+}
+
+/** What is to be said of a cluster. */
+export interface ClusterSaying {
+  /** How its API answers; `undefined` while that is not settled. */
+  readonly health: { readonly isGood: boolean; readonly message: string } | undefined;
+  /** Absent while the API does not answer. */
+  readonly facts?: SpokeFacts | undefined;
+  /** How the last renewal went. */
+  readonly rotated?: Condition | undefined;
+}
+
+type Quantities = Readonly<Record<string, string>>;
+
+interface OwnStatus {
+  readonly conditions?: readonly Condition[];
+  readonly version?: { readonly kubernetes?: string };
+  readonly capacity?: Quantities;
+  readonly allocatable?: Quantities;
+  readonly clusterClaims?: readonly ClusterClaim[];
+}
+
+/**
+ * The merge patch of the status of a cluster that the hub lets in, upon the version that was seen; undefined where all is said already.
+ * Conditions are replaced as a whole; capacities that others wrote stay. `now` in milliseconds since the epoch.
+ */
+export function clusterStatusPatch(cluster: ManagedCluster, saying: ClusterSaying, now: number): object | undefined {
+  const stored: OwnStatus = cluster.status ?? {};
+  const changes = new Map<string, unknown>();
+  const conditions = saidConditions(stored.conditions ?? [], saying, rfc3339(now));
+  if (!jsonEqual(conditions, stored.conditions ?? [])) changes.set("conditions", conditions);
+  // Facts come once the hub has seen that the cluster joined.
+  if (saying.facts !== undefined && isConditionTrue(stored.conditions, clusterCondition.joined)) {
+    for (const [field, value] of factChanges(stored, saying.facts)) changes.set(field, value);
+  }
+  if (changes.size === 0) return undefined;
+  const { uid, resourceVersion } = cluster.metadata;
+  return { metadata: { uid, resourceVersion }, status: Object.fromEntries(changes) };
+}
+
+function factChanges(
+  stored: OwnStatus,
+  { version, capacity, allocatable, claims }: SpokeFacts,
+): readonly (readonly [string, unknown])[] {
+  const changes: (readonly [string, unknown])[] = [];
+  if (version !== undefined && stored.version?.kubernetes !== version) {
+    changes.push(["version", { kubernetes: version }]);
+  }
+  const more = capacity === undefined ? {} : differences(stored.capacity, capacity, "keep");
+  if (Object.keys(more).length > 0) changes.push(["capacity", more]);
+  const usable = allocatable === undefined ? {} : differences(stored.allocatable, allocatable, "drop");
+  if (Object.keys(usable).length > 0) changes.push(["allocatable", usable]);
+  if (claims !== undefined && !jsonEqual(claims, stored.clusterClaims ?? [])) changes.push(["clusterClaims", claims]);
+  return changes;
+}
+
+/** Why no status may be written, or undefined where it may: the hub's clock and this one are too far apart. */
+export function whyWithheld(cluster: ManagedCluster): string | undefined {
+  const clock = findCondition(cluster.status?.conditions, clusterCondition.clock);
+  if (clock?.status !== "False") return undefined;
+  return `the hub's clock and this one differ too much, so no status is written until one is set, for example with NTP: ${clock.message ?? ""}`;
+}
+
+function saidConditions(
+  before: readonly Condition[],
+  { health, rotated }: ClusterSaying,
+  now: string,
+): readonly Condition[] {
+  const said: Condition[] = [
+    {
+      type: clusterCondition.joined,
+      status: "True",
+      reason: "ManagedClusterJoined",
+      message: "Managed cluster joined",
+    },
+  ];
+  if (health !== undefined) {
+    said.push({
+      type: clusterCondition.available,
+      status: health.isGood ? "True" : "False",
+      reason: health.isGood ? "ManagedClusterAvailable" : "ManagedClusterKubeAPIServerUnavailable",
+      message: health.message,
+    });
+  }
+  if (rotated !== undefined) said.push(rotated);
+  return said.reduce((conditions, next) => setCondition(conditions, next, now), before);
+}
+
+/** The merge patch from one set of quantities to another; with `drop`, what is not among the new ones goes. */
+function differences(
+  before: Quantities | undefined,
+  after: Quantities,
+  others: "keep" | "drop",
+): Readonly<Record<string, string | null>> {
+  const changes = new Map<string, string | null>();
+  const old = new Map(Object.entries(before ?? {}));
+  for (const [name, quantity] of Object.entries(after)) if (old.get(name) !== quantity) changes.set(name, quantity);
+  if (others === "drop") for (const name of old.keys()) if (!Object.hasOwn(after, name)) changes.set(name, null);
+  return Object.fromEntries(changes);
+}

@@ -1,0 +1,67 @@
+import type { Client } from "../../client/client.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { isRefusal } from "./said-failure.ts";
+
+/** How the API of a cluster can be reached from outside. */
+export interface ClientConfigs {
+  /** `https://` URLs. */
+  readonly servers: readonly string[];
+  /** PEM. */
+  readonly caPem?: string | undefined;
+}
+
+/** What the hub has of a cluster, or undefined where it has nothing. @throws StatusError, ConnectionError */
+export async function managedClusterOn(client: Client, name: string): Promise<ManagedCluster | undefined> {
+  try {
+    return await client.get<ManagedCluster>(managedClusters, { name });
+  } catch (error) {
+    if (isRefusal(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
+
+/** Makes the ManagedCluster, not accepted, where there is none; one that is there is left as it is. @throws StatusError, ConnectionError */
+export async function ensureManagedCluster(
+  client: Client,
+  name: string,
+  configs: ClientConfigs,
+): Promise<"created" | "found"> {
+  if ((await managedClusterOn(client, name)) !== undefined) return "found";
+  try {
+    await client.create(managedClusters, clusterObject(name, configs));
+    return "created";
+  } catch (error) {
+    if (isRefusal(error, "AlreadyExists")) return "found";
+    throw error;
+  }
+}
+
+function clusterObject(name: string, configs: ClientConfigs): ApiObject {
+  return {
+    apiVersion: "cluster.open-cluster-management.io/v1",
+    kind: "ManagedCluster",
+    metadata: { name },
+    spec: {
+      hubAcceptsClient: false,
+      ...(configs.servers.length === 0 ? {} : { managedClusterClientConfigs: clientConfigs(configs) }),
+    },
+  };
+}
+
+/** The cluster with those addresses that it lacks, or undefined where it has them all. */
+export function withClientConfigs(cluster: ManagedCluster, configs: ClientConfigs): ManagedCluster | undefined {
+  const stored = cluster.spec?.managedClusterClientConfigs ?? [];
+  const missing = configs.servers.filter((url) => !stored.some((one) => one.url === url));
+  if (missing.length === 0) return undefined;
+  const added = clientConfigs({ ...configs, servers: missing });
+  return { ...cluster, spec: { ...cluster.spec, managedClusterClientConfigs: [...stored, ...added] } };
+}
+
+function clientConfigs({
+  servers,
+  caPem,
+}: ClientConfigs): readonly { readonly url: string; readonly caBundle?: string }[] {
+  const bundle = caPem === undefined ? {} : { caBundle: Buffer.from(caPem, "utf8").toString("base64") };
+  return servers.map((url) => ({ url, ...bundle }));
+}

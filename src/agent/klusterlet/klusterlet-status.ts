@@ -1,0 +1,49 @@
+import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
+import { fingerprintOf } from "./cluster-certificate-request.ts";
+import type { KlusterletStore } from "./klusterlet-store.ts";
+import { readRegistrationState, type RegistrationState } from "./registration-state.ts";
+
+/** How a registration stands by what is kept of it; no secret. Times in milliseconds since the epoch. */
+export interface KlusterletStatus {
+  readonly cluster: string;
+  /** For the approver to compare. */
+  readonly agent: string;
+  readonly place: string;
+  readonly server?: string | undefined;
+  readonly certificate?: { readonly expiresAt: number } | undefined;
+  /** A request that is under way. */
+  readonly request?: { readonly name: string; readonly fingerprint: string } | undefined;
+  /** Whether there is a certificate, and it is valid. */
+  readonly good: boolean;
+}
+
+/** Asks nobody; undefined where nothing is kept. */
+export async function klusterletStatus(store: KlusterletStore, now: number): Promise<KlusterletStatus | undefined> {
+  const text = await store.readState();
+  const state = text === undefined ? undefined : readRegistrationState(text);
+  const credential = readClusterCredential(await store.readCredential());
+  const names = state ?? namesIn(credential);
+  if (names === undefined) return undefined;
+  const { clusterName: cluster, agentName: agent } = names;
+  const isGood = credential !== undefined && credential.notAfter > now && credential.identity.agent === agent;
+  return { cluster, agent, place: store.place, ...certificateOf(credential), ...requestOf(state), good: isGood };
+}
+
+function namesIn(
+  credential: ClusterCredential | undefined,
+): Pick<RegistrationState, "clusterName" | "agentName"> | undefined {
+  return credential && { clusterName: credential.identity.cluster, agentName: credential.identity.agent };
+}
+
+function certificateOf(credential: ClusterCredential | undefined): Pick<KlusterletStatus, "server" | "certificate"> {
+  return credential === undefined
+    ? {}
+    : { server: credential.hub.server, certificate: { expiresAt: credential.notAfter } };
+}
+
+function requestOf(state: RegistrationState | undefined): Pick<KlusterletStatus, "request"> {
+  const pending = state?.pending;
+  return pending === undefined
+    ? {}
+    : { request: { name: pending.request, fingerprint: fingerprintOf(pending.keyPem) } };
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from "node:crypto";
+import { jitteredBackoffMs } from "../../client/backoff.ts";
+import { dnsLabelProblems, generatedName } from "../../core/names.ts";
+import { JoinError } from "../join-error.ts";
+import { originOf, readBootstrapHub, type BootstrapHub } from "./bootstrap-hub.ts";
+import { chooseHub } from "./choose-hub.ts";
+import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
+import { hubSession } from "./hub-session.ts";
+import { keptState, type KeptState } from "./kept-state.ts";
+import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
+import { randomFraction } from "./random-fraction.ts";
+import { credentialFiles, registerCluster } from "./register-cluster.ts";
+import { readRegistrationState } from "./registration-state.ts";
+import { saidFailure } from "./said-failure.ts";
+import { serveCluster } from "./serve-cluster.ts";
+
+const backoff = { initialMs: 1000, maximumMs: 60_000 };
+
+/**
+ * Makes a cluster one of a hub's and keeps it so: registers, waits for both decisions, beats, reports, renews its certificate, follows the
+ * hub's CA and address, and registers again where its credential is of no use any more. What it needs to go on after being killed at any
+ * step is in the store before the hub hears of it. Ends when `signal` aborts, or with `until` once that is reached.
+ * @throws JoinError already-joined, bad-node-name, bad-discovery-file, write-failed; with `until` also denied
+ */
+export async function runKlusterlet(options: KlusterletOptions): Promise<KlusterletResult> {
+  const reached = new AbortController();
+  const signal = AbortSignal.any([options.signal, reached.signal]);
+  let server: string | undefined;
+  const running: KlusterletOptions = {
+    ...options,
+    signal,
+    report: (event) => {
+      options.report(event);
+      if (event.kind === "hub") ({ server } = event);
+      if (event.kind === options.until) reached.abort();
+    },
+  };
+  const state = await openState(running);
+  const { clusterName: cluster, agentName: agent } = state.now();
+  running.report({ kind: "started", cluster, agent, place: options.store.place });
+  const memory: Memory = { left: false };
+  let failures = 0;
+  let told = "";
+  while (!signal.aborted) {
+    try {
+      await oneLife(state, memory, running);
+      failures = 0;
+      told = "";
+    } catch (error) {
+      if (signal.aborted) break;
+      if (error instanceof JoinError && isFinal(error, options)) throw error;
+      failures += 1;
+      const message = saidFailure(error, server ?? "the hub");
+      const pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(options.random));
+      if (message !== told) running.report({ kind: "failed", message, at: options.clock.now() + pauseMs });
+      told = message;
+      await options.clock.sleep(pauseMs, signal);
+    }
+  }
+  return { cluster: state.now().clusterName, agent: state.now().agentName, server };
+}
+
+const finalCodes: ReadonlySet<string> = new Set(["already-joined", "bad-node-name", "write-failed"]);
+
+function isFinal({ code }: JoinError, { until }: KlusterletOptions): boolean {
+  return finalCodes.has(code) || (until !== undefined && (code === "denied" || code === "bad-discovery-file"));
+}
+
+/** The names of cluster and agent as the store has them; else chosen now and kept before anybody hears of them. */
+async function openState(options: KlusterletOptions): Promise<KeptState> {
+  const { store, clusterName, random } = options;
+  const problem = clusterName === undefined ? undefined : dnsLabelProblems(clusterName)[0];
+  if (problem !== undefined) {
+    throw new JoinError("bad-node-name", `--cluster-name cannot be the name of a cluster: ${problem}`);
+  }
+  const text = await store.readState();
+  const files = await store.readCredential();
+  const stored = (text === undefined ? undefined : readRegistrationState(text)) ?? {
+    clusterName: files["cluster-name"] ?? clusterName ?? randomUUID(),
+    agentName: files["agent-name"] ?? generatedName("", random),
+  };
+  if (clusterName !== undefined && stored.clusterName !== clusterName) {
+    throw new JoinError(
+      "already-joined",
+      `${store.place} belongs to the cluster ${stored.clusterName} and not to ${clusterName}: choose another place, or leave first with --leave`,
+    );
+  }
+  const state = keptState(store, stored);
+  if (text === undefined) await state.change({});
+  return state;
+}
+
+/** What one life leaves for the next. */
+interface Memory {
+  /** The hub in use was left, so another one is looked for. */
+  left: boolean;
+}
+
+/** From the choice of a hub to the end of the conversation with it. */
+async function oneLife(state: KeptState, memory: Memory, options: KlusterletOptions): Promise<void> {
+  await finishLayingOut(state, options);
+  const credential = await usableCredential(state, options);
+  const hubs = await bootstrapHubs(options).catch((error: unknown) => {
+    // A hub that is joined is not doubted because its bootstrap kubeconfig cannot be read at the moment.
+    if (credential !== undefined && error instanceof JoinError) return [];
+    throw error;
+  });
+  const origin = credential && (state.now().origin ?? originOf(credential.hub));
+  const isListed = hubs.length === 0 || hubs.some((hub) => hub.origin === origin);
+  if (credential !== undefined && origin !== undefined && isListed && !memory.left) {
+    if (state.now().origin === undefined) await state.change({ origin, pending: undefined });
+    if (options.until === "issued") options.report({ kind: "issued", request: "", expiresAt: credential.notAfter });
+    else memory.left = await served(credential, hubs.length > 1, { state, options });
+    return;
+  }
+  memory.left = false;
+  const preferred = state.now().origin;
+  const hub = await chooseHub(hubs, { preferred, cluster: state.now().clusterName }, options);
+  if (typeof hub === "string") throw new JoinError("refused", hub);
+  if (credential === undefined || hub.origin !== origin) await registerCluster(hub, state, options);
+}
+
+/** Whether the hub was left for another one. */
+async function served(
+  credential: ClusterCredential,
+  hasOtherHubs: boolean,
+  { state, options }: { readonly state: KeptState; readonly options: KlusterletOptions },
+): Promise<boolean> {
+  const session = hubSession(credential, options);
+  const bootstrap = async (): Promise<BootstrapHub | undefined> => {
+    const hubs = await bootstrapHubs(options).catch(() => []);
+    return hubs.find(({ origin }) => origin === state.now().origin) ?? hubs[0];
+  };
+  try {
+    const ended = await serveCluster({ session, state, options, bootstrap, hasOtherHubs });
+    if (ended.kind === "next-hub") {
+      options.report({ kind: "leaving-hub", server: session.server, message: ended.message });
+      return true;
+    }
+    if (ended.kind === "register") {
+      options.report({ kind: "registering-again", message: ended.message });
+      const names = ended.newAgent ? { agentName: generatedName("", options.random) } : {};
+      await state.change({ origin: undefined, pending: undefined, ...names });
+    }
+    return false;
+  } finally {
+    session.close();
+  }
+}
+
+/** A certificate that came before the agent was killed is laid out now. */
+async function finishLayingOut(state: KeptState, options: KlusterletOptions): Promise<void> {
+  const { pending, origin } = state.now();
+  if (pending?.certificatePem === undefined || pending.by !== "agent" || pending.origin !== origin) return;
+  const stored = readClusterCredential(await options.store.readCredential());
+  if (stored === undefined) return;
+  const files = {
+    ...credentialFiles(stored, stored.hub),
+    "tls.crt": pending.certificatePem,
+    "tls.key": pending.keyPem,
+  };
+  if (readClusterCredential(files) !== undefined) await options.store.writeCredential(files);
+  await state.change({ pending: undefined });
+}
+
+async function usableCredential(
+  state: KeptState,
+  { store, clock }: KlusterletOptions,
+): Promise<ClusterCredential | undefined> {
+  const { clusterName, agentName } = state.now();
+  const found = readClusterCredential(await store.readCredential());
+  if (found === undefined || found.notAfter <= clock.now()) return undefined;
+  return found.identity.cluster === clusterName && found.identity.agent === agentName ? found : undefined;
+}
+
+/** Those that can be read. @throws JoinError bad-discovery-file where none can and there are some */
+async function bootstrapHubs(options: KlusterletOptions): Promise<readonly BootstrapHub[]> {
+  const found: BootstrapHub[] = [];
+  let failure: JoinError | undefined;
+  for (const file of options.bootstrapKubeconfigs) {
+    try {
+      found.push(await readBootstrapHub(file, options.readFile));
+    } catch (error) {
+      if (!(error instanceof JoinError)) throw error;
+      failure = error;
+    }
+  }
+  if (found.length === 0 && failure !== undefined) throw failure;
+  return found;
+}

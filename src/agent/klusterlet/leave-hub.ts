@@ -1,0 +1,148 @@
+import { ConnectionError } from "../../client/client.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import { findCondition } from "../../core/conditions.ts";
+import { StatusError } from "../../core/status.ts";
+import {
+  clusterCondition,
+  leaveAnnotation,
+  managedClusters,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { connectionFailure } from "../connection-failure.ts";
+import { JoinError, stopIfAborted } from "../join-error.ts";
+import { readBootstrapHub } from "./bootstrap-hub.ts";
+import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
+import { managedClusterOn } from "./ensure-managed-cluster.ts";
+import { hubSession } from "./hub-session.ts";
+import type { KlusterletOptions } from "./klusterlet-options.ts";
+import { bootstrapClient } from "./register-cluster.ts";
+import { readRegistrationState } from "./registration-state.ts";
+import { isRefusal } from "./said-failure.ts";
+
+/** What is left of a cluster on its hub. */
+export type LeftOnHub =
+  /** Nothing. */
+  | "nothing"
+  /** The cluster is shut out; its ManagedCluster is an administrator's to delete. */
+  | "shut-out"
+  /** The hub was told nothing: it does not know this agent, or could not be reached. */
+  | "not-told";
+
+/** How a cluster left. */
+export interface LeftHub {
+  readonly cluster: string;
+  readonly agent: string;
+  readonly server: string | undefined;
+  readonly onHub: LeftOnHub;
+}
+
+const waitMs = 30_000;
+const pollMs = 1000;
+const triesAtMost = 5;
+
+/**
+ * Takes the cluster off its hub, and then what the agent has kept off its store. A hub of ours deletes the ManagedCluster and what belongs
+ * to it, any other shuts it out. With `force` a hub that cannot be reached is left without a word.
+ * @throws JoinError no-access where nothing is kept, unreachable, tls-mismatch, refused, aborted
+ */
+export async function leaveHub(options: KlusterletOptions, force: boolean): Promise<LeftHub> {
+  const { store, clock } = options;
+  const text = await store.readState();
+  const state = text === undefined ? undefined : readRegistrationState(text);
+  const credential = readClusterCredential(await store.readCredential());
+  if (state === undefined && credential === undefined) {
+    throw new JoinError("no-access", `${store.place} holds no registration: there is nothing to leave`);
+  }
+  const names = { cluster: state?.clusterName, agent: state?.agentName };
+  const { cluster = credential?.identity.cluster ?? "", agent = credential?.identity.agent ?? "" } = names;
+  const isGood = credential !== undefined && credential.notAfter > clock.now();
+  const onHub = isGood ? await toldHub(credential, { options, force }) : "not-told";
+  await store.remove();
+  return { cluster, agent, server: credential?.hub.server, onHub };
+}
+
+async function toldHub(
+  credential: ClusterCredential,
+  { options, force }: { readonly options: KlusterletOptions; readonly force: boolean },
+): Promise<LeftOnHub> {
+  const session = hubSession(credential, options);
+  const { cluster } = credential.identity;
+  try {
+    if (!(await tellLeave(session.client, cluster))) return "not-told";
+    return await seenOff(session.client, cluster, options);
+  } catch (error) {
+    if (error instanceof JoinError) throw error;
+    if (error instanceof ConnectionError) {
+      if (force) return "not-told";
+      const { code, message } = connectionFailure(error, { server: session.server });
+      throw new JoinError(code, `${message}; to leave without telling the hub, add --force`, { cause: error });
+    }
+    if (!(error instanceof StatusError)) throw error;
+    if (force) return "not-told";
+    throw new JoinError("refused", `${session.server} refuses to let the cluster leave: ${error.message}`, {
+      cause: error,
+    });
+  } finally {
+    session.close();
+  }
+}
+
+/** False where the hub does not know this agent any more. */
+async function tellLeave(client: RemoteClient, name: string): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const stored = await client.get<ManagedCluster>(managedClusters, { name });
+      const annotations = { ...stored.metadata.annotations, [leaveAnnotation]: "true" };
+      const spec = { ...stored.spec, hubAcceptsClient: false };
+      await client.update(managedClusters, { ...stored, metadata: { ...stored.metadata, annotations }, spec });
+      return true;
+    } catch (error) {
+      if (["Unauthorized", "Forbidden", "NotFound"].some((reason) => isRefusal(error, reason))) return false;
+      if (tries === triesAtMost || !isRefusal(error, "Conflict")) throw error;
+    }
+  }
+}
+
+async function seenOff(client: RemoteClient, name: string, options: KlusterletOptions): Promise<LeftOnHub> {
+  const { clock, signal } = options;
+  const until = clock.now() + waitMs;
+  for (;;) {
+    const seen = await seenAs(client, name, options);
+    if (seen !== undefined) return seen;
+    if (clock.now() + pollMs > until) return "shut-out";
+    await clock.sleep(pollMs, signal);
+    stopIfAborted(signal);
+  }
+}
+
+/** What is left by now; undefined while the hub is at it. */
+async function seenAs(client: RemoteClient, name: string, options: KlusterletOptions): Promise<LeftOnHub | undefined> {
+  try {
+    const cluster = await managedClusterOn(client, name);
+    if (cluster === undefined) return "nothing";
+    const isDeleting = cluster.metadata.deletionTimestamp !== undefined;
+    const accepted = findCondition(cluster.status?.conditions, clusterCondition.accepted)?.status;
+    return !isDeleting && accepted === "False" ? "shut-out" : undefined;
+  } catch (error) {
+    if (!isRefusal(error, "Unauthorized") && !isRefusal(error, "Forbidden")) throw error;
+  }
+  return seenByOthers(name, options);
+}
+
+/** The agent itself is shut out; the bootstrap identity, where it is still good, sees whether the object is gone. */
+async function seenByOthers(name: string, options: KlusterletOptions): Promise<LeftOnHub | undefined> {
+  const [file] = options.bootstrapKubeconfigs;
+  if (file === undefined) return "shut-out";
+  try {
+    const client = bootstrapClient(await readBootstrapHub(file, options.readFile), options);
+    try {
+      return (await managedClusterOn(client, name)) === undefined ? "nothing" : undefined;
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    if (error instanceof JoinError || error instanceof StatusError || error instanceof ConnectionError)
+      return "shut-out";
+    throw error;
+  }
+}

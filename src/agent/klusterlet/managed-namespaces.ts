@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import type { Client, ResourceRef } from "../../client/client.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { setCondition } from "../../core/conditions.ts";
+import { jsonEqual } from "../../core/equal.ts";
+import type { ApiObject, Condition } from "../../core/object.ts";
+import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { isAcceptedByHub } from "./beat-heart.ts";
+import { whyWithheld } from "./cluster-status.ts";
+import { isRefusal, saidFailure } from "./said-failure.ts";
+import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+
+const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
+const lookMs = 60_000;
+const againMs = 2_000;
+
+/** A namespace that a set of clusters wants on each of its clusters. */
+interface ManagedNamespace {
+  readonly name: string;
+  readonly clusterSet?: string;
+  readonly conditions?: readonly Condition[];
+}
+
+/** The label of namespaces that a hub wants. */
+export function managedNamespaceLabel(hubUrl: string): string {
+  const digest = createHash("sha256").update(hubUrl).digest("hex").slice(0, 63);
+  return `clusterset.open-cluster-management.io/${digest}`;
+}
+
+/**
+ * Makes the namespaces that the hub wants on the spoke and says which are there. One that is wanted no longer keeps existing, with its
+ * label turned to false. Ends with its signal; a spoke without an API has no namespaces.
+ */
+export async function keepManagedNamespaces(serving: Serving): Promise<void> {
+  const { options, signal, cluster, changed, session, notes } = serving;
+  const { spoke } = options;
+  while (!signal.aborted && spoke !== undefined) {
+    const now = cluster();
+    let pauseMs = lookMs;
+    if (isAcceptedByHub(now) && whyWithheld(now) === undefined) {
+      try {
+        await keepOnce(spoke, now, serving);
+        recovered(notes, "namespaces");
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isRefusal(error, "Conflict")) pauseMs = againMs;
+        else tellFailure(serving, "namespaces", `managed namespaces: ${saidFailure(error, session.server)}`);
+      }
+    }
+    await changed(pauseMs);
+  }
+}
+
+async function keepOnce(spoke: Client, cluster: ManagedCluster, { session, options }: Serving): Promise<void> {
+  const wanted = wantedOf(cluster);
+  const label = managedNamespaceLabel(session.server);
+  const now = rfc3339(options.clock.now());
+  const next: ManagedNamespace[] = [];
+  for (const one of wanted) {
+    const condition = await madeOn(spoke, one.name, label);
+    next.push({ ...one, conditions: setCondition(one.conditions ?? [], condition, now) });
+  }
+  const names = new Set(wanted.map(({ name }) => name));
+  await turnOff(spoke, label, names);
+  if (jsonEqual(next, wanted)) return;
+  const { uid, resourceVersion, name = "" } = cluster.metadata;
+  const patch = { metadata: { uid, resourceVersion }, status: { managedNamespaces: next } };
+  await session.client.patch(managedClusters, { name }, patch, { subresource: "status" });
+}
+
+function wantedOf({ status }: ManagedCluster): readonly ManagedNamespace[] {
+  const { managedNamespaces } = (status ?? {}) as { readonly managedNamespaces?: unknown };
+  return Array.isArray(managedNamespaces) ? (managedNamespaces as readonly ManagedNamespace[]) : [];
+}
+
+async function madeOn(spoke: Client, name: string, label: string): Promise<Condition> {
+  const type = "NamespaceAvailable";
+  try {
+    const found = await spoke.get(namespaces, { name }).catch((error: unknown) => {
+      if (isRefusal(error, "NotFound")) return undefined;
+      throw error;
+    });
+    const labels = { [label]: "true" };
+    if (found === undefined) await spoke.create(namespaces, namespaceObject(name, labels));
+    else if (found.metadata.labels?.[label] !== "true")
+      await spoke.patch(namespaces, { name }, { metadata: { labels } });
+    return { type, status: "True", reason: "NamespaceAvailable", message: "Namespace is available" };
+  } catch (error) {
+    return { type, status: "False", reason: "NamespaceApplyFailed", message: saidFailure(error, "the cluster") };
+  }
+}
+
+async function turnOff(spoke: Client, label: string, wanted: ReadonlySet<string>): Promise<void> {
+  const { items } = await spoke.list(namespaces, { labelSelector: `${label}=true` });
+  for (const { metadata } of items) {
+    const { name = "" } = metadata;
+    if (!wanted.has(name)) await spoke.patch(namespaces, { name }, { metadata: { labels: { [label]: "false" } } });
+  }
+}
+
+function namespaceObject(name: string, labels: Readonly<Record<string, string>>): ApiObject {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
+}

@@ -1,0 +1,174 @@
+import { remoteClient, type RemoteClient } from "../../client/remote.ts";
+import { clusterCondition, isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { isConditionTrue } from "../../core/conditions.ts";
+import { JoinError } from "../join-error.ts";
+import { approverCommands } from "./approver-commands.ts";
+import type { BootstrapHub } from "./bootstrap-hub.ts";
+import type { AgentCertificate } from "./cluster-credential.ts";
+import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
+import { ensureManagedCluster, managedClusterOn } from "./ensure-managed-cluster.ts";
+import { hubKubeconfig, type HubAddress } from "./hub-kubeconfig.ts";
+import type { KeptState } from "./kept-state.ts";
+import type { OpenDecision } from "./klusterlet-event.ts";
+import type { KlusterletOptions } from "./klusterlet-options.ts";
+import type { CredentialFiles } from "./klusterlet-store.ts";
+import { randomFraction } from "./random-fraction.ts";
+import { saidFailure } from "./said-failure.ts";
+
+const timeoutMs = 30_000;
+const lookMs = 5_000;
+
+/** A client with the bootstrap credential; whoever asks for it closes it. */
+export function bootstrapClient(hub: BootstrapHub, { clock, userAgent, random }: KlusterletOptions): RemoteClient {
+  return remoteClient({
+    server: hub.server,
+    ...(hub.caPem === undefined ? {} : { caPem: hub.caPem }),
+    ...hub.credentials,
+    userAgent,
+    timeoutMs,
+    clock,
+    random: () => randomFraction(random),
+    retryBudgetMs: 0,
+  });
+}
+
+/**
+ * Makes the cluster known to a hub and gets the first certificate there, with the bootstrap credential; lays the credential out when it
+ * comes. Until then it tells which of the two decisions are open. @throws JoinError, StatusError, ConnectionError
+ */
+export async function registerCluster(hub: BootstrapHub, state: KeptState, options: KlusterletOptions): Promise<void> {
+  const { report, signal, store, until } = options;
+  const over = new AbortController();
+  const both = AbortSignal.any([signal, over.signal]);
+  const client = bootstrapClient(hub, options);
+  const decisions = openDecisions(state, options);
+  let denial: JoinError | undefined;
+  try {
+    report({ kind: "hub", server: hub.server, as: "bootstrap" });
+    await clusterThere(client, hub, { state, options });
+    void followAcceptance(client, { state, decisions, options, signal: both });
+    const certificate = await obtainCertificate({
+      ...options,
+      client,
+      server: hub.server,
+      origin: hub.origin,
+      by: "bootstrap",
+      state,
+      signal: both,
+      tell: (news) => {
+        decisions.note(news);
+        if (news.kind === "refused") {
+          // Whoever waits at a terminal is told; a service waits for the people who decide.
+          if (until !== undefined && news.error.code === "denied") denial = news.error;
+          if (denial !== undefined) over.abort();
+          else report({ kind: "failed", message: news.error.message });
+        }
+      },
+    });
+    const { request = "" } = state.now().pending ?? {};
+    // Whose credential lies there is not said while it is replaced: whoever is killed in between finds out by its address.
+    await state.change({ origin: undefined });
+    await store.writeCredential(credentialFiles(certificate, hub));
+    await state.change({ origin: hub.origin, told: undefined, pending: undefined });
+    report({ kind: "issued", request, expiresAt: certificate.notAfter });
+  } catch (error) {
+    throw denial ?? error;
+  } finally {
+    over.abort();
+    client.close();
+  }
+}
+
+/** What is laid out for a certificate of a hub. */
+export function credentialFiles(certificate: AgentCertificate, hub: HubAddress): CredentialFiles {
+  return {
+    kubeconfig: hubKubeconfig(hub),
+    "tls.crt": certificate.certificatePem,
+    "tls.key": certificate.keyPem,
+    "cluster-name": certificate.identity.cluster,
+    "agent-name": certificate.identity.agent,
+  };
+}
+
+interface Context {
+  readonly state: KeptState;
+  readonly options: KlusterletOptions;
+}
+
+/** A hub that does not let the bootstrap identity make the cluster may still have it made by somebody. */
+async function clusterThere(client: RemoteClient, hub: BootstrapHub, { state, options }: Context): Promise<void> {
+  const { clusterName: cluster } = state.now();
+  const { report, externalServers: servers, spokeCaPem: caPem } = options;
+  const made = await ensureManagedCluster(client, cluster, { servers, caPem }).catch((error: unknown) => {
+    const message = saidFailure(error, hub.server);
+    const isDecided = message.includes("refuses") && !message.includes("(401)");
+    if (!isDecided) throw error;
+    report({ kind: "failed", message: `the ManagedCluster ${cluster} cannot be made: ${message}` });
+    return undefined;
+  });
+  if (made !== undefined) report({ kind: `cluster-${made}`, cluster, server: hub.server });
+}
+
+interface OpenDecisions {
+  note(news: RequestNews): void;
+  accepted(is: boolean): void;
+}
+
+/** Tells what is open whenever that changes, once the request is on the hub. */
+function openDecisions(state: KeptState, { report }: KlusterletOptions): OpenDecisions {
+  let request: string | undefined;
+  let isPending = false;
+  let isAcceptedNow: boolean | undefined;
+  let told = "";
+  const tell = (): void => {
+    if (!isPending || isAcceptedNow === undefined) return;
+    const open: OpenDecision[] = isAcceptedNow ? ["certificate"] : ["certificate", "acceptance"];
+    const { clusterName: cluster, agentName: agent } = state.now();
+    const text = `${String(request)} ${open.join()}`;
+    if (text === told) return;
+    told = text;
+    report({ kind: "waiting", open, agent, commands: approverCommands(open, { cluster, agent, request }) });
+  };
+  return {
+    note: (news) => {
+      if (news.kind === "braked") {
+        report({
+          kind: "failed",
+          message:
+            "ten certificate requests of this cluster are on the hub, so no more is made: have old ones deleted there",
+        });
+        return;
+      }
+      ({ request } = news);
+      if (news.kind === "sent") {
+        const { fingerprint, found } = news;
+        report({ kind: "requested", request, fingerprint, found, agent: state.now().agentName });
+      }
+      isPending = news.kind === "pending";
+      tell();
+    },
+    accepted: (is) => {
+      isAcceptedNow = is;
+      tell();
+    },
+  };
+}
+
+/** Whether the hub lets the cluster in, as the bootstrap identity sees it; one that may not look is told of both decisions. */
+async function followAcceptance(
+  client: RemoteClient,
+  { state, decisions, options, signal }: Context & { readonly decisions: OpenDecisions; readonly signal: AbortSignal },
+): Promise<void> {
+  const { clock } = options;
+  while (!signal.aborted) {
+    const cluster = await managedClusterOn(client, state.now().clusterName).catch(() => undefined);
+    if (signal.aborted) return;
+    decisions.accepted(cluster !== undefined && isLetIn(cluster));
+    await clock.sleep(lookMs, signal);
+  }
+}
+
+/** Whether a person has let the cluster in, or the hub is done with it. */
+function isLetIn(cluster: ManagedCluster): boolean {
+  return isAccepted(cluster) || isConditionTrue(cluster.status?.conditions, clusterCondition.accepted);
+}

@@ -1,0 +1,71 @@
+/** A request for a certificate that is under way, or answered and not yet laid out. The key is secret. */
+export interface PendingRequest {
+  /** Which hub it was sent to. */
+  readonly origin: string;
+  /** Who asks: the bootstrap identity, or the agent itself with the certificate that it has. */
+  readonly by: "bootstrap" | "agent";
+  /** The name of the CertificateSigningRequest, chosen before it is sent. */
+  readonly request: string;
+  readonly keyPem: string;
+  /** Leaf first, once it is there. */
+  readonly certificatePem?: string;
+}
+
+/** What an agent of a cluster knows of itself from its first moment on. */
+export interface RegistrationState {
+  readonly clusterName: string;
+  readonly agentName: string;
+  /** Which bootstrap kubeconfig the credential comes from; absent while there is none. */
+  readonly origin?: string;
+  /** The address that the hub told in cluster-info when it was last looked at. */
+  readonly told?: string;
+  readonly pending?: PendingRequest;
+}
+
+/** The text of a state; secret. */
+export function registrationStateText(state: RegistrationState): string {
+  return `${JSON.stringify(state, undefined, 2)}\n`;
+}
+
+/** What a text says, or undefined where it is no state. */
+export function readRegistrationState(text: string): RegistrationState | undefined {
+  const value = parsed(text);
+  if (!isRecord(value)) return undefined;
+  const { clusterName, agentName, origin, told } = value;
+  if (typeof clusterName !== "string" || typeof agentName !== "string") return undefined;
+  const pending = pendingIn(value.pending);
+  return {
+    clusterName,
+    agentName,
+    ...(typeof origin === "string" ? { origin } : {}),
+    ...(typeof told === "string" ? { told } : {}),
+    ...(pending === undefined ? {} : { pending }),
+  };
+}
+
+function pendingIn(value: unknown): PendingRequest | undefined {
+  if (!isRecord(value)) return undefined;
+  const { origin, by, request, keyPem, certificatePem } = value;
+  if (typeof origin !== "string" || typeof request !== "string" || typeof keyPem !== "string") return undefined;
+  if (by !== "bootstrap" && by !== "agent") return undefined;
+  return { origin, by, request, keyPem, ...(typeof certificatePem === "string" ? { certificatePem } : {}) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+type Fields = Partial<
+  Record<
+    "clusterName" | "agentName" | "origin" | "told" | "pending" | "by" | "request" | "keyPem" | "certificatePem",
+    unknown
+  >
+>;
+
+function isRecord(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

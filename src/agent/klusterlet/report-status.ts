@@ -1,0 +1,126 @@
+import type { ResourceRef } from "../../client/client.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { findCondition } from "../../core/conditions.ts";
+import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { isAcceptedByHub, microTime } from "./beat-heart.ts";
+import { clusterStatusPatch, whyWithheld, type SpokeFacts } from "./cluster-status.ts";
+import { isRefusal, saidFailure } from "./said-failure.ts";
+import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import { gatherFacts } from "./spoke-facts.ts";
+import { healthJudge, lookAtSpoke, suspiciousMs, type SpokeHealth } from "./spoke-health.ts";
+
+const everyMs = 60_000;
+const againMs = 2_000;
+
+/** Looks at the spoke each minute, and whenever the hub's view changes, and says on the hub how it is. Ends with its signal. */
+export async function reportStatus(serving: Serving): Promise<void> {
+  const { cluster, signal, notes, session, options } = serving;
+  const judge = healthJudge();
+  let withheld = "";
+  while (!signal.aborted) {
+    const now = cluster();
+    const why = now === undefined ? undefined : whyWithheld(now);
+    if (why !== undefined && why !== withheld) options.report({ kind: "withheld", message: why });
+    withheld = why ?? "";
+    if (!isAcceptedByHub(now) || why !== undefined) {
+      await serving.changed(everyMs);
+      continue;
+    }
+    let pauseMs = everyMs;
+    try {
+      const health = judge(await problemOf(serving), options.clock.now());
+      if (health.isSettled) await say(now, health, serving);
+      else pauseMs = suspiciousMs;
+      recovered(notes, "status");
+    } catch (error) {
+      if (signal.aborted) return;
+      pauseMs = isRefusal(error, "Conflict") ? againMs : everyMs;
+      if (!isRefusal(error, "Conflict")) {
+        tellFailure(serving, "status", `the status is not written: ${saidFailure(error, session.server)}`);
+      }
+    }
+    await serving.changed(pauseMs);
+  }
+}
+
+async function problemOf({ options, signal }: Serving): Promise<string | undefined> {
+  // A cluster without an API is there while its agent is.
+  return options.spoke === undefined ? undefined : lookAtSpoke(options.spoke, signal);
+}
+
+async function say(cluster: ManagedCluster, health: SpokeHealth, serving: Serving): Promise<void> {
+  const { session, options, notes } = serving;
+  const facts = health.isGood ? await factsOf(serving) : undefined;
+  const before = findCondition(cluster.status?.conditions, clusterCondition.available)?.status;
+  const patch = clusterStatusPatch(cluster, { health, facts, rotated: notes.rotated }, options.clock.now());
+  if (patch !== undefined) {
+    const { name = "" } = cluster.metadata;
+    await session.client.patch(managedClusters, { name }, patch, { subresource: "status" });
+  }
+  const after = health.isGood ? "True" : "False";
+  const wasTold = notes.told.has(`health ${after}`);
+  if (before === after && wasTold) return;
+  notes.told.delete("health True");
+  notes.told.delete("health False");
+  notes.told.add(`health ${after}`);
+  if (!wasTold)
+    options.report(health.isGood ? { kind: "available" } : { kind: "unavailable", message: health.message });
+  if (before !== after) await writeEvent(cluster, health, serving);
+}
+
+async function factsOf({ options }: Serving): Promise<SpokeFacts> {
+  const { spoke, machine } = options;
+  if (spoke !== undefined) return gatherFacts(spoke);
+  if (machine === undefined) return {};
+  const size = { cpu: String(machine.cpus), memory: `${Math.floor(machine.memoryBytes / 1024)}Ki` };
+  return { capacity: size, allocatable: size };
+}
+
+const events: ResourceRef = {
+  group: "events.k8s.io",
+  version: "v1",
+  plural: "events",
+  kind: "Event",
+  scope: "Namespaced",
+};
+
+/** Told to whoever looks; a hub that takes no events loses nothing. */
+async function writeEvent(
+  cluster: ManagedCluster,
+  health: SpokeHealth,
+  { session, options, state }: Serving,
+): Promise<void> {
+  const { clusterName: namespace, agentName } = state.now();
+  const now = options.clock.now();
+  const regarding = {
+    apiVersion: "cluster.open-cluster-management.io/v1",
+    kind: "ManagedCluster",
+    name: namespace,
+    uid: cluster.metadata.uid ?? "",
+  };
+  const reason = health.isGood ? "Available" : "Unavailable";
+  const type = health.isGood ? "Normal" : "Warning";
+  const action = reason;
+  const metadata = { generateName: `${namespace.slice(0, 40)}.`, namespace };
+  const reporting = { reportingController: "klusterlet-agent", reportingInstance: `klusterlet-agent-${agentName}` };
+  const event = {
+    apiVersion: "events.k8s.io/v1",
+    kind: "Event",
+    metadata,
+    reason,
+    type,
+    action,
+    regarding,
+    ...reporting,
+  };
+  const { client } = session;
+  try {
+    await client.create(events, { ...event, eventTime: microTime(now), note: health.message });
+  } catch (error) {
+    if (!isRefusal(error, "NotFound")) return;
+    const { message } = health;
+    const times = { firstTimestamp: rfc3339(now), lastTimestamp: rfc3339(now), count: 1 };
+    const core = { metadata, reason, type, message, involvedObject: { ...regarding, namespace }, ...times };
+    await client.create({ ...events, group: "" }, { apiVersion: "v1", kind: "Event", ...core }).catch(() => undefined);
+  }
+}

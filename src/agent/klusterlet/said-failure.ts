@@ -1,0 +1,20 @@
+import { ConnectionError } from "../../client/client.ts";
+import { StatusError } from "../../core/status.ts";
+import { connectionFailure } from "../connection-failure.ts";
+import { JoinError, plainText } from "../join-error.ts";
+
+/** What a failed call means, in one sentence without secrets. @throws what is no failure of the world */
+export function saidFailure(error: unknown, server: string): string {
+  if (error instanceof JoinError) return error.message;
+  if (error instanceof ConnectionError) return connectionFailure(error, { server }).message;
+  if (!(error instanceof StatusError)) throw error;
+  const said = plainText(error.message);
+  return error.reason === "Unauthorized"
+    ? `${server} refuses the credential (401): ${said}`
+    : `${server} refuses: ${said}`;
+}
+
+/** Whether a refusal has this reason. */
+export function isRefusal(error: unknown, reason: string): boolean {
+  return error instanceof StatusError && error.reason === reason;
+}

@@ -1,0 +1,96 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { credentialKeys, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
+
+const secrets: ResourceRef = { group: "", version: "v1", plural: "secrets", kind: "Secret", scope: "Namespaced" };
+const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
+
+/** The name of the Secret that work agents and add-ons read. */
+export const hubSecretName = "hub-kubeconfig-secret";
+/** What is known before the first certificate; the operator of OCM takes the other Secret for a sign that there is one. */
+const stateSecretName = "klusterlet-registration-state";
+const stateKey = "state.json";
+const triesAtMost = 5;
+
+interface Secret extends ApiObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** A store in two Secrets of a namespace, which is made where it is missing. @throws StatusError, ConnectionError of the client */
+export function secretStore(client: Client, namespace: string): KlusterletStore {
+  const key = (name: string): ObjectKey => ({ namespace, name });
+
+  async function read(name: string): Promise<Secret | undefined> {
+    return orNothing(client.get<Secret>(secrets, key(name)));
+  }
+
+  async function write(name: string, data: Readonly<Record<string, string>>): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await writeOnce(name, data);
+      } catch (error) {
+        if (tries === triesAtMost || !(error instanceof StatusError) || !passing.has(error.reason)) throw error;
+        if (error.reason === "NotFound") await makeNamespace();
+      }
+    }
+  }
+
+  async function writeOnce(name: string, data: Readonly<Record<string, string>>): Promise<void> {
+    const stored = await read(name);
+    const encoded = Object.fromEntries(
+      Object.entries(data).map(([field, text]) => [field, Buffer.from(text, "utf8").toString("base64")]),
+    );
+    if (stored === undefined) {
+      const metadata = { name, namespace };
+      await client.create(secrets, { apiVersion: "v1", kind: "Secret", metadata, type: "Opaque", data: encoded });
+    } else {
+      await client.update(secrets, { ...stored, data: { ...stored.data, ...encoded } });
+    }
+  }
+
+  async function makeNamespace(): Promise<void> {
+    try {
+      await client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
+    }
+  }
+
+  return {
+    place: `Secret ${namespace}/${hubSecretName}`,
+    readState: async () => textIn(await read(stateSecretName), stateKey),
+    writeState: (text) => write(stateSecretName, { [stateKey]: text }),
+    readCredential: async () => {
+      const secret = await read(hubSecretName);
+      const found = new Map<CredentialKey, string>();
+      for (const field of credentialKeys) {
+        const text = textIn(secret, field);
+        if (text !== undefined) found.set(field, text);
+      }
+      return Object.fromEntries(found);
+    },
+    writeCredential: (files) => write(hubSecretName, files),
+    remove: async () => {
+      for (const name of [hubSecretName, stateSecretName]) await orNothing(client.delete(secrets, key(name)));
+    },
+  };
+}
+
+/** NotFound: the namespace is missing, or somebody has deleted the Secret meanwhile. */
+const passing: ReadonlySet<string> = new Set(["Conflict", "AlreadyExists", "NotFound"]);
+
+function textIn(secret: Secret | undefined, field: string): string | undefined {
+  const data = secret?.data;
+  if (data === undefined || !Object.hasOwn(data, field)) return undefined;
+  return Buffer.from(data[field] ?? "", "base64").toString("utf8");
+}
+
+async function orNothing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import type { ApiObject } from "../../core/object.ts";
+import type { ClusterClaim, SpokeFacts } from "./cluster-status.ts";
+import { quantitySum } from "./quantity-sum.ts";
+import { isRefusal } from "./said-failure.ts";
+
+const nodes: ResourceRef = { group: "", version: "v1", plural: "nodes", kind: "Node", scope: "Cluster" };
+const claims: ResourceRef = {
+  group: "cluster.open-cluster-management.io",
+  version: "v1alpha1",
+  plural: "clusterclaims",
+  kind: "ClusterClaim",
+  scope: "Cluster",
+};
+const spokeOnlyLabel = "open-cluster-management.io/spoke-only";
+const reserved: readonly string[] = [
+  "id.k8s.io",
+  "kubeversion.open-cluster-management.io",
+  "platform.open-cluster-management.io",
+  "product.open-cluster-management.io",
+];
+const customAtMost = 20;
+const pageSize = 500;
+
+/** A node as far as its size goes. */
+export interface SizedNode extends ApiObject {
+  readonly spec?: { readonly unschedulable?: boolean };
+  readonly status?: {
+    readonly capacity?: Readonly<Record<string, string>>;
+    readonly allocatable?: Readonly<Record<string, string>>;
+  };
+}
+
+/** What the API of a spoke tells of it. What it does not let the agent see is left out. @throws StatusError, ConnectionError */
+export async function gatherFacts(spoke: RemoteClient): Promise<SpokeFacts> {
+  const version = await kubernetesVersion(spoke);
+  const found = await allOf<SizedNode>(spoke, nodes);
+  const claimed = await allOf<ClaimObject>(spoke, claims);
+  return {
+    ...(version === undefined ? {} : { version }),
+    ...(found === undefined ? {} : nodeSums(found)),
+    ...(claimed === undefined ? {} : { claims: selectedClaims(claimed) }),
+  };
+}
+
+/** Capacity of all nodes, and what is allocatable on those that take pods. */
+export function nodeSums(found: readonly SizedNode[]): {
+  readonly capacity: Readonly<Record<string, string>>;
+  readonly allocatable: Readonly<Record<string, string>>;
+} {
+  const ready = found.filter(({ spec }) => spec?.unschedulable !== true);
+  return {
+    capacity: sums(found.map(({ status }) => status?.capacity ?? {})),
+    allocatable: sums(ready.map(({ status }) => status?.allocatable ?? {})),
+  };
+}
+
+/** A claim on the spoke. */
+export interface ClaimObject extends ApiObject {
+  readonly spec?: { readonly value?: string };
+}
+
+/** The claims for the hub: reserved names first, then up to 20 others, each by name; those for the spoke alone are left out. */
+export function selectedClaims(found: readonly ClaimObject[]): readonly ClusterClaim[] {
+  const all = found
+    .filter(({ metadata }) => !Object.hasOwn(metadata.labels ?? {}, spokeOnlyLabel))
+    .map(({ metadata, spec }) => ({ name: metadata.name ?? "", value: (spec?.value ?? "").slice(0, 1024) }))
+    .filter(({ name, value }) => name !== "" && name.length <= 253 && value !== "")
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const isReserved = ({ name }: ClusterClaim): boolean => reserved.includes(name);
+  return [...all.filter(isReserved), ...all.filter((claim) => !isReserved(claim)).slice(0, customAtMost)];
+}
+
+function sums(all: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
+  const texts = new Map<string, string[]>();
+  for (const quantities of all) {
+    for (const [name, quantity] of Object.entries(quantities)) {
+      texts.set(name, [...(texts.get(name) ?? []), quantity]);
+    }
+  }
+  return Object.fromEntries([...texts].map(([name, each]) => [name, quantitySum(each)]));
+}
+
+async function kubernetesVersion(spoke: RemoteClient): Promise<string | undefined> {
+  const { status, body } = await spoke.raw("GET", "/version");
+  if (status !== 200) return undefined;
+  try {
+    const value = JSON.parse(body.toString("utf8")) as { readonly gitVersion?: unknown } | null;
+    return typeof value?.gitVersion === "string" ? value.gitVersion : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** All of a kind, or undefined where it is not served or may not be seen. */
+async function allOf<T extends ApiObject>(client: Client, resource: ResourceRef): Promise<readonly T[] | undefined> {
+  const found: T[] = [];
+  try {
+    for (let next: string | undefined; ;) {
+      const page = await client.list<T>(resource, {
+        limit: pageSize,
+        ...(next === undefined ? {} : { continue: next }),
+      });
+      found.push(...page.items);
+      next = page.metadata.continue;
+      if (next === undefined || next === "") return found;
+    }
+  } catch (error) {
+    if (isRefusal(error, "NotFound") || isRefusal(error, "Forbidden")) return undefined;
+    throw error;
+  }
+}
