@@ -241,12 +241,8 @@ async function refused(
       return undefined;
     } catch (error) {
       if (signal.aborted) return undefined;
-      // Of a request that ran out, or was approved for nothing, people may take care; a denial is their answer.
-      const decided = error instanceof JoinError && error.code === "failed";
-      const passes = error instanceof JoinError && (passing.has(error.code) || error.causeCode === "TooManyRequests");
-      if (!(passes || decided) || options.once) throw error;
-      const random = fraction(options);
-      const pauseMs = rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random });
+      const pauseMs = pauseAfterAsking(error, count, options);
+      if (!(error instanceof JoinError) || pauseMs === undefined) throw error;
       const { expiresAt } = access.claims;
       report({
         ...nameOf(folder),
@@ -259,6 +255,16 @@ async function refused(
       if (signal.aborted) return undefined;
     }
   }
+}
+
+/** How long to wait before asking once more; undefined where it is of no use, or nobody comes back. */
+function pauseAfterAsking(error: unknown, count: number, options: KeepTokenOptions): number | undefined {
+  if (!(error instanceof JoinError) || options.once) return undefined;
+  // Of a request that ran out, or was approved for nothing, people may take care; a denial is their answer.
+  const decided = error.code === "failed";
+  const passes = decided || passing.has(error.code) || error.causeCode === "TooManyRequests";
+  if (!passes) return undefined;
+  return rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random: fraction(options) });
 }
 
 function nameOf(folder: AccessFolder): CredentialName {

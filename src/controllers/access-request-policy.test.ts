@@ -20,7 +20,15 @@ function request(status: AccessRequestStatus = {}): AccessRequest {
 }
 
 function step(one: AccessRequest, view: Partial<AccessView> = {}): AccessStep {
-  return accessStep({ request: one, profile: pods(), sameKey: 0, caPins: ["sha256:00"], now: start + second, ...view });
+  const known: AccessView = {
+    request: one,
+    profile: pods(),
+    earlier: [],
+    lifeOf: () => undefined,
+    caPins: ["sha256:00"],
+    now: start + second,
+  };
+  return accessStep({ ...known, ...view });
 }
 
 function approved(of: object = {}, verdict: AccessDecision["verdict"] = "Approved"): AccessRequestStatus {
@@ -48,7 +56,7 @@ describe("a request that nobody has decided", () => {
 
   it("is looked at once: whether it proves its key, and how many there were before", () => {
     const unseen: AccessRequest = { ...request(), status: {} };
-    expect(step(unseen, { sameKey: 3 })).toMatchObject({
+    expect(step(unseen, { earlier: [request(), request(), request()] })).toMatchObject({
       kind: "write",
       status: { fingerprint: request().status?.fingerprint, evidence: { possession: "Unproven", earlierRequests: 3 } },
     });

@@ -9,6 +9,7 @@ import {
 } from "../resources/access-profile.ts";
 import { readKey, type AccessRequest, type AccessRequestStatus } from "../resources/access-request.ts";
 import { compileAccessRule } from "../resources/access-rule.ts";
+import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
 import { provesPossession } from "../trust/possession.ts";
 
 /** Everything that is known when a request is looked at. */
@@ -16,8 +17,10 @@ export interface AccessView {
   readonly request: AccessRequest;
   /** The one that is asked for. */
   readonly profile: AccessProfile | undefined;
-  /** How many other requests of the same key there are. */
-  readonly sameKey: number;
+  /** All other requests of the same key; empty where nothing is to be decided any more. */
+  readonly earlier: readonly AccessRequest[];
+  /** How the access stands that an earlier request gave. */
+  readonly lifeOf: AccessRecoveryView["lifeOf"];
   /** Of the CAs that the machine may have seen. */
   readonly caPins: readonly string[];
   /** Milliseconds since the epoch. */
@@ -58,7 +61,7 @@ export function accessStep(view: AccessView): AccessStep {
   if (age >= pendingMs) {
     return closed(view, condition("Expired", "Unanswered", `nobody answered within ${pendingMs / 1000} seconds`));
   }
-  return ruled(view, status) ?? wait("nobody has decided", pendingMs - age);
+  return ruled(view, status) ?? recovered(view, status) ?? wait("nobody has decided", pendingMs - age);
 }
 
 function wait(why: string, afterMs?: number): AccessStep {
@@ -120,7 +123,7 @@ function outlived({ request, profile, now }: AccessView): AccessStep {
 
 /** What the API could not see itself, once. */
 function observed(
-  { request, sameKey, caPins }: AccessView,
+  { request, earlier, caPins }: AccessView,
   status: AccessRequestStatus,
 ): AccessRequestStatus | undefined {
   const { fingerprint, evidence = {} } = status;
@@ -129,10 +132,16 @@ function observed(
   if (key === undefined) return undefined;
   const facts = { name: request.metadata.name ?? "", fingerprint: key.fingerprint };
   const isProven = caPins.some((caPin) => provesPossession(key, { ...facts, caPin }, request.spec.proof ?? ""));
+  const returning = returningEvidence(earlier);
   return {
     ...status,
     fingerprint: fingerprint ?? key.fingerprint,
-    evidence: { ...evidence, possession: isProven ? "Proven" : "Unproven", earlierRequests: sameKey },
+    evidence: {
+      ...evidence,
+      possession: isProven ? "Proven" : "Unproven",
+      earlierRequests: earlier.length,
+      ...(returning === undefined ? {} : { returning }),
+    },
   };
 }
 
@@ -149,6 +158,20 @@ function ruled({ request, profile }: AccessView, status: AccessRequestStatus): A
     return { kind: "write", status: { ...status, ...verdict, reason } };
   }
   return undefined;
+}
+
+/** A machine that was let in before, by the terms of its profile; where they do not let it in, what it waits for is written down. */
+function recovered(view: AccessView, status: AccessRequestStatus): AccessStep | undefined {
+  const { profile } = view;
+  if (profile === undefined) return undefined;
+  const found = accessRecovery({ ...view, profile });
+  if (found === undefined) return undefined;
+  if (found.kind === "approve") {
+    const conditions = withConditions(view, [condition(recoveredCondition, "WithinTerms", found.reason)]);
+    return { kind: "write", status: { ...status, accepted: true, reason: found.reason, conditions } };
+  }
+  const conditions = withConditions(view, [condition("Returning", "OutsideTerms", found.message)]);
+  return conditions === status.conditions ? undefined : { kind: "write", status: { ...status, conditions } };
 }
 
 /** Nothing sealed stays in a request that is over. */

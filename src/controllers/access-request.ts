@@ -1,5 +1,6 @@
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Client } from "../client/client.ts";
+import { isConditionTrue } from "../core/conditions.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 import { serviceAccountUser } from "../core/user.ts";
 import { accessProfiles, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
@@ -30,6 +31,7 @@ import {
   withConditions,
   type AccessStep,
 } from "./access-request-policy.ts";
+import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
 import { hasReason } from "./api-errors.ts";
 import { done, type Controller, type Outcome } from "./controller.ts";
 import { clusterRoleBindings, roleBindings, roles, secrets, serviceAccounts } from "./kinds.ts";
@@ -43,6 +45,8 @@ export interface AccessRequestOptions {
   readonly random: RandomBytes;
   /** The CAs that machines are to trust, in PEM, and their pins. */
   readonly ca: { readonly pem: string; readonly pins: readonly string[] };
+  /** How the access stands that an earlier request gave; absent where nobody knows of more than its first token. */
+  readonly lifeOf?: AccessRecoveryView["lifeOf"] | undefined;
 }
 
 /**
@@ -63,7 +67,8 @@ export function accessRequest(options: AccessRequestOptions): Controller {
     const step = accessStep({
       request,
       profile: profileFor(profiles.list() as readonly AccessProfile[], request.spec.profile),
-      sameKey: isCounted(request) ? 0 : othersOfKey(requests.list() as readonly AccessRequest[], request),
+      earlier: earlierOf(request),
+      lifeOf: options.lifeOf ?? unknownLife,
       caPins: options.ca.pins,
       now: options.clock.now(),
     });
@@ -73,6 +78,22 @@ export function accessRequest(options: AccessRequestOptions): Controller {
       // Somebody else wrote first; what they wrote wakes this request again.
       if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
       throw error;
+    }
+  }
+
+  function earlierOf(request: AccessRequest): readonly AccessRequest[] {
+    return isOpen(request) ? othersOfKey(requests.list() as readonly AccessRequest[], request) : [];
+  }
+
+  /** A machine that has come back does not use what it was given before, and nobody else shall. */
+  async function supersede(request: AccessRequest): Promise<void> {
+    if (!isConditionTrue(request.status?.conditions, recoveredCondition)) return;
+    for (const earlier of othersOfKey(requests.list() as readonly AccessRequest[], request)) {
+      const { accepted, grant, decisions = [] } = earlier.status ?? {};
+      const ours = request.status?.decisions?.at(-1)?.profile?.name;
+      if (accepted !== true || grant === undefined || decisions.at(-1)?.profile?.name !== ours) continue;
+      await takeBack(client, earlier);
+      await write(client, earlier, supersededStatus(earlier, { by: request, now: options.clock.now() }));
     }
   }
 
@@ -92,6 +113,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
         await client.delete(accessRequests, { name }, { preconditions: { uid } });
         return done;
       case "issue":
+        await supersede(request);
         await write(client, request, await answered({ client, options, isBound }, request, step.profile));
         return done;
     }
@@ -138,15 +160,37 @@ interface Subject {
   readonly namespace?: string;
 }
 
-/** Whether it was found out already how many requests of the same key there were; that is asked once. */
-function isCounted({ status }: AccessRequest): boolean {
-  return status?.evidence?.earlierRequests !== undefined;
+/** Whether there is something to decide for which earlier requests count. */
+function isOpen({ status = {} }: AccessRequest): boolean {
+  return status.accepted !== true && status.denied !== true && status.revoked !== true;
 }
 
-function othersOfKey(all: readonly AccessRequest[], request: AccessRequest): number {
+const unknownLife: AccessRecoveryView["lifeOf"] = () => undefined;
+
+function othersOfKey(all: readonly AccessRequest[], request: AccessRequest): readonly AccessRequest[] {
   const fingerprint = request.status?.fingerprint;
-  if (fingerprint === undefined) return 0;
-  return all.filter((other) => other !== request && other.status?.fingerprint === fingerprint).length;
+  if (fingerprint === undefined) return [];
+  const { uid } = request.metadata;
+  return all.filter(({ metadata, status }) => metadata.uid !== uid && status?.fingerprint === fingerprint);
+}
+
+/** What stays of a request after which its machine has come back: who decided, and that it is over. */
+function supersededStatus(
+  request: AccessRequest,
+  { by, now }: { readonly by: AccessRequest; readonly now: number },
+): AccessRequestStatus {
+  const {
+    key: _k,
+    token: _t,
+    ca: _c,
+    bootstrapToken: _b,
+    seal: _s,
+    ready: _r,
+    grant: _g,
+    ...rest
+  } = request.status ?? {};
+  const over = condition("Expired", "Superseded", `its machine has come back as ${by.metadata.name}`);
+  return { ...rest, conditions: withConditions({ request, now }, [over]) };
 }
 
 interface Issuing {

@@ -27,6 +27,7 @@ export interface ControlParts {
   readonly revoked: Revocations;
   readonly credentialUse: CredentialUse;
   readonly standingOf: HubControllersOptions["standingOf"];
+  readonly lifeOf: HubControllersOptions["lifeOf"];
   readonly url: string;
   readonly metrics: Metrics;
   readonly servingApproval: ServingApproval | undefined;
@@ -73,6 +74,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     revocations: parts.revoked,
     credentialUse: parts.credentialUse,
     standingOf: parts.standingOf,
+    lifeOf: parts.lifeOf,
     servingApproval: parts.servingApproval,
     clusters: parts.clusters,
   });

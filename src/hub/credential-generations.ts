@@ -1,8 +1,9 @@
 import type { CredentialUse } from "../controllers/issued-credentials.ts";
+import type { AccessRecoveryView } from "../controllers/access-recovery.ts";
 import { recordName } from "../controllers/credential-record.ts";
 import { credentialStanding, type FoundStanding } from "../controllers/credential-standing.ts";
 import { nodeReturningAs } from "../core/returning.ts";
-import { nodeNameOf, type UserInfo } from "../core/user.ts";
+import { nodeNameOf, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import { objectOf } from "../registry/entry.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../resources/issued-credential.ts";
 import { storagePrefix } from "../resources/resource.ts";
@@ -13,6 +14,29 @@ import type { Revocations } from "./revocations.ts";
 /** How whoever asks stands; `record` is that of its node. */
 export interface RequesterStanding extends FoundStanding {
   readonly record: IssuedCredential | undefined;
+}
+
+/** How the access of a machine's account stands: when the last of its tokens ends, and whether it is revoked. */
+export function accessLives({
+  cache,
+  use,
+  revocations,
+}: {
+  readonly cache: WatchCache;
+  readonly use: Pick<CredentialUse, "lastToken">;
+  readonly revocations: Pick<Revocations, "find">;
+}): AccessRecoveryView["lifeOf"] {
+  return ({ namespace, serviceAccount }) => {
+    const { username } = serviceAccountUser(namespace, serviceAccount);
+    const entry = cache.get(storagePrefix(issuedCredentials) + recordName({ username, purpose: "Access" }));
+    const { issued = [] } = entry === undefined ? {} : ((objectOf(entry) as IssuedCredential).status ?? {});
+    const ends = [...issued, use.lastToken(username) ?? {}].flatMap(({ notAfter = "" }) => {
+      const end = Date.parse(notAfter);
+      return Number.isNaN(end) ? [] : [end];
+    });
+    const isRevoked = revocations.find({ username, ids: [] }) !== undefined;
+    return { isRevoked, ends: ends.length === 0 ? undefined : Math.max(...ends) };
+  };
 }
 
 export interface CredentialGenerationsOptions {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { legacyClaims } from "../authn/service-account-claims.ts";
-import { accessRequest } from "../controllers/access-request.ts";
+import { accessRequest, type AccessRequestOptions } from "../controllers/access-request.ts";
 import { bootstrapSigner } from "../controllers/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/cluster-info-publisher.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
@@ -52,6 +52,8 @@ export interface HubControllersOptions {
   readonly credentialUse: CredentialUse;
   /** How whoever asks for a client certificate of a node stands among those that hold one. */
   readonly standingOf: CsrRecoveringOptions["standingOf"];
+  /** How the access stands that an earlier request of a machine gave. */
+  readonly lifeOf: NonNullable<AccessRequestOptions["lifeOf"]>;
   /** Absent where serving certificates are left to people. */
   readonly servingApproval?: ServingApproval | undefined;
   /** Absent where no clusters join. */
@@ -64,7 +66,13 @@ export function hubControllers(options: HubControllersOptions): readonly Control
   const caPem = authorities.bundlePem;
   const isRevoked = (requester: UserInfo): boolean => options.revocations.findUser(requester) !== undefined;
   return [
-    accessRequest({ informers, clock, random: options.random, ca: { pem: caPem, pins: pinsOf(authorities) } }),
+    accessRequest({
+      informers,
+      clock,
+      random: options.random,
+      ca: { pem: caPem, pins: pinsOf(authorities) },
+      lifeOf: options.lifeOf,
+    }),
     csrApproving({
       informers,
       parse: readVerifiedCsr,

@@ -22,7 +22,7 @@ import { authentication, type Authentication } from "./authentication.ts";
 import { openAuthorization, type Authorization } from "./authorization.ts";
 import { openAuthorities, pinsOf, type Authorities } from "./authority-folder.ts";
 import { followAuthorities } from "./authority-follow.ts";
-import { credentialGenerations } from "./credential-generations.ts";
+import { accessLives, credentialGenerations } from "./credential-generations.ts";
 import { credentialUseLog, type CredentialUseLog } from "./credential-use.ts";
 import { customResources, type CustomResources } from "./custom-resources.ts";
 import { compactionLoop } from "./compaction-loop.ts";
@@ -121,6 +121,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     issuer,
     revoked,
     credentialUse,
+    lifeOf: accessLives({ cache, use: credentialUse, revocations: revoked }),
     standingOf: credentialGenerations({ cache, use: credentialUse, revocations: revoked }),
     url: api.url,
     metrics: api.metrics,

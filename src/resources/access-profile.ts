@@ -6,7 +6,8 @@ import { parseCidr } from "../policy/kubernetes/cidr.ts";
 import { accessGroup, type DecidedProfile } from "./access-request.ts";
 import { compileAccessRule } from "./access-rule.ts";
 import { ageColumn } from "./age-column.ts";
-import { arrayAt, fieldListAt, isTrueAt, numberAt, stringAt, stringsAt, type Fields } from "./json-fields.ts";
+import { arrayAt, fieldListAt, fieldsAt, isTrueAt, numberAt, stringAt, stringsAt, type Fields } from "./json-fields.ts";
+import { recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
 import { accessProfileSchema } from "./schemas/access.ts";
 
@@ -36,6 +37,7 @@ export interface AccessProfileSpec {
     readonly effect: "Approve" | "Refuse";
     readonly message?: string;
   }[];
+  readonly recovery?: RecoveryTerms;
 }
 
 /** This very state of a profile; an approval is good for no other. */
@@ -131,6 +133,10 @@ function profileErrors(object: ApiObject): readonly FieldError[] {
         ? []
         : [invalid(`spec.sourceNetworks[${index}]`, network, "must be a CIDR such as 10.20.0.0/16")],
     ),
+    ...recoveryErrors(fieldsAt(spec, "recovery"), "spec.recovery"),
+    ...(spec["recovery"] !== undefined && (numberAt(spec, "approvers") ?? 1) > 1
+      ? [forbiddenField("spec.recovery", "where several people must approve, none of them can be left out later")]
+      : []),
     ...atMost(arrayAt(spec, "rules"), "spec.rules", mostRules),
     ...fieldListAt(spec, "rules").flatMap((rule, index) => ruleErrors(rule, `spec.rules[${index}]`)),
     ...stringsAt(spec, "bootstrapToken", "groups").flatMap((group, index) =>

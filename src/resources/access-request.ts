@@ -52,6 +52,8 @@ export interface AccessEvidence {
   readonly requester?: string;
   readonly possession?: "Proven" | "Unproven";
   readonly earlierRequests?: number;
+  /** Of a machine whose key was let in before. */
+  readonly returning?: { readonly request: string; readonly since?: string; readonly times: number } | undefined;
 }
 
 export interface AccessRequestStatus {

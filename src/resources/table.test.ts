@@ -181,6 +181,7 @@ describe("the built-in kinds", () => {
       "no",
       "ns",
       "po",
+      "rpol",
       "sa",
       "svc",
     ]);

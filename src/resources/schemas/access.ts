@@ -1,6 +1,7 @@
 import type { ObjectSchema } from "../../core/schema.ts";
 import { condition } from "./conditions.ts";
 import { kind } from "./kind.ts";
+import { accessRecovery } from "./recovery.ts";
 import {
   about,
   atomic,
@@ -60,12 +61,19 @@ const accessDecision: ObjectSchema = described(`${prefix}.AccessDecision`, "One 
   profile: about("The profile that was decided on; nothing is granted once it is another.", object(7, decidedProfile)),
 });
 
+const accessReturn: ObjectSchema = described(`${prefix}.AccessReturn`, "When a machine was let in before.", {
+  request: about("The last request by which.", required(str(1))),
+  since: about("When for the first time.", time(2)),
+  times: about("How often.", required(int32(3))),
+});
+
 const accessEvidence: ObjectSchema = described(`${prefix}.AccessEvidence`, "What the API itself saw of a request.", {
   sourceAddress: about("Where the request came from; empty where the API could not see it.", str(1)),
   userAgent: about("What the client called itself.", str(2)),
   requester: about("Who asked, as authenticated.", str(3)),
   possession: about("Proven where the machine has shown that it holds the key, else Unproven.", str(4)),
   earlierRequests: about("How many other requests of the same key there were.", int32(5)),
+  returning: about("Of a machine whose key was let in before.", object(6, accessReturn)),
 });
 
 const accessSeal: ObjectSchema = described(`${prefix}.AccessSeal`, "How the answer is sealed.", {
@@ -144,6 +152,10 @@ const accessProfileSpec: ObjectSchema = described(
     rules: about(
       "Rules that refuse or approve by themselves, in order; the first that holds decides.",
       list(10, accessRule, atomic),
+    ),
+    recovery: about(
+      "On which terms a machine whose token has expired gets in again by itself, with the key that people let in; default not at all.",
+      object(11, accessRecovery),
     ),
   },
 );
