@@ -1,4 +1,5 @@
 import type { CommandGroup, Operand, Option } from "./command.ts";
+import { klusterletOptions } from "./klusterlet-options.ts";
 import { outputOption } from "./output.ts";
 import { serverOptions } from "./server-options.ts";
 
@@ -68,6 +69,31 @@ export const clusterCommands: CommandGroup = {
         },
       ],
       run: async (args, io) => (await import("./cluster-token.ts")).clusterToken(args, io),
+    },
+    {
+      name: "cluster join",
+      summary: "Let this cluster join a hub: wait for both decisions and until it is available",
+      details: [
+        "Key and agent id are made here and kept before the hub hears of them. What is waited for is said, with the commands that people on the hub type; an end before that loses nothing, as the same command goes on.",
+        "It does not stay: `pratique klusterlet` with the same options keeps the cluster joined, and may be started at once instead.",
+      ],
+      operands: [],
+      options: [
+        ...klusterletOptions,
+        timeout("15m", "how long to wait for both decisions and the cluster's health"),
+        outputOption,
+      ],
+      examples: [
+        {
+          note: "for a cluster with an API",
+          line: "cluster join --bootstrap-kubeconfig bootstrap.kubeconfig --cluster-name east --spoke-kubeconfig admin.kubeconfig",
+        },
+        {
+          note: "for a machine that has none",
+          line: "cluster join --bootstrap-kubeconfig bootstrap.kubeconfig --cluster-name edge-7 --dir /var/lib/pratique/klusterlet",
+        },
+      ],
+      run: async (args, io) => (await import("./cluster-join.ts")).clusterJoin(args, io),
     },
     {
       name: "cluster accept",

@@ -31,6 +31,7 @@ Commands:
   why             Say why somebody may do something, or may not, and what is missing
   who-can         List who may do something, through which binding and role
   cluster token   Write the kubeconfig with which a cluster asks to join
+  cluster join    Let this cluster join a hub: wait for both decisions and until it is available
   cluster accept  Let clusters in: approve the certificate of the agent and accept the cluster
   cluster deny    Shut clusters out, and deny what they have asked for
   cluster list    List the managed clusters: who is in, how each is, when it was last heard
