@@ -1,12 +1,34 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
+import { klusterletStatus } from "../../src/agent/klusterlet/klusterlet-status.ts";
 import type { KlusterletStore } from "../../src/agent/klusterlet/klusterlet-store.ts";
+import { leaveHub } from "../../src/agent/klusterlet/leave-hub.ts";
+import { secretStore } from "../../src/agent/klusterlet/secret-store.ts";
 import { privateFiles } from "../../src/agent/private-files.ts";
-import { csrsPath, startClusterStage, says, type ClusterStage } from "../kits/cluster-stage.ts";
-import { startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "../kits/klusterlet.ts";
+import { wallClock } from "../../src/agent/wall-clock.ts";
+import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
+import type { ApiObject } from "../../src/core/object.ts";
+import { parseCsr } from "../../src/pki/csr.ts";
+import { apiClient, type ApiClient } from "../kits/api-client.ts";
+import {
+  clustersPath,
+  csrsPath,
+  isLetIn,
+  says,
+  sendRequest,
+  startClusterStage,
+  type ClusterStage,
+} from "../kits/cluster-stage.ts";
+import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { klusterletOptions, startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "../kits/klusterlet.ts";
+import { skippingClock } from "../kits/skipping-clock.ts";
+
+const available = "ManagedClusterConditionAvailable";
+const leasePath = (name: string): string =>
+  `/apis/coordination.k8s.io/v1/namespaces/${name}/leases/managed-cluster-lease`;
 
 let stage: ClusterStage;
 let dir: string;
@@ -34,6 +56,27 @@ function start(clusterName: string, wish: Partial<KlusterletWish> = {}): Running
   return one;
 }
 
+/** Both decisions for whoever asks now. */
+async function letIn(name: string, agent: RunningKlusterlet, at = stage): Promise<string> {
+  const { request } = await agent.told("requested");
+  await at.approve(request);
+  await at.accept(name);
+  await agent.told("available");
+  return request;
+}
+
+const requestsOf = async (name: string): Promise<readonly ApiObject[]> =>
+  (
+    await stage.admin(
+      `${csrsPath}?labelSelector=${encodeURIComponent(`open-cluster-management.io/cluster-name=${name}`)}`,
+    )
+  ).items();
+
+const subjectOf = ({ spec }: ApiObject): string => {
+  const { request } = spec as { readonly request: string };
+  return parseCsr(Buffer.from(request, "base64").toString("latin1")).subject.commonName;
+};
+
 describe("a cluster that joins", () => {
   it("is available once both decisions are made, and leaves files that only their owner reads", async () => {
     const agent = start("east");
@@ -41,16 +84,355 @@ describe("a cluster that joins", () => {
     const waiting = await agent.told("waiting");
     expect(waiting).toMatchObject({ agent: id, open: ["certificate", "acceptance"] });
     expect(waiting.commands[0]).toBe(`pratique cluster accept east --agent-id ${id}`);
+    expect((await klusterletStatus(place("east"), Date.now()))?.agent).toBe(id);
     const csr = (await stage.admin(`${csrsPath}/${request}`)).object();
     expect(csr.metadata.labels).toEqual({ "open-cluster-management.io/cluster-name": "east" });
+    expect([subjectOf(csr), csr["spec"]]).toEqual([
+      `system:open-cluster-management:east:${id}`,
+      expect.objectContaining({
+        signerName: "kubernetes.io/kube-apiserver-client",
+        usages: ["digital signature", "key encipherment", "client auth"],
+      }),
+    ]);
     await stage.approve(request);
     await agent.told("waiting", ({ open }) => open.join() === "acceptance");
     await stage.accept("east");
     await agent.told("available");
-    await stage.cluster("east", says("ManagedClusterConditionAvailable", "True"));
+    await stage.cluster("east", says(available, "True"));
+    await stage.cluster("east", says("ManagedClusterJoined", "True"));
     for (const name of ["kubeconfig", "tls.crt", "tls.key", "cluster-name", "agent-name"]) {
       expect((await stat(join(dir, "east", name))).mode & 0o777).toBe(0o600);
     }
     expect(await readFile(join(dir, "east", "agent-name"), "utf8")).toBe(id);
+    const lease = (await stage.admin(leasePath("east"))).object();
+    expect(lease.metadata.labels).toEqual({ "open-cluster-management.io/cluster-name": "east" });
+  });
+
+  it("may be accepted before its certificate is approved", async () => {
+    const clock = skippingClock();
+    const agent = start("early", { clock });
+    const { request } = await agent.told("requested");
+    await stage.accept("early");
+    clock.skip(5000);
+    expect((await agent.told("waiting", ({ open }) => open.length === 1)).open).toEqual(["certificate"]);
+    await stage.approve(request);
+    await agent.told("available");
+  });
+
+  it("goes on with its id, its key and its request when it restarts while that is pending", async () => {
+    const first = start("patient");
+    const asked = await first.told("requested");
+    await first.stop();
+    const second = start("patient");
+    expect(await second.told("requested")).toEqual({ ...asked, found: true });
+    expect(await requestsOf("patient")).toHaveLength(1);
+    await letIn("patient", second);
+  });
+
+  it("has a random name where none was given, and keeps it", async () => {
+    const first = startKlusterlet({ bootstrapKubeconfigs: [bootstrap], store: place("nameless") });
+    running.push(first);
+    const { cluster } = await first.told("started");
+    await first.told("requested");
+    await first.stop();
+    expect(cluster).toMatch(/^[0-9a-f-]{36}$/);
+    const second = startKlusterlet({ bootstrapKubeconfigs: [bootstrap], store: place("nameless") });
+    running.push(second);
+    expect((await second.told("started")).cluster).toBe(cluster);
+  });
+
+  it("is not another cluster than before in the same place", async () => {
+    const first = start("one");
+    await first.told("requested");
+    await first.stop();
+    const second = start("two", { store: place("one") });
+    await expect(second.done).rejects.toMatchObject({ code: "already-joined" });
+  });
+
+  it("gets in although ten requests of its name are about", async () => {
+    await stage.create("crowded");
+    for (let count = 0; count < 10; count += 1) await sendRequest(stage.booter, "crowded", { agent: `old${count}` });
+    const clock = skippingClock();
+    const agent = start("crowded", { clock });
+    const asking = agent.told("requested");
+    const timer = setInterval(() => clock.skip(60_000), 500);
+    try {
+      const { request } = await asking;
+      expect((await stage.admin(`${csrsPath}/${request}`)).status).toBe(200);
+    } finally {
+      clearInterval(timer);
+    }
   });
 });
+
+describe("a cluster that is refused", () => {
+  it("asks anew, with the same id and another key, once its denied request is gone", async () => {
+    const clock = skippingClock();
+    const agent = start("unwanted", { clock });
+    const { request, agent: id, fingerprint } = await agent.told("requested");
+    const object = (await stage.admin(`${csrsPath}/${request}`)).object();
+    const conditions = [{ type: "Denied", status: "True", reason: "Unknown", message: "who is that" }];
+    await stage.admin(`${csrsPath}/${request}/approval`, {
+      method: "PUT",
+      body: { ...object, status: { conditions } },
+    });
+    expect((await agent.told("failed")).message).toContain("was denied: Unknown: who is that");
+    await stage.admin(`${csrsPath}/${request}`, { method: "DELETE" });
+    agent.forget();
+    clock.skip(30_000);
+    const again = await agent.told("requested");
+    expect([again.agent, again.request === request, again.fingerprint === fingerprint]).toEqual([id, false, false]);
+  });
+
+  it("ends at once where somebody waits at a terminal", async () => {
+    const agent = start("hasty", { until: "available" });
+    const { request } = await agent.told("requested");
+    const object = (await stage.admin(`${csrsPath}/${request}`)).object();
+    const conditions = [{ type: "Denied", status: "True", reason: "No", message: "no" }];
+    await stage.admin(`${csrsPath}/${request}/approval`, {
+      method: "PUT",
+      body: { ...object, status: { conditions } },
+    });
+    await expect(agent.done).rejects.toMatchObject({ code: "denied" });
+  });
+
+  it("stops beating when it is denied, and registers with a new id when it is accepted again", async () => {
+    const clock = skippingClock();
+    const agent = start("denied", { clock });
+    await letIn("denied", agent);
+    const { agent: id } = await agent.told("started");
+    await stage.cluster(
+      "denied",
+      ({ metadata }) => metadata.annotations?.["registration.pratique.dev/agents"] !== undefined,
+    );
+    await stage.accept("denied", stage.admin, false);
+    await stage.cluster("denied", says("HubAcceptedManagedCluster", "False", "HubClusterAdminDenied"));
+    await agent.told("denied");
+    agent.forget();
+    await stage.accept("denied");
+    await stage.cluster("denied", isLetIn);
+    const timer = setInterval(() => clock.skip(10_000), 500);
+    try {
+      expect((await agent.told("registering-again")).message).toContain("not any more");
+    } finally {
+      clearInterval(timer);
+    }
+    const anew = await agent.told("requested");
+    expect(anew.agent).not.toBe(id);
+    await stage.approve(anew.request);
+    await agent.told("available");
+  });
+});
+
+describe("a cluster that stays", () => {
+  it("renews its certificate with the one that it has and another key, without a person", async () => {
+    const clock = skippingClock();
+    const agent = start("renewing", { clock, expirationSeconds: 3600 });
+    await letIn("renewing", agent);
+    const [before, key] = [await readFile(join(dir, "renewing", "tls.crt"), "utf8"), await keyOf("renewing")];
+    const { at, expiresAt } = await agent.told("planned");
+    expect((expiresAt - at) / 3_600_000).toBeGreaterThan(0.19);
+    clock.skip(at - clock.now());
+    await agent.told("renewed");
+    const after = await readFile(join(dir, "renewing", "tls.crt"), "utf8");
+    expect([after === before, (await keyOf("renewing")) === key]).toEqual([false, false]);
+  });
+
+  it("beats on with a clock that is wrong, and says why its status is not written", async () => {
+    const agent = start("skewed", { clock: skippingClock(10 * 60_000) });
+    const { request } = await agent.told("requested");
+    await stage.approve(request);
+    await stage.accept("skewed");
+    await stage.cluster("skewed", says("ManagedClusterConditionClockSynced", "False"));
+    expect((await agent.told("withheld")).message).toContain("clock");
+    const { spec } = (await stage.admin(leasePath("skewed"))).object();
+    expect(Date.parse((spec as { readonly renewTime: string }).renewTime)).toBeGreaterThan(Date.now() + 5 * 60_000);
+  });
+
+  it("registers again under its id when the bootstrap kubeconfig names another hub", async () => {
+    const clock = skippingClock();
+    const file = join(dir, "renamed.kubeconfig");
+    const text = await readFile(bootstrap, "utf8");
+    await writeFile(file, text);
+    const agent = start("renamed", { clock, bootstrapKubeconfigs: [file] });
+    await letIn("renamed", agent);
+    const { agent: id } = await agent.told("started");
+    agent.forget();
+    await writeFile(file, text.replaceAll("kubernetes", "rebuilt"));
+    clock.skip(60_000);
+    await agent.told("registering-again");
+    expect((await agent.told("requested")).agent).toBe(id);
+  });
+
+  it("goes to another hub when the first one denies it", async () => {
+    const second = await startClusterStage();
+    try {
+      const other = await second.hub.kubeconfigOf("booter");
+      await second.create("moving");
+      await second.accept("moving");
+      const agent = start("moving", { bootstrapKubeconfigs: [bootstrap, other] });
+      await letIn("moving", agent);
+      agent.forget();
+      await stage.accept("moving", stage.admin, false);
+      await agent.told("leaving-hub");
+      await letIn("moving", agent, second);
+      expect((await klusterletStatus(place("moving"), Date.now()))?.server).toBe(second.hub.url);
+    } finally {
+      await second.close();
+    }
+  });
+});
+
+describe("a cluster that leaves", () => {
+  it("is taken off the hub, and nothing stays behind", async () => {
+    const agent = start("leaving");
+    await letIn("leaving", agent);
+    await agent.stop();
+    const options = { ...klusterletOptions({ bootstrapKubeconfigs: [bootstrap], store: place("leaving") }) };
+    const signal = new AbortController().signal;
+    const left = await leaveHub({ ...options, signal, report: () => undefined }, false);
+    expect(left).toMatchObject({ cluster: "leaving", onHub: "nothing" });
+    expect((await stage.admin(`${clustersPath}/leaving`)).status).toBe(404);
+    expect(await klusterletStatus(place("leaving"), Date.now())).toBeUndefined();
+    await expect(leaveHub({ ...options, signal, report: () => undefined }, false)).rejects.toMatchObject({
+      code: "no-access",
+    });
+  });
+
+  it("joins again after a new installation, as another agent that a person lets in", async () => {
+    const first = start("again");
+    await letIn("again", first);
+    await first.stop();
+    await place("again").remove();
+    const second = start("again");
+    const [before, anew] = [await first.told("started"), await second.told("requested")];
+    expect(anew.agent).not.toBe(before.agent);
+    expect((await second.told("waiting")).open).toEqual(["certificate"]);
+    await stage.approve(anew.request);
+    await second.told("available");
+  });
+
+  it("is told when the hub has detached it", async () => {
+    const clock = skippingClock();
+    const agent = start("detached", { clock });
+    await letIn("detached", agent);
+    await stage.admin(`${clustersPath}/detached`, { method: "DELETE" });
+    await stage.gone(clustersPath, "detached");
+    const timer = setInterval(() => clock.skip(10_000), 500);
+    try {
+      expect((await agent.told("detached")).message).toContain("does not know the cluster detached");
+    } finally {
+      clearInterval(timer);
+    }
+  });
+});
+
+describe("a cluster with an API", () => {
+  let spoke: TestHub;
+  let admin: ApiClient;
+  let client: RemoteClient;
+
+  beforeAll(async () => {
+    spoke = await startTestHub({ users: { root: ["system:masters"] } });
+    admin = apiClient(spoke);
+    client = remoteClient({
+      server: spoke.url,
+      caPem: spoke.ca,
+      token: spoke.token("root"),
+      userAgent: "klusterlet-test",
+      timeoutMs: 30_000,
+      clock: wallClock,
+    });
+  });
+  afterAll(async () => {
+    client.close();
+    admin.close();
+    await spoke.close();
+  });
+
+  it("tells its version, its size and its claims, and keeps its credential as a Secret", async () => {
+    for (const [name, cpu, unschedulable] of [
+      ["a", "2", false],
+      ["b", "500m", true],
+    ] as const) {
+      const node = { apiVersion: "v1", kind: "Node", metadata: { name }, spec: { unschedulable } };
+      await admin("/api/v1/nodes", { method: "POST", body: node });
+      const size = { cpu, memory: "1Gi" };
+      await admin(`/api/v1/nodes/${name}/status`, {
+        method: "PATCH",
+        type: "application/merge-patch+json",
+        body: { status: { capacity: size, allocatable: size } },
+      });
+    }
+    await servesClaims(admin);
+    const store = secretStore(client, "open-cluster-management-agent");
+    const agent = start("south", { spoke: client, store, externalServers: [spoke.url], spokeCaPem: spoke.ca });
+    await letIn("south", agent);
+    const { status, spec } = await stage.cluster(
+      "south",
+      (cluster) => "clusterClaims" in (cluster["status"] as object),
+    );
+    expect(status).toMatchObject({
+      version: { kubernetes: expect.stringMatching(/^v1\./) },
+      capacity: { cpu: "2500m", memory: "2Gi" },
+      allocatable: { cpu: "2", memory: "1Gi" },
+      clusterClaims: [
+        { name: "id.k8s.io", value: "an-id" },
+        { name: "colour", value: "blue" },
+      ],
+    });
+    expect(spec).toMatchObject({
+      managedClusterClientConfigs: [{ url: spoke.url, caBundle: Buffer.from(spoke.ca).toString("base64") }],
+    });
+    const secret = (
+      await admin("/api/v1/namespaces/open-cluster-management-agent/secrets/hub-kubeconfig-secret")
+    ).object();
+    expect(Object.keys(secret["data"] as object).toSorted()).toEqual([
+      "agent-name",
+      "cluster-name",
+      "kubeconfig",
+      "tls.crt",
+      "tls.key",
+    ]);
+  });
+});
+
+async function keyOf(name: string): Promise<string> {
+  return readFile(join(dir, name, "tls.key"), "utf8");
+}
+
+/** The kind that distributions define on their clusters, and a few claims of it. */
+async function servesClaims(admin: ApiClient): Promise<void> {
+  const group = "cluster.open-cluster-management.io";
+  const schema = {
+    openAPIV3Schema: {
+      type: "object",
+      properties: { spec: { type: "object", properties: { value: { type: "string" } } } },
+    },
+  };
+  await admin("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    method: "POST",
+    body: {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: `clusterclaims.${group}` },
+      spec: {
+        group,
+        scope: "Cluster",
+        names: { plural: "clusterclaims", kind: "ClusterClaim" },
+        versions: [{ name: "v1alpha1", served: true, storage: true, schema }],
+      },
+    },
+  });
+  const path = `/apis/${group}/v1alpha1/clusterclaims`;
+  while ((await admin(path)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 50));
+  const claims: readonly (readonly [string, string, object])[] = [
+    ["colour", "blue", {}],
+    ["secret-colour", "red", { "open-cluster-management.io/spoke-only": "" }],
+    ["id.k8s.io", "an-id", {}],
+  ];
+  for (const [name, value, labels] of claims) {
+    const body = { apiVersion: `${group}/v1alpha1`, kind: "ClusterClaim", metadata: { name, labels }, spec: { value } };
+    expect((await admin(path, { method: "POST", body })).status).toBe(201);
+  }
+}

@@ -5,7 +5,7 @@ import { runKlusterlet } from "../../src/agent/klusterlet/klusterlet.ts";
 import type { KlusterletOptions, KlusterletResult } from "../../src/agent/klusterlet/klusterlet-options.ts";
 import { wallClock } from "../../src/agent/wall-clock.ts";
 
-export type EventOf<K extends KlusterletEvent["kind"]> = Extract<KlusterletEvent, { readonly kind: K }>;
+type EventOf<K extends KlusterletEvent["kind"]> = KlusterletEvent & { readonly kind: K };
 
 /** An agent of a cluster that runs inside the test process. */
 export interface RunningKlusterlet {

@@ -19,7 +19,7 @@ const refusedAgainMs = 30_000;
 
 /** Serves one hub with the agent's own certificate until something ends that. */
 export async function serveCluster(
-  parts: Omit<Serving, "signal" | "end" | "cluster" | "changed" | "notes">,
+  parts: Omit<Serving, "signal" | "end" | "cluster" | "changed" | "wake" | "notes">,
 ): Promise<ServeEnd> {
   const { session, options, state } = parts;
   const { clock, random } = options;
@@ -46,12 +46,15 @@ export async function serveCluster(
     },
     cluster: () => follow.get({ name }),
     changed: (ms) => sleepUnlessWoken(ms, { clock, signal, wakers }),
+    wake: () => {
+      for (const wake of wakers) wake();
+    },
     notes: { beatAt: clock.now(), rotated: undefined, told: new Set() },
   };
   const standing = hubStanding(serving);
   follow.onChange(() => {
     standing.seen();
-    for (const wake of wakers) wake();
+    serving.wake();
   });
   options.report({ kind: "hub", server: session.server, as: "agent" });
   const work = [
@@ -141,7 +144,7 @@ function hubStanding(serving: Serving): HubStanding {
     try {
       const cluster = await managedClusterOn(client, state.now().clusterName);
       if (signal.aborted) return;
-      if (cluster === undefined) detached();
+      if (!isThere(cluster)) detached();
       else if (!isAccepted(cluster)) {
         if (isUnknown) denied();
         else shutOut();
@@ -163,7 +166,7 @@ function hubStanding(serving: Serving): HubStanding {
     seen: () => {
       const cluster = serving.cluster();
       recovered(notes, "hub");
-      if (cluster === undefined) detached();
+      if (!isThere(cluster)) detached();
       else if (!isAccepted(cluster)) {
         wasAccepted ||= cluster.metadata.finalizers !== undefined;
         shutOut();
@@ -179,6 +182,11 @@ function hubStanding(serving: Serving): HubStanding {
       else tellFailure(serving, "hub", saidFailure(error, session.server));
     },
   };
+}
+
+/** Whether the hub has such a cluster and is not about to have none. */
+function isThere(cluster: ManagedCluster | undefined): cluster is ManagedCluster {
+  return cluster !== undefined && cluster.metadata.deletionTimestamp === undefined;
 }
 
 /** Looks each minute whether the bootstrap kubeconfig names another hub by now, and whether this one is silent for too long. */

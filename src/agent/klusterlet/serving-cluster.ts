@@ -27,8 +27,10 @@ export interface Serving {
   readonly end: (why: ServeEnd) => void;
   /** The newest that is known of the ManagedCluster. */
   readonly cluster: () => ManagedCluster | undefined;
-  /** Ends after so many milliseconds, or when the ManagedCluster changes. */
+  /** Ends after so many milliseconds, or when the ManagedCluster changes, or on `wake`. */
   readonly changed: (ms: number) => Promise<void>;
+  /** There is something new to say. */
+  readonly wake: () => void;
   readonly notes: ServingNotes;
 }
 
