@@ -14,7 +14,7 @@ export function skippingClock(aheadMs = 0): SkippingClock {
     now,
     skip: (ms) => {
       offset += ms;
-      for (const each of [...sleeps]) if (each.due <= now()) each.wake();
+      for (const each of sleeps) if (each.due <= now()) each.wake();
     },
     sleep: (ms, signal) =>
       new Promise((resolve) => {

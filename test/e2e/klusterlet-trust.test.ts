@@ -1,0 +1,79 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
+import { privateFiles } from "../../src/agent/private-files.ts";
+import { wallClock } from "../../src/agent/wall-clock.ts";
+import { commands } from "../../src/cli/commands.ts";
+import { processIo } from "../../src/cli/process-io.ts";
+import { runProgram } from "../../src/cli/program.ts";
+import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { certificatesOfBundle } from "../../src/trust/pins.ts";
+import { startClusterStage, type ClusterStage } from "../kits/cluster-stage.ts";
+import { startKlusterlet, type RunningKlusterlet } from "../kits/klusterlet.ts";
+import { skippingClock } from "../kits/skipping-clock.ts";
+
+/** The hub looks often at what it looks at every few seconds. */
+const time: Clock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) => wallClock.sleep(ms === 2000 || ms === 5000 ? 10 : ms, signal),
+};
+const clock = skippingClock();
+
+let stage: ClusterStage;
+let agent: RunningKlusterlet;
+
+beforeAll(async () => {
+  stage = await startClusterStage({ clock: time });
+  agent = startKlusterlet({
+    bootstrapKubeconfigs: [await stage.hub.kubeconfigOf("booter")],
+    clusterName: "east",
+    store: folderStore(place(), privateFiles),
+    clock,
+  });
+  const { request } = await agent.told("requested");
+  await stage.approve(request);
+  await stage.accept("east");
+  await agent.told("available");
+}, 30_000);
+
+afterAll(async () => {
+  await agent.stop();
+  await stage.close();
+});
+
+const place = (): string => join(stage.hub.dir, "klusterlet");
+
+async function hubInFile(): Promise<{ readonly server: string; readonly pins: readonly string[] }> {
+  const config = parseKubeconfig(await readFile(join(place(), "kubeconfig"), "utf8"), "kubeconfig");
+  const [cluster] = [...config.clusters.values()];
+  const data = cluster?.texts.get("certificate-authority-data") ?? "";
+  const pins = certificatesOfBundle(Buffer.from(data, "base64").toString()).map(({ pin }) => pin);
+  return { server: cluster?.texts.get("server") ?? "", pins };
+}
+
+it("a joined cluster believes the next CA of its hub before that signs, and forgets it when it is abandoned", async () => {
+  const before = await hubInFile();
+  expect(before.pins).toHaveLength(1);
+  await ca("prepare");
+  agent.forget();
+  clock.skip(2 * 3_600_000);
+  expect((await agent.told("trusts")).pins).toHaveLength(2);
+  expect((await hubInFile()).pins).toEqual([before.pins[0], expect.stringMatching(/^sha256:/)]);
+  await agent.told("accepted");
+  await ca("abandon");
+  agent.forget();
+  clock.skip(2 * 3_600_000);
+  expect((await agent.told("trusts")).pins).toEqual(before.pins);
+  expect(await hubInFile()).toEqual(before);
+}, 60_000);
+
+async function ca(step: string): Promise<void> {
+  const count = (): number => stage.hub.log.filter(({ message }) => message === "the CAs were read anew").length;
+  const before = count();
+  const silent = { write: () => undefined, isTty: false };
+  const io = { ...processIo(), clock: time, stdout: silent, stderr: silent };
+  expect(await runProgram(commands, ["ca", step, "--data-dir", stage.hub.dataDir], io)).toBe(0);
+  await expect.poll(count, { timeout: 20_000 }).toBe(before + 1);
+}
