@@ -20,6 +20,7 @@ const { values } = parseArgs({
     silent: { type: "string", default: "20" },
     "no-watches": { type: "boolean", default: false },
     "from-source": { type: "boolean", default: false },
+    profile: { type: "string" },
   },
 });
 const token = { id: "ocmben", secret: "0123456789abcdef" };
@@ -45,7 +46,8 @@ async function run() {
     `apiVersion: pratique.dev/v1alpha1\nkind: ClusterRegistration\nautoApproval:\n  - user: system:bootstrap:${token.id}\n    clusters: ["bench-*"]\n`,
   );
   const args = ["--managed-clusters", "--registration-config", rules];
-  const hub = await startHub(stage, { program, dataDir: join(work, "data"), args });
+  const nodeArgs = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
+  const hub = await startHub(stage, { program, dataDir: join(work, "data"), args, nodeArgs });
   const admin = adminOf(readFileSync(hub.kubeconfig, "utf8"));
   await createToken(admin);
   const idle = figuresOf(hub.child.pid, performance.now()).now().mostMb;

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands.ts";
@@ -50,8 +50,10 @@ async function started(who: string, ...words: readonly string[]): Promise<Runnin
     clock: {
       now: () => world.clock.now() + skipped,
       sleep: async (ms: number, signal?: AbortSignal) => {
-        await world.clock.sleep(Math.min(ms, 20), signal);
-        skipped += ms;
+        // An agent tells the hub the time, and its deadline is none of its pauses.
+        const isAgent = words[0] === "join";
+        await world.clock.sleep(isAgent && ms > 5000 ? ms : Math.min(ms, 20), signal);
+        if (!isAgent) skipped += ms;
       },
     },
     stdout: { write: (text: string) => void (written.out += text), isTty: false },
@@ -71,7 +73,12 @@ async function cluster(
 }
 
 async function told(running: Running, pattern: RegExp): Promise<void> {
-  while (!pattern.test(running.err())) await Promise.race([running.done, new Promise((next) => setTimeout(next, 5))]);
+  let over = false;
+  void running.done.then(() => (over = true));
+  while (!pattern.test(running.err())) {
+    if (over) throw new Error(`it ended without ${pattern}: ${running.err()}`);
+    await new Promise((next) => setTimeout(next, 5));
+  }
 }
 
 async function bind(user: string, role: string): Promise<void> {
@@ -458,6 +465,69 @@ describe("pratique pending", () => {
     expect(written.out).toMatch(/^ +managedcluster\/calm +\d+s +<unknown> +not asked for +pending +booter +0 /m);
     expect(written.out).toContain('  managedcluster/due\n    2 agents ask in its name: "aaaaa", "bbbbb"\n');
     expect(written.out).not.toContain(`csr/${csr}`);
+  });
+});
+
+describe("pratique cluster join", () => {
+  const spoke = (name: string): readonly string[] => [
+    "--bootstrap-kubeconfig",
+    `${name}.kubeconfig`,
+    "--cluster-name",
+    name,
+    "--dir",
+    name,
+  ];
+
+  /** The file that a spoke needs, as the command on the hub writes it. */
+  async function given(name: string): Promise<void> {
+    expect((await cluster("admin", "token", "--bootstrap-kubeconfig", `${name}.kubeconfig`)).code).toBe(0);
+  }
+
+  it("says what it waits for and what to type on the hub, and ends once the cluster is available", async () => {
+    await given("real");
+    const joining = await started("none", "join", ...spoke("real"));
+    await told(joining, /waiting for .*\. On the hub, compare the agent id/);
+    const id =
+      /compare the agent id (\S+), then: pratique cluster accept real --agent-id \1/.exec(joining.err())?.[1] ?? "";
+    const wrong = await cluster("admin", "accept", "real", "--agent-id", "other", "--wait=false");
+    expect([wrong.code, wrong.err]).toEqual([5, expect.stringContaining(`there are requests of "${id}"`)]);
+    const accepting = await started("admin", "accept", "real", "--agent-id", id);
+    const { code, out } = await joining.done;
+    expect(code).toBe(0);
+    expect(out).toContain(`The cluster real has joined ${stage.hub.url} with agent ${id}, and is available.`);
+    expect(out).toContain("  pratique klusterlet --bootstrap-kubeconfig real.kubeconfig --cluster-name real");
+    const accepted = await accepting.done;
+    expect([accepted.code, accepted.out]).toEqual([0, expect.stringContaining(`agent ${id} has come in`)]);
+    const again = await cluster("none", "join", ...spoke("real"));
+    expect([again.code, again.out]).toEqual([0, expect.stringContaining(`with agent ${id}`)]);
+  });
+
+  it("loses nothing when it is interrupted, and goes on later as the same agent with the same request", async () => {
+    await given("undecided");
+    const first = await started("none", "join", ...spoke("undecided"));
+    await told(first, /On the hub, compare/);
+    first.interrupt();
+    const ended = await first.done;
+    expect(ended.code).toBe(130);
+    expect(ended.err).toMatch(
+      /stopped while waiting for somebody to approve the certificate and somebody to accept the cluster/,
+    );
+    const id = /accept undecided --agent-id (\S+)/.exec(ended.err)?.[1] ?? "";
+    const joining = await started("none", "join", ...spoke("undecided"));
+    await told(joining, /had asked for a certificate/);
+    expect((await cluster("admin", "accept", "undecided", "--agent-id", id)).code).toBe(0);
+    expect((await joining.done).code).toBe(0);
+  });
+
+  it("joins without a person where the rule that the token command printed is in force", async () => {
+    const made = await cluster("admin", "token", "--bootstrap-kubeconfig", "auto.kubeconfig", "--clusters", "auto-*");
+    const rule = made.out.slice(made.out.indexOf("  - user:"));
+    const file = join(stage.hub.dir, "registration.yaml");
+    await writeFile(file, `apiVersion: pratique.dev/v1alpha1\nkind: ClusterRegistration\nautoApproval:\n${rule}`);
+    const { readClusterRegistration } = await import("../../src/hub/cluster-registration.ts");
+    expect(await readClusterRegistration(file)).toEqual([
+      { user: expect.stringMatching(/^system:bootstrap:[a-z0-9]{6}$/) as string, clusters: ["auto-*"], rejoin: false },
+    ]);
   });
 });
 
