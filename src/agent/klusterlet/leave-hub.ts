@@ -17,7 +17,7 @@ import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import { readRegistrationState } from "./registration-state.ts";
-import { isRefusal } from "./said-failure.ts";
+import { isRace, isRefusal } from "./said-failure.ts";
 
 /** What is left of a cluster on its hub. */
 export type LeftOnHub =
@@ -39,6 +39,7 @@ export interface LeftHub {
 const waitMs = 30_000;
 const pollMs = 1000;
 const triesAtMost = 5;
+const againMs = 200;
 
 /**
  * Takes the cluster off its hub, and then what the agent has kept off its store. A hub of ours deletes the ManagedCluster and what belongs
@@ -68,7 +69,7 @@ async function toldHub(
   const session = hubSession(credential, options);
   const { cluster } = credential.identity;
   try {
-    if (!(await tellLeave(session.client, cluster))) return "not-told";
+    if (!(await tellLeave(session.client, cluster, options))) return "not-told";
     return await seenOff(session.client, cluster, options);
   } catch (error) {
     if (error instanceof JoinError) throw error;
@@ -88,7 +89,7 @@ async function toldHub(
 }
 
 /** False where the hub does not know this agent any more. */
-async function tellLeave(client: RemoteClient, name: string): Promise<boolean> {
+async function tellLeave(client: RemoteClient, name: string, { clock, signal }: KlusterletOptions): Promise<boolean> {
   for (let tries = 1; ; tries += 1) {
     try {
       const stored = await client.get<ManagedCluster>(managedClusters, { name });
@@ -98,7 +99,9 @@ async function tellLeave(client: RemoteClient, name: string): Promise<boolean> {
       return true;
     } catch (error) {
       if (["Unauthorized", "Forbidden", "NotFound"].some((reason) => isRefusal(error, reason))) return false;
-      if (tries === triesAtMost || !isRefusal(error, "Conflict")) throw error;
+      if (tries === triesAtMost || !isRace(error)) throw error;
+      await clock.sleep(againMs, signal);
+      stopIfAborted(signal);
     }
   }
 }

@@ -13,7 +13,7 @@ import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "./klusterlet-store.ts";
 import { randomFraction } from "./random-fraction.ts";
-import { saidFailure } from "./said-failure.ts";
+import { isRefusal, saidFailure } from "./said-failure.ts";
 
 const timeoutMs = 30_000;
 const lookMs = 5_000;
@@ -100,9 +100,8 @@ async function clusterThere(client: RemoteClient, hub: BootstrapHub, { state, op
   const { clusterName: cluster } = state.now();
   const { report, externalServers: servers, spokeCaPem: caPem } = options;
   const made = await ensureManagedCluster(client, cluster, { servers, caPem }).catch((error: unknown) => {
+    if (!isRefusal(error, "Forbidden") && !isRefusal(error, "Invalid")) throw error;
     const message = saidFailure(error, hub.server);
-    const isDecided = message.includes("refuses") && !message.includes("(401)");
-    if (!isDecided) throw error;
     report({ kind: "failed", message: `the ManagedCluster ${cluster} cannot be made: ${message}` });
     return undefined;
   });

@@ -18,3 +18,11 @@ export function saidFailure(error: unknown, server: string): string {
 export function isRefusal(error: unknown, reason: string): boolean {
   return error instanceof StatusError && error.reason === reason;
 }
+
+/**
+ * Whether an update may go well upon a newer version. A kube-apiserver lets webhooks judge before it compares versions: what the hub has
+ * changed meanwhile, such as a taint, then looks like a change of ours.
+ */
+export function isRace(error: unknown): boolean {
+  return ["Conflict", "BadRequest", "Invalid"].some((reason) => isRefusal(error, reason));
+}

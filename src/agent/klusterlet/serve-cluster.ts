@@ -9,7 +9,7 @@ import { randomFraction } from "./random-fraction.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
-import { isRefusal, saidFailure } from "./said-failure.ts";
+import { isRace, isRefusal, saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
 
 const informerBackoff = { initialMs: 1000, maximumMs: 15_000 };
@@ -221,7 +221,7 @@ async function addAddresses(serving: Serving): Promise<void> {
     const next = isAcceptedByHub(now) ? withClientConfigs(now, { servers, caPem }) : undefined;
     if (next !== undefined) {
       await session.client.update(managedClusters, next).catch((error: unknown) => {
-        if (!isRefusal(error, "Conflict")) tellFailure(serving, "addresses", saidFailure(error, session.server));
+        if (!isRace(error)) tellFailure(serving, "addresses", saidFailure(error, session.server));
       });
     }
     await changed(lookMs);
