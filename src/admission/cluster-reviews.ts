@@ -1,7 +1,7 @@
 import { jsonEqual } from "../core/equal.ts";
 import { ownValue, type JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
-import { badRequest, internalError } from "../core/status.ts";
+import { badRequest } from "../core/status.ts";
 import { clusterDefinitions } from "../resources/cluster-definitions.ts";
 import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
 import { customKinds } from "../resources/custom/custom-kind.ts";
@@ -39,10 +39,7 @@ export function clusterReviews(plugin: AdmissionPlugin): ClusterReviews {
     });
 }
 
-const unconverted = {
-  since: 0,
-  convert: () => Promise.reject(internalError("managed clusters have one version")),
-};
+const unconverted = { since: 0, convert: undefined };
 
 function admissionRequest(kinds: readonly Resource[], request: JsonObject, notes: ReviewNotes): AdmissionRequest {
   const { group, resource: plural } = fieldsIn(ownValue(request, "resource"));

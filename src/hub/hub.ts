@@ -304,7 +304,10 @@ async function decisions(
   const custom = customResources({
     cache,
     builtin: [...builtinResources, ...(base.clusters?.resources ?? [])],
-    converter: (crd) => conversionByWebhook(crd, { call: webhooks.call, uuid: randomUUID }),
+    converter: (crd) =>
+      crd.spec.conversion?.strategy === "Webhook"
+        ? conversionByWebhook(crd, { call: webhooks.call, uuid: randomUUID })
+        : base.clusters?.conversionOf(crd.metadata.name ?? ""),
     failed: (name, error) =>
       options.log({ level: "error", message: "a custom kind cannot be served", name, error: errorText(error) }),
   });

@@ -15,6 +15,7 @@ import { StatusError } from "../core/status.ts";
 import { parseCsr, readVerifiedCsr } from "../pki/csr.ts";
 import { objectOf } from "../registry/entry.ts";
 import type { Registry, Review } from "../registry/registry.ts";
+import { addOnInVersion } from "../resources/add-on-versions.ts";
 import { clusterDefinitions } from "../resources/cluster-definitions.ts";
 import { customResourceDefinitions } from "../resources/custom-resource-definition.ts";
 import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
@@ -22,7 +23,8 @@ import { isEstablished } from "../resources/custom/crd-status.ts";
 import { events } from "../resources/event.ts";
 import { namespaces } from "../resources/namespace.ts";
 import { coreEventOf, reportedEvents } from "../resources/reported-event.ts";
-import type { Resource } from "../resources/resource.ts";
+import { addOnGroup } from "../resources/managed-cluster.ts";
+import type { CustomStorage, Resource } from "../resources/resource.ts";
 import { serviceAccounts } from "../resources/service-account.ts";
 import { readClusterRegistration } from "./cluster-registration.ts";
 import { createIfMissing, putPolicy } from "./initial-objects.ts";
@@ -31,6 +33,8 @@ import { createIfMissing, putPolicy } from "./initial-objects.ts";
 export interface ManagedClusters {
   /** Built-in kinds that only such a hub serves. */
   readonly resources: readonly Resource[];
+  /** How objects of a definition that no webhook converts become those of another version; undefined where only the apiVersion differs. */
+  readonly conversionOf: (definition: string) => CustomStorage["convert"];
   /** What creates of those kinds are answered with, by `plural.group`. */
   readonly answers: (create: Registry["create"]) => Readonly<Record<string, Review>>;
   readonly admission: (parts: ClusterAdmissionParts) => readonly AdmissionPlugin[];
@@ -55,6 +59,10 @@ export async function openManagedClusters(configFile: string | undefined): Promi
   const rules = configFile === undefined ? [] : await readClusterRegistration(configFile);
   return {
     resources: [reportedEvents],
+    conversionOf: (definition) =>
+      definition === `managedclusteraddons.${addOnGroup}`
+        ? async (objects, apiVersion) => objects.map((object) => addOnInVersion(object, apiVersion))
+        : undefined,
     answers: (create) => ({
       "events.events.k8s.io": async (object, { namespace, context }) => {
         const made = await create(events, { namespace, object: coreEventOf(object), context });
@@ -67,7 +75,7 @@ export async function openManagedClusters(configFile: string | undefined): Promi
     ],
     furnish: async (client, clock) => {
       await Promise.all([
-        ...clusterDefinitions().map((definition) => putDefinition(client, definition, clock.now())),
+        ...clusterDefinitions("all").map((definition) => putDefinition(client, definition, clock.now())),
         putPolicy(client, registrationPolicy()),
         putBootstrapAccount(client),
       ]);

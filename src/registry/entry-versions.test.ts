@@ -28,7 +28,7 @@ function kinds(convert?: CustomKindOptions["convert"]): { readonly v1: Resource;
         conversion: { strategy: convert === undefined ? "None" : "Webhook" },
       },
     },
-    { since: 10, convert: convert ?? (async (objects) => objects) },
+    { since: 10, convert },
   );
   if (v1 === undefined || v2 === undefined) throw new TypeError("two kinds");
   return { v1, v2 };

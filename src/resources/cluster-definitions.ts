@@ -1,4 +1,5 @@
 import type { JsonObject } from "../core/json-value.ts";
+import { olderAddOnVersion } from "./add-on-versions.ts";
 import { addOnGroup, clusterGroup } from "./managed-cluster.ts";
 
 const text: JsonObject = { type: "string" };
@@ -182,6 +183,16 @@ const addOnStatus: JsonObject = {
   },
 };
 
+/** As agents before v1.3 of Open Cluster Management know them. */
+const olderAddOnSpec: JsonObject = {
+  type: "object",
+  description: "How the add-on is configured in this cluster, and where it is installed.",
+  properties: {
+    configs: { type: "array", items: { type: "object", required: ["name", "resource"], properties: namedConfig } },
+    installNamespace: { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
+  },
+};
+
 interface Column {
   readonly name: string;
   readonly type: string;
@@ -205,6 +216,8 @@ interface Kind {
   readonly columns: readonly Column[];
   readonly spec: JsonObject;
   readonly status: JsonObject;
+  /** A version that is served beside, by a hub that converts. */
+  readonly older?: { readonly version: string; readonly spec: JsonObject };
 }
 
 const kinds: readonly Kind[] = [
@@ -270,51 +283,51 @@ const kinds: readonly Kind[] = [
     ],
     spec: addOnSpec,
     status: addOnStatus,
+    older: { version: olderAddOnVersion, spec: olderAddOnSpec },
   },
 ];
 
 /**
- * The CustomResourceDefinitions of hub and spoke registration, such that those of Open Cluster Management can take their place.
- * Source: open-cluster-management.io/api.
+ * The CustomResourceDefinitions of hub and spoke registration, such that those of Open Cluster Management can take their place; with
+ * `all`, also the versions that whoever serves them has to convert. Source: open-cluster-management.io/api.
  */
-export function clusterDefinitions(): readonly JsonObject[] {
-  return kinds.map(definition);
+export function clusterDefinitions(versions: "stored" | "all" = "stored"): readonly JsonObject[] {
+  return kinds.map((kind) => definition(kind, versions));
 }
 
-function definition({ group, version, kind, plural, shortNames = [], scope, ...kindOf }: Kind): JsonObject {
+function definition(kindOf: Kind, served: "stored" | "all"): JsonObject {
+  const { group, version, kind, plural, shortNames = [], scope, older } = kindOf;
   const names = { kind, listKind: `${kind}List`, plural, shortNames, singular: kind.toLowerCase() };
+  const versions = [
+    versionOf(kindOf, { name: version, storage: true, spec: kindOf.spec }),
+    ...(older === undefined || served === "stored"
+      ? []
+      : [versionOf(kindOf, { name: older.version, storage: false, spec: older.spec })]),
+  ];
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
     metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      names,
-      scope,
-      versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          ...(kindOf.columns.length === 0
-            ? {}
-            : { additionalPrinterColumns: kindOf.columns.map((one) => ({ ...one })) }),
-          schema: {
-            openAPIV3Schema: {
-              type: "object",
-              description: kindOf.description,
-              properties: {
-                apiVersion: text,
-                kind: text,
-                metadata: { type: "object" },
-                spec: kindOf.spec,
-                status: kindOf.status,
-              },
-            },
-          },
-        },
-      ],
+    spec: { group, names, scope, versions },
+  };
+}
+
+function versionOf(
+  { columns, description, status }: Kind,
+  { name, storage, spec }: { readonly name: string; readonly storage: boolean; readonly spec: JsonObject },
+): JsonObject {
+  return {
+    name,
+    served: true,
+    storage,
+    subresources: { status: {} },
+    ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns.map((one) => ({ ...one })) }),
+    schema: {
+      openAPIV3Schema: {
+        type: "object",
+        description,
+        properties: { apiVersion: text, kind: text, metadata: { type: "object" }, spec, status },
+      },
     },
   };
 }

@@ -432,6 +432,38 @@ describe("sets of clusters", () => {
 });
 
 describe("add-ons", () => {
+  it("are followed and reported in v1alpha1 by agents before v1.3, and stay what they are in v1beta1", async () => {
+    const agent = await stage.joined("older");
+    await addOn("older", "logs");
+    const path = `${addOns("older")}/logs`;
+    const registrations = [{ type: "kubeClient", kubeClient: { subject: { user: "u", groups: ["g"] } } }];
+    const wanted = { status: { namespace: "logs", registrations } };
+    await stage.admin(`${path}/status`, { method: "PATCH", type: merge, body: wanted });
+    const older = addOns("older").replace("v1beta1", "v1alpha1");
+    const [listed] = (await agent(older)).items();
+    expect(listed).toMatchObject({
+      status: {
+        namespace: "logs",
+        registrations: [{ signerName: "kubernetes.io/kube-apiserver-client", subject: { user: "u", groups: ["g"] } }],
+      },
+    });
+    const condition = {
+      type: "Available",
+      status: "True",
+      reason: "ManagedClusterAddOnLeaseUpdated",
+      message: "logs add-on is available.",
+      lastTransitionTime: "2026-11-21T00:00:00Z",
+    };
+    const body = { status: { kubeClientDriver: "csr", conditions: [condition] } };
+    const said = await agent(`${older}/logs/status`, { method: "PATCH", type: merge, body });
+    expect([said.status, said.object().apiVersion]).toEqual([200, "addon.open-cluster-management.io/v1alpha1"]);
+    expect((await agent(path)).object()["status"]).toMatchObject({
+      namespace: "logs",
+      conditions: [condition],
+      registrations: [{ type: "kubeClient", kubeClient: { subject: { user: "u", groups: ["g"] }, driver: "csr" } }],
+    });
+  });
+
   it("get a certificate for the agent of their cluster, once their hub side wants one", async () => {
     const agent = await stage.joined("addons");
     await addOn("addons", "logs");

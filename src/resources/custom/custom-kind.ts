@@ -22,8 +22,8 @@ import { ruleSet, withRuleErrors } from "./validation-rules.ts";
 export interface CustomKindOptions {
   /** What was written after this revision of the store was written under this definition. */
   readonly since: number;
-  /** Asks the conversion webhook of the definition. @throws StatusError InternalError */
-  readonly convert: NonNullable<CustomStorage["convert"]>;
+  /** Objects in another version, where nobody but a webhook of the definition or the hub itself knows how. @throws StatusError InternalError */
+  readonly convert: CustomStorage["convert"];
 }
 
 /** A version of a definition, and its schema once somebody needs it. */
@@ -45,7 +45,7 @@ export function customKinds(crd: CustomResourceDefinition, options: CustomKindOp
     apiVersion: apiVersionOf(spec.group, version.name),
     structural: lazily(() => readStructural(fieldsAt(version, "schema", "openAPIV3Schema"))),
   }));
-  const storage = storageOf(crd, versions, options);
+  const storage = storageOf(versions, options);
   const terminating = crd.metadata.deletionTimestamp !== undefined;
   // The stored version first: whoever needs no other is told of that, which no webhook has to convert.
   return [...versions]
@@ -54,11 +54,7 @@ export function customKinds(crd: CustomResourceDefinition, options: CustomKindOp
     .map((version) => kindOfVersion({ crd, names, version, storage, terminating }));
 }
 
-function storageOf(
-  { spec }: CustomResourceDefinition,
-  versions: readonly Version[],
-  { since, convert }: CustomKindOptions,
-): CustomStorage {
+function storageOf(versions: readonly Version[], { since, convert }: CustomKindOptions): CustomStorage {
   const stored = versions.find((version) => version.spec.storage);
   const byApiVersion = new Map(versions.map((version) => [version.apiVersion, version]));
   return {
@@ -68,7 +64,7 @@ function storageOf(
       const version = byApiVersion.get(object.apiVersion) ?? stored;
       return version === undefined ? object : settled(version.structural(), object).object;
     },
-    convert: spec.conversion?.strategy === "Webhook" ? convert : undefined,
+    convert,
   };
 }
 
