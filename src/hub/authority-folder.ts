@@ -1,9 +1,11 @@
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { privateFolder, removeFile, replaceFile, textIfThere } from "../agent/private-files.ts";
+import { privateFiles, textIfThere, type FileAccess, type PrivateFiles } from "../agent/private-files.ts";
 import type { RandomBytes } from "../core/clock.ts";
 import { CaError, createCa, crossCertificate, loadCa, type CertificateAuthority } from "../pki/ca.ts";
 import { exportPkcs8Pem, generatePrivateKey } from "../pki/keys.ts";
+import { lockDirectory, type DirectoryLock } from "../storage/directory-lock.ts";
+import { StorageError } from "../storage/store.ts";
 import {
   believed,
   firstState,
@@ -53,7 +55,9 @@ export async function openAuthorities(options: AuthorityOptions): Promise<Author
     return standing(firstState, [await loaded({ certFile, keyFile, now })], "");
   }
   const { state } = await readState(dir);
-  if (state.signer === firstState.signer && (await isEmpty(dir))) await makeCa(dir, { ...options, stem: "ca" });
+  if (state.signer === firstState.signer && (await isEmpty(dir))) {
+    await makeCa({ dir, files: privateFiles, owner: undefined }, { ...options, stem: "ca" });
+  }
   return readAuthorities(dir, state, now);
 }
 
@@ -90,39 +94,96 @@ export interface AuthorityChange {
   readonly after: AuthorityState;
 }
 
+/** When a step is taken, and by which random bytes. */
+interface StepTime {
+  readonly now: number;
+  readonly random: RandomBytes;
+}
+
 /**
  * Takes one step of a change in the folder: new files first, then the state at one stroke, so that a crash leaves the state before or
- * the one after. A hub that runs takes it up by itself.
- * @throws HubError for a step that cannot be taken now, and for a folder without a CA
+ * the one after. A hub that runs takes it up by itself. Files belong to the owner of the folder, whoever takes the step.
+ * @throws HubError for a step that cannot be taken now, for a folder without a CA, and while somebody else takes one
  */
 export async function changeAuthorities(
   dir: string,
   step: AuthorityStep,
-  at: { readonly now: number; readonly random: RandomBytes },
+  at: StepTime & { readonly files?: PrivateFiles },
 ): Promise<AuthorityChange> {
+  const lock = await lockFolder(dir);
+  try {
+    return await change({ dir, files: at.files ?? privateFiles, owner: await foreignOwner(dir) }, step, at);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Where CAs are written, by which means, and to whom files are given away. */
+interface Folder {
+  readonly dir: string;
+  readonly files: PrivateFiles;
+  readonly owner: FileAccess["owner"];
+}
+
+async function change(folder: Folder, step: AuthorityStep, at: StepTime): Promise<AuthorityChange> {
+  const { dir, files, owner } = folder;
   const { state } = await readState(dir);
+  await removeNeedless(folder, state, at.now);
   const made = step === "prepare" ? await freeStem(dir) : "";
   const taken = takeStep(state, step, made);
   if (taken.kind === "refused") throw new HubError("ca", taken.why);
-  if (step === "prepare") await prepare(dir, { stem: made, signer: state.signer }, at);
-  await replaceFile(join(dir, stateFile), stateText(taken.state));
-  // Keys that nothing needs any more are only there to be stolen. The certificates stay: old signatures can still be checked.
-  for (const stem of believed(state).filter((one) => !believed(taken.state).includes(one)))
-    await removeFile(filesOf(dir, stem).keyFile);
+  if (step === "prepare") await prepare(folder, { stem: made, signer: state.signer }, at);
+  await files.replaceFile(join(dir, stateFile), stateText(taken.state), { mode: 0o600, owner });
+  await removeNeedless(folder, taken.state, at.now);
   return { before: state, after: taken.state };
 }
 
+/** A minute is more than any writer takes. */
+const writerMs = 60_000;
+
+/**
+ * Removes keys that nothing needs any more, which are only there to be stolen; also those that a crash has left. The certificates stay:
+ * old signatures can still be checked.
+ */
+async function removeNeedless({ dir, files }: Folder, state: AuthorityState, now: number): Promise<void> {
+  await files.removeUnfinished(dir, now - writerMs);
+  const needed = new Set(believed(state).map((stem) => `${stem}.key`));
+  for (const name of await readdir(dir)) {
+    if (/^ca(?:-\d{1,6})?\.key$/.test(name) && !needed.has(name)) await files.removeFile(join(dir, name));
+  }
+}
+
+/** The hub itself holds no lock here: it only reads the state. */
+async function lockFolder(dir: string): Promise<DirectoryLock> {
+  try {
+    return await lockDirectory(dir);
+  } catch (error) {
+    if (error instanceof StorageError && error.code === "locked") {
+      throw new HubError("ca", `another change of the CA is under way: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** The owner of the folder where that is somebody else: root takes steps for a hub that runs as another user, and must not shut it out. */
+async function foreignOwner(dir: string): Promise<FileAccess["owner"]> {
+  if (process.getuid?.() !== 0) return undefined;
+  const { uid, gid } = await stat(dir);
+  return uid === 0 ? undefined : { uid, gid };
+}
+
 async function prepare(
-  dir: string,
+  folder: Folder,
   { stem, signer: signerStem }: { readonly stem: string; readonly signer: string },
-  { now, random }: { readonly now: number; readonly random: RandomBytes },
+  { now, random }: StepTime,
 ): Promise<void> {
+  const { dir, files, owner } = folder;
   const signer = await unlessExpired(loaded({ ...filesOf(dir, signerStem), now }));
-  const subject = await makeCa(dir, { stem, now, random });
+  const subject = await makeCa(folder, { stem, now, random });
   // Nobody follows a CA that has expired, and one that may have no CA below it cannot vouch for the next.
   if (signer === undefined || signer.certificate.basicConstraints?.pathLength === 0) return;
   const cross = crossCertificate({ subject, signer, now, random });
-  await replaceFile(crossFile(dir, stem, signerStem), cross, 0o644);
+  await files.replaceFile(crossFile(dir, stem, signerStem), cross, { mode: 0o644, owner });
 }
 
 async function unlessExpired(ca: Promise<CertificateAuthority>): Promise<CertificateAuthority | undefined> {
@@ -135,16 +196,16 @@ async function unlessExpired(ca: Promise<CertificateAuthority>): Promise<Certifi
 }
 
 async function makeCa(
-  dir: string,
-  { stem, now, random }: { readonly stem: string; readonly now: number; readonly random: RandomBytes },
+  { dir, files, owner }: Folder,
+  { stem, now, random }: StepTime & { readonly stem: string },
 ): Promise<CertificateAuthority> {
-  await privateFolder(dir);
+  await files.privateFolder(dir);
   const key = generatePrivateKey();
   const ca = createCa({ commonName: stem.replace("ca", "pratique"), key, now, years: caYears, random });
   const { certFile, keyFile } = filesOf(dir, stem);
   // The key first: a certificate without its key would be taken for a damaged CA.
-  await replaceFile(keyFile, exportPkcs8Pem(key));
-  await replaceFile(certFile, ca.pem, 0o644);
+  await files.replaceFile(keyFile, exportPkcs8Pem(key), { mode: 0o600, owner });
+  await files.replaceFile(certFile, ca.pem, { mode: 0o644, owner });
   return ca;
 }
 
