@@ -3,6 +3,7 @@ import type { Client } from "../client/client.ts";
 import { csrView } from "../controllers/csr-view.ts";
 import { certificateSigningRequests } from "../controllers/kinds.ts";
 import { rfc3339 } from "../core/clock.ts";
+import { returningMs } from "../core/returning.ts";
 import { StatusError } from "../core/status.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { decodePem } from "../pki/pem.ts";
@@ -120,7 +121,9 @@ async function resolved(named: NamedTarget, client: Client): Promise<Resolved> {
   }
   const fingerprint = createHash("sha256").update(leaf.bytes).digest("hex");
   const target = { fingerprint };
-  return { shown: targetText(target), target, ends: rfc3339(parseCertificate(leaf.bytes).notAfter + marginMs) };
+  // With a certificate that has expired a machine may ask to come back: one that was revoked stays so until nobody can.
+  const ends = rfc3339(parseCertificate(leaf.bytes).notAfter + returningMs + marginMs);
+  return { shown: targetText(target), target, ends };
 }
 
 interface Stored {

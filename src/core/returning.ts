@@ -3,6 +3,9 @@ import { nodeUserPrefix, type UserInfo } from "./user.ts";
 /** Whoever comes back with a certificate that has expired belongs to it, and to nothing else. */
 export const returningGroup = "pratique:returning";
 
+/** For how long after its end the certificate of a node proves that a machine was let in once, in milliseconds: as long as records are kept. */
+export const returningMs: number = 400 * 86_400_000;
+
 const returningPrefix = "pratique:returning:";
 
 /** The user that stands for a node whose certificate has expired: not the node, but whoever holds its key. */

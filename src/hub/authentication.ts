@@ -18,7 +18,7 @@ import { x509 } from "../authn/x509.ts";
 import type { AuthorizerChain } from "../authz/chain.ts";
 import { forbiddenRequest } from "../authz/forbidden-text.ts";
 import type { ApiObject } from "../core/object.ts";
-import { isReturning } from "../core/returning.ts";
+import { isReturning, returningMs } from "../core/returning.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { TrustRoot } from "../pki/verify-chain.ts";
@@ -70,15 +70,12 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
   members.push(bootstrapTokens(lookup, now), ...options.outside.members);
   const tokens = bearer({ audiences }, ...members);
-  const known = firstAuthenticated(x509({ roots, now, returningMs: rememberedMs }), unreserved(tokens));
+  const known = firstAuthenticated(x509({ roots, now, returningMs }), unreserved(tokens));
   const credentials = withAuthenticatedGroup(
     unlessRevoked(known, options.revocations.find, { saw: options.saw, refused: options.revocations.refused }),
   );
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
 }
-
-/** For as long as records are kept of what was issued: whoever comes back later is a stranger. */
-const rememberedMs = 400 * 86_400_000;
 
 /** Nobody is a machine that comes back because some issuer of tokens says so. */
 function unreserved(tokens: Authenticator): Authenticator {

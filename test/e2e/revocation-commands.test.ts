@@ -68,12 +68,12 @@ describe("pratique revoke", () => {
     expect(found).toHaveLength(2);
   });
 
-  it("takes the certificate of a request by its fingerprint, until it has ended", async () => {
+  it("takes the certificate of a request by its fingerprint, until nobody can come back with it either", async () => {
     const pem = await issued("of-n2", "n2");
     const { code, out } = await pratique("admin", "revoke csr/of-n2");
     expect(code).toBe(0);
     const certificate = new X509Certificate(pem);
-    const end = new Date(Date.parse(certificate.validTo) + 86_400_000).toISOString().replace(".000", "");
+    const end = new Date(Date.parse(certificate.validTo) + 401 * 86_400_000).toISOString().replace(".000", "");
     const fingerprint = createHash("sha256").update(certificate.raw).digest("hex");
     expect(out).toBe(`certificate X509SHA256=${fingerprint} revoked until ${end}\n`);
     const missing = await pratique("admin", "revoke csr/none");
