@@ -40,7 +40,12 @@ export function restartableControl(
   return {
     ready: first,
     refresh: () => running.refresh(),
-    restart: () => (restarting = restarting.then(anew)),
+    // One that failed keeps nobody from the next; whoever asked for it is told.
+    restart: () => {
+      const restarted = restarting.then(anew);
+      restarting = restarted.catch(() => undefined);
+      return restarted;
+    },
     stopped: ended.then(() => restarting).then(() => running.stopped),
   };
 }
