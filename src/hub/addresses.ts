@@ -1,5 +1,6 @@
 import { hostname, networkInterfaces } from "node:os";
 import { isIP } from "node:net";
+import { rehearsalName } from "../trust/ca-rehearsal.ts";
 import type { HubOptions } from "./hub-options.ts";
 
 /** Names under which a client may reach this hub. */
@@ -22,10 +23,10 @@ export function servingNames({ bindAddress, tlsSans }: HubOptions): {
   return { dnsNames: [...new Set(dns)], ipAddresses: [...new Set(ip)] };
 }
 
-/** All names and addresses that lead to this hub or its machine, whichever of them it listens on. */
+/** All names and addresses that lead to this hub or its machine, whichever of them it listens on, and the name of its rehearsals. */
 export function ownNames(options: HubOptions): readonly string[] {
   const { dnsNames, ipAddresses } = servingNames(options);
-  return [...new Set([...dnsNames, ...ipAddresses, ...interfaceAddresses()])];
+  return [...new Set([...dnsNames, ...ipAddresses, ...interfaceAddresses(), rehearsalName])];
 }
 
 function interfaceAddresses(): readonly string[] {

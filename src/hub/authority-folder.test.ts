@@ -80,7 +80,7 @@ describe("a change of the CA that is killed", () => {
   it.each(ways)(
     "at any file operation of `%s` leaves the state before or after, and is gone over again",
     async (step, before) => {
-      let fatal = 1;
+      let [fatal, operations] = [1, -1];
       for (; ; fatal += 1) {
         await rm(dir, { recursive: true });
         await open();
@@ -98,9 +98,9 @@ describe("a change of the CA that is killed", () => {
         // A hub that starts now has a CA, and the one that signed before where nothing was changed.
         const found = await open();
         const state = await readState(dir);
-        if (state.text === text) expect(pinsOf(found)).toEqual(pinsOf(first));
+        expect(state.text !== text || pinsOf(found).join() === pinsOf(first).join()).toBe(true);
         if (end === "taken") {
-          expect(count()).toBe(fatal - 1);
+          operations = count();
           break;
         }
         // Whatever the step, the change can be brought to its end, and no key is left that nothing needs.
@@ -112,7 +112,7 @@ describe("a change of the CA that is killed", () => {
         expect(await keys()).toEqual([`${last.state.signer}.key`]);
         expect(last.trusted).toHaveLength(1);
       }
-      expect(fatal).toBeGreaterThan(1);
+      expect([operations, operations > 1]).toEqual([fatal - 1, true]);
     },
   );
 
