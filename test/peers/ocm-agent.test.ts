@@ -1,0 +1,127 @@
+import { X509Certificate } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ApiObject } from "../../src/core/object.ts";
+import { apiClient, type ApiClient } from "../kits/api-client.ts";
+import { certificateOf, clustersPath, csrsPath, isLetIn, says, startClusterStage } from "../kits/cluster-stage.ts";
+import type { ClusterStage } from "../kits/cluster-stage.ts";
+import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { freePort } from "../kits/peers-kube.ts";
+import { ocmSuite } from "../kits/peers-ocm.ts";
+import { eventually, goFlags, ofThisTest, spawnProcess, type PeerProcess } from "../kits/peers-process.ts";
+
+const merge = "application/merge-patch+json";
+const agentNamespace = "open-cluster-management-agent";
+const limitMs = 120_000;
+/** With the five minutes by which the signer backdates, an agent renews once few seconds of this have passed. */
+const signingSeconds = 104;
+
+await ocmSuite("the registration agent of Open Cluster Management", (ocm) => {
+  let stage: ClusterStage;
+  /** The cluster that the agents are of; another hub of ours serves its API. */
+  let spoke: TestHub;
+  let onSpoke: ApiClient;
+  const secrets = `/api/v1/namespaces/${agentNamespace}/secrets`;
+
+  beforeAll(async () => {
+    stage = await startClusterStage({ clusterSigningDurationSeconds: signingSeconds });
+    spoke = await startTestHub();
+    onSpoke = apiClient(spoke);
+    await spoke.kubectl.ok("create", "namespace", agentNamespace);
+    for (const definition of await ocm.definitions(/\.io_clusterclaims\.crd\.yaml$/)) {
+      await spoke.kubectl.with({ input: definition }).ok("apply", "-f", "-");
+    }
+  }, limitMs);
+
+  afterAll(async () => {
+    onSpoke?.close();
+    await spoke?.close();
+    await stage?.close();
+  });
+
+  /** Starts an agent that keeps its credential in the spoke, in a secret of its own. */
+  async function startAgent(cluster: string): Promise<PeerProcess> {
+    const folder = join(spoke.dir, cluster);
+    await mkdir(folder);
+    const flags = goFlags({
+      kubeconfig: spoke.kubeconfig,
+      namespace: agentNamespace,
+      listen: `127.0.0.1:${await freePort()}`,
+      "disable-leader-election": true,
+      "bootstrap-kubeconfig": await stage.hub.kubeconfigOf("booter"),
+      "bootstrap-kubeconfig-secret": `bootstrap-${cluster}`,
+      "hub-kubeconfig-dir": folder,
+      "hub-kubeconfig-secret": `hub-${cluster}`,
+      "spoke-cluster-name": cluster,
+      "cluster-healthcheck-period": "1s",
+    });
+    return ofThisTest(spawnProcess(ocm.registration, ["agent", ...flags], { home: folder, deadlineMs: limitMs }));
+  }
+
+  const requestsOf = async (cluster: string, addOn?: string): Promise<readonly ApiObject[]> => {
+    const label = `open-cluster-management.io/cluster-name=${cluster}`;
+    const also =
+      addOn === undefined ? "!open-cluster-management.io/addon-name" : `open-cluster-management.io/addon-name=${addOn}`;
+    return (await stage.admin(`${csrsPath}?labelSelector=${encodeURIComponent(`${label},${also}`)}`)).items();
+  };
+
+  /** Lets a cluster in as people do: its request is approved, and it is accepted. */
+  async function letIn(cluster: string): Promise<void> {
+    const request = await eventually(`a request of ${cluster}`, async () => (await requestsOf(cluster))[0]);
+    await eventually(`cluster ${cluster}`, async () =>
+      (await stage.admin(`${clustersPath}/${cluster}`)).status === 200 ? true : undefined,
+    );
+    await stage.approve(request.metadata.name ?? "");
+    await stage.accept(cluster);
+    await stage.cluster(cluster, isLetIn);
+  }
+
+  const dataOf = async (secret: string): Promise<Readonly<Record<string, string>>> => {
+    const { data = {} } = (await onSpoke(`${secrets}/${secret}`)).object() as ApiObject & {
+      readonly data?: Readonly<Record<string, string>>;
+    };
+    return Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
+    );
+  };
+
+  const serialOf = async (cluster: string): Promise<string> =>
+    new X509Certificate((await dataOf(`hub-${cluster}`))["tls.crt"] ?? "").serialNumber;
+
+  test(
+    "joins, is let in by two decisions, beats, tells how its cluster is, and renews its certificate",
+    async () => {
+      await startAgent("east");
+      const request = await eventually("a request", async () => (await requestsOf("east"))[0]);
+      expect((await onSpoke(`${secrets}/hub-east`)).status).toBe(404);
+      expect(certificateOf(request)).toBe("");
+      await letIn("east");
+      await stage.cluster("east", says("ManagedClusterJoined", "True", "ManagedClusterJoined"));
+      const available = await stage.cluster("east", says("ManagedClusterConditionAvailable", "True"));
+      expect(available["status"]).toMatchObject({ version: { kubernetes: expect.stringMatching(/^v\d/) } });
+      expect(Object.keys(await dataOf("hub-east")).toSorted()).toEqual([
+        "agent-name",
+        "cluster-name",
+        "kubeconfig",
+        "tls.crt",
+        "tls.key",
+      ]);
+      const before = await serialOf("east");
+      // It looks at its certificate whenever the secret changes, and otherwise every five minutes.
+      await eventually("another certificate", async () => {
+        const body = { metadata: { annotations: { looked: String(Date.now()) } } };
+        await onSpoke(`${secrets}/hub-east`, { method: "PATCH", type: merge, body });
+        return (await serialOf("east")) === before ? undefined : true;
+      });
+      const [, renewal] = (await requestsOf("east")).toSorted((a, b) =>
+        (a.metadata.creationTimestamp ?? "").localeCompare(b.metadata.creationTimestamp ?? ""),
+      );
+      expect(renewal?.["spec"]).toMatchObject({
+        username: expect.stringMatching(/^system:open-cluster-management:east:[a-z0-9]{5}$/),
+      });
+      await stage.cluster("east", says("ManagedClusterConditionClockSynced", "True"));
+    },
+    limitMs,
+  );
+});
