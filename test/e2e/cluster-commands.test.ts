@@ -1,3 +1,4 @@
+import { docsSection } from "../kits/walk-through.ts";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,7 +39,11 @@ interface Running {
 }
 
 /** A command line of somebody that is under way. Its pauses are shorter than it thinks. */
-async function started(who: string, ...words: readonly string[]): Promise<Running> {
+function started(who: string, ...words: readonly string[]): Promise<Running> {
+  return startedProgram(who, ["cluster", ...words]);
+}
+
+async function startedProgram(who: string, words: readonly string[]): Promise<Running> {
   const written = { out: "", err: "" };
   const stop = new AbortController();
   let skipped = 0;
@@ -51,7 +56,7 @@ async function started(who: string, ...words: readonly string[]): Promise<Runnin
       now: () => world.clock.now() + skipped,
       sleep: async (ms: number, signal?: AbortSignal) => {
         // An agent tells the hub the time, and its deadline is none of its pauses.
-        const isAgent = words[0] === "join";
+        const isAgent = words.includes("join") || words[0] === "klusterlet";
         await world.clock.sleep(isAgent && ms > 5000 ? ms : Math.min(ms, 20), signal);
         if (!isAgent) skipped += ms;
       },
@@ -60,7 +65,7 @@ async function started(who: string, ...words: readonly string[]): Promise<Runnin
     stderr: { write: (text: string) => void (written.err += text), isTty: false },
     interrupted: () => stop.signal,
   };
-  const done = runProgram(commands, ["cluster", ...words], io).then((code) => ({ code, ...written }));
+  const done = runProgram(commands, words, io).then((code) => ({ code, ...written }));
   return { err: () => written.err, interrupt: () => stop.abort(), done };
 }
 
@@ -528,6 +533,48 @@ describe("pratique cluster join", () => {
     expect(await readClusterRegistration(file)).toEqual([
       { user: expect.stringMatching(/^system:bootstrap:[a-z0-9]{6}$/) as string, clusters: ["auto-*"], rejoin: false },
     ]);
+  });
+});
+
+describe("docs/managed-clusters.md", () => {
+  it("says what to type, from the token to the end", async () => {
+    const { setup } = await docsSection("managed-clusters.md", "By command");
+    const kept: Running[] = [];
+    let id = "";
+    const ran: string[] = [];
+    for (const text of setup) {
+      const [program, ...words] = text.replace("--agent-id ID", `--agent-id ${id}`).split(/ +/);
+      expect(program).toBe("pratique");
+      const running = await startedProgram("admin", words);
+      ran.push(words.slice(0, 2).join(" "));
+      if (words[1] === "join") {
+        await told(running, /On the hub, compare the agent id/);
+        id = /compare the agent id (\S+),/.exec(running.err())?.[1] ?? "";
+        kept.push(running);
+      } else if (words[0] === "klusterlet") {
+        const joined = await kept.shift()?.done;
+        expect([joined?.code, joined?.out]).toEqual([0, expect.stringContaining("is available")]);
+        kept.push(running);
+        await told(running, /accepted by the hub/);
+      } else {
+        const { code, out, err } = await running.done;
+        expect([text, code, err.includes("error")]).toEqual([text, 0, false]);
+        expect(out).toContain("east");
+      }
+    }
+    expect(ran.map((one) => one.split(" --")[0])).toEqual([
+      "cluster token",
+      "cluster join",
+      "pending",
+      "cluster accept",
+      "klusterlet",
+      "cluster list",
+      "cluster detach",
+    ]);
+    for (const running of kept) {
+      running.interrupt();
+      expect((await running.done).code).toBe(0);
+    }
   });
 });
 
