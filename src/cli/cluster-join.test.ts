@@ -42,7 +42,7 @@ describe("pratique cluster join", () => {
       "On the hub, compare the agent id x7k2p, then: pratique cluster accept east --agent-id x7k2p\n",
     );
     expect(io.out()).toContain(
-      "  pratique klusterlet --bootstrap-kubeconfig hub.kubeconfig --cluster-name east --namespace open-cluster-management-agent --dir d\n",
+      "  pratique klusterlet --bootstrap-kubeconfig hub.kubeconfig --cluster-name east --dir d\n",
     );
   });
 

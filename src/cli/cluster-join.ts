@@ -2,6 +2,7 @@ import type { KlusterletEvent } from "../agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletResult } from "../agent/klusterlet/klusterlet-options.ts";
 import { JoinError } from "../agent/join-error.ts";
 import { rfc3339 } from "../core/clock.ts";
+import { formatDuration } from "../core/duration.ts";
 import { shellWord } from "../core/shell-word.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
@@ -143,17 +144,24 @@ function nextAfter(event: KlusterletEvent): string | undefined {
 }
 
 function joinedText({ cluster, agent, server }: KlusterletResult, args: Args): string {
-  const words = ["bootstrap-kubeconfig", "cluster-name", "spoke-kubeconfig", "namespace", "dir", "external-server"]
-    .flatMap((name) =>
-      (name === "bootstrap-kubeconfig" || name === "external-server" ? args.list(name) : [args.text(name)]).map(
-        (value) => [name, value] as const,
-      ),
-    )
-    .flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${shellWord(value)}`]));
+  // Where there is no API there is no namespace.
+  const place = args.text("spoke-kubeconfig") === undefined ? ["dir"] : ["spoke-kubeconfig", "namespace", "dir"];
+  const given: readonly (readonly [string, string | undefined])[] = [
+    ...args.list("bootstrap-kubeconfig").map((file) => ["bootstrap-kubeconfig", file] as const),
+    ...["cluster-name", ...place].map((name) => [name, args.text(name)] as const),
+    ...args.list("external-server").map((url) => ["external-server", url] as const),
+    ["certificate-duration", durationText(args)],
+  ];
+  const words = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${shellWord(value)}`]));
   return [
     `The cluster ${printable(cluster)} has joined ${printable(server ?? "the hub")} with agent ${printable(agent)}, and is available.`,
     "Nothing keeps it so yet: without a heartbeat it counts as unknown. Keep running here:",
     `  pratique klusterlet ${words.join(" ")}`,
     "",
   ].join("\n");
+}
+
+function durationText(args: Args): string | undefined {
+  const ms = args.number("certificate-duration");
+  return ms === undefined ? undefined : formatDuration(ms);
 }

@@ -539,42 +539,32 @@ describe("pratique cluster join", () => {
 describe("docs/managed-clusters.md", () => {
   it("says what to type, from the token to the end", async () => {
     const { setup } = await docsSection("managed-clusters.md", "By command");
-    const kept: Running[] = [];
-    let id = "";
-    const ran: string[] = [];
-    for (const text of setup) {
-      const [program, ...words] = text.replace("--agent-id ID", `--agent-id ${id}`).split(/ +/);
+    const [token, join = "", pending, accept = "", klusterlet = "", list, detach, ...more] = setup;
+    expect(more).toEqual([]);
+    const typed = (text: string | undefined): Promise<Running> => {
+      const [program, ...words] = (text ?? "").split(/ +/);
       expect(program).toBe("pratique");
-      const running = await startedProgram("admin", words);
-      ran.push(words.slice(0, 2).join(" "));
-      if (words[1] === "join") {
-        await told(running, /On the hub, compare the agent id/);
-        id = /compare the agent id (\S+),/.exec(running.err())?.[1] ?? "";
-        kept.push(running);
-      } else if (words[0] === "klusterlet") {
-        const joined = await kept.shift()?.done;
-        expect([joined?.code, joined?.out]).toEqual([0, expect.stringContaining("is available")]);
-        kept.push(running);
-        await told(running, /accepted by the hub/);
-      } else {
-        const { code, out, err } = await running.done;
-        expect([text, code, err.includes("error")]).toEqual([text, 0, false]);
-        expect(out).toContain("east");
-      }
-    }
-    expect(ran.map((one) => one.split(" --")[0])).toEqual([
-      "cluster token",
-      "cluster join",
-      "pending",
-      "cluster accept",
-      "klusterlet",
-      "cluster list",
-      "cluster detach",
-    ]);
-    for (const running of kept) {
-      running.interrupt();
-      expect((await running.done).code).toBe(0);
-    }
+      return startedProgram("admin", words);
+    };
+    expect(await (await typed(token)).done).toMatchObject({ code: 0 });
+    const joining = await typed(join);
+    await told(joining, /On the hub, compare the agent id/);
+    const id = /compare the agent id (\S+),/.exec(joining.err())?.[1] ?? "";
+    const shown = (await (await typed(pending)).done).out;
+    expect(shown).toMatch(new RegExp(`managedcluster/east +\\S+ +${id} +pending +pending`));
+    const accepted = await (await typed(accept.replace("ID", id))).done;
+    expect([accepted.code, accepted.out]).toEqual([0, expect.stringContaining("east: joined")]);
+    const { code, out } = await joining.done;
+    expect([code, out]).toEqual([0, expect.stringContaining(klusterlet)]);
+    const agent = await typed(klusterlet);
+    await told(agent, /accepted by the hub/);
+    expect((await (await typed(list)).done).out).toMatch(new RegExp(`^east +yes +yes .* ${id} +default`, "m"));
+    expect(await (await typed(detach)).done).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("east: detached") as string,
+    });
+    agent.interrupt();
+    expect(await agent.done).toMatchObject({ code: 0 });
   });
 });
 
