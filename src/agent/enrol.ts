@@ -15,7 +15,7 @@ import { credentialPath, type JoinFolder } from "./join-folder.ts";
 import { joinRecordPath, joinRecordText, type ServingWish } from "./join-record.ts";
 import { nodeUsages } from "./node-identity.ts";
 import { nodeKey, type NodeKey } from "./node-key.ts";
-import { nodeRequest, type NodeRequest } from "./node-request.ts";
+import { nodeRequest, outlivedCode, type NodeRequest } from "./node-request.ts";
 import { tryAgain } from "./try-again.ts";
 
 const requestTimeoutMs = 10_000;
@@ -101,8 +101,9 @@ async function credential(client: RemoteClient, asking: Asking): Promise<Credent
   try {
     return await certified(client, key, asking);
   } catch (error) {
-    const again = force && key.reused && error instanceof JoinError && deadEnds.has(error.code);
-    if (!again) throw error;
+    if (!key.reused || !(error instanceof JoinError)) throw error;
+    // A machine that was off since it asked has nothing to lose.
+    if (error.causeCode !== outlivedCode && !(force && deadEnds.has(error.code))) throw error;
     return certified(client, await nodeKey(folder, "replace"), asking);
   }
 }

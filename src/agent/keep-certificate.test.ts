@@ -314,7 +314,7 @@ describe("a serving certificate", () => {
   });
 
   test("is not asked for before the machine has an address", async () => {
-    expect(await pause(serving())).toBe(30_000);
+    expect(await pause(serving())).toBe(20_000);
     expect(posts()).toBe(0);
   });
 

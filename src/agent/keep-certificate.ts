@@ -192,7 +192,7 @@ async function announced(memory: Memory, current: KeptCertificate | undefined, {
   return { ...memory, state };
 }
 
-const namesAgainMs = 30_000;
+const namesAgainMs = 20_000;
 
 function nextLook(
   { memory, current, serving, session }: Looked,

@@ -88,6 +88,11 @@ export function certificateOf(request: RequestObject): string {
   return typeof data === "string" ? Buffer.from(data, "base64").toString("latin1") : "";
 }
 
+/** The cause of a conflict with an own request whose certificate has expired before it was fetched: only another key helps. */
+export const outlivedCode = "CertificateExpired";
+
+const outlived = "its certificate has expired";
+
 interface Own extends WantedCertificate {
   readonly name: string;
   readonly signerName: string;
@@ -99,6 +104,7 @@ function requireOwn(earlier: RequestObject, own: Own): void {
     throw new JoinError(
       "csr-conflict",
       `the hub already has a request ${own.name} that cannot be used again: ${why}; delete it with \`kubectl delete csr ${own.name}\`, or join with --force, which makes a new key`,
+      why === outlived ? { causeCode: outlivedCode } : {},
     );
   }
 }
@@ -114,7 +120,7 @@ function differenceOf(earlier: RequestObject, own: Own): string | undefined {
   const { dns = [], ip = [] } = own.serving ?? {};
   if (!sameTexts(csr.sans.dns, dns) || !sameTexts(csr.sans.ip, ip)) return "it is for other names";
   const end = expiryOf(certificateOf(earlier));
-  return end !== undefined && own.now > end ? "its certificate has expired" : undefined;
+  return end !== undefined && own.now > end ? outlived : undefined;
 }
 
 function sameTexts(some: readonly string[], others: readonly string[]): boolean {

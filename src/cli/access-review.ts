@@ -31,6 +31,8 @@ export interface AccessReview {
   readonly requester?: string;
   readonly possession?: "Proven" | "Unproven";
   readonly earlierRequests?: number;
+  /** Of a machine whose key was let in before: since when, and what it waits for. */
+  readonly returning?: string;
   /** The machine's own words, as `claims` are. */
   readonly hostname?: string;
   readonly claims?: Readonly<Record<string, string>>;
@@ -143,12 +145,23 @@ function reviewAccess(request: AccessRequest, around: AccessSurroundings): Acces
     ...given("requester", evidence.requester),
     ...given("possession", evidence.possession),
     ...given("earlierRequests", evidence.earlierRequests),
+    ...given("returning", returningText(request)),
     ...given("hostname", spec.hostname),
     ...given("claims", spec.claims),
     approvals: approvalsOf(request, profile),
     needsCare: care.length > 0,
     warnings: [...care, ...stillNeeded(request, profile)],
   };
+}
+
+/** Since when a machine is known whose key was let in before, and why it was not let in by itself. */
+function returningText({ status = {} }: AccessRequest): string | undefined {
+  const { returning } = status.evidence ?? {};
+  if (returning === undefined) return undefined;
+  const { request, since = "an unknown time", times } = returning;
+  const said = status.conditions?.find(({ type }) => type === "Returning")?.message;
+  const known = `its key was let in ${times === 1 ? "once" : `${times} times`} since ${since}, last as ${request}`;
+  return said === undefined ? known : `${known}; ${said}`;
 }
 
 function given<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {

@@ -9,7 +9,7 @@ export const agentCommand: Command = {
   summary: "Keep the credentials of this machine fresh: renew them before they end",
   details: [
     "Each is renewed with itself between 70 and 90 % of its life, and its file replaced in one stroke: whoever reads the kubeconfig always finds a valid one. A certificate gets a new key each time. Failures are tried again with growing pauses, or as the server asks.",
-    "What the hub refuses cannot be renewed. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it ask for access anew, which people must approve again.",
+    "A credential that has expired is asked for anew with the key of this machine, and people or policies of the hub let it come back: docs/recovery.md. What the hub refuses before its end cannot be renewed. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it ask for access anew, which people must approve again.",
     "As a service it tells systemd how it stands where `systemd-notify` is there: `Type=notify`, `NotifyAccess=all`, and `WatchdogSec` if wanted.",
   ],
   operands: [],
@@ -33,7 +33,7 @@ export const agentCommand: Command = {
       name: "ask-again",
       kind: "boolean",
       default: "false",
-      description: "ask for access anew, under a new name, when a token is refused",
+      description: "ask for access anew also when a token is refused before its end, and not only after it",
     },
     {
       name: "after-rotation",

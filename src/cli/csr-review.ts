@@ -1,5 +1,7 @@
 import { hasCondition, csrView, type CsrView } from "../controllers/csr-view.ts";
+import { returningCondition } from "../controllers/returning-condition.ts";
 import type { ApiObject } from "../core/object.ts";
+import { nodeReturningAs } from "../core/returning.ts";
 import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from "../core/user.ts";
 import { CsrError, parseCsr, type ParsedCsr } from "../pki/csr.ts";
 import { keyFingerprint } from "../pki/keys.ts";
@@ -28,6 +30,8 @@ export interface CsrReview {
   readonly fingerprint?: string;
   /** Seconds asked for; absent: the signer decides. */
   readonly durationSeconds?: number;
+  /** Of a machine that comes back with an expired certificate: its history, and what it waits for, in the words of the hub. */
+  readonly returning?: string;
   /** Sentences about contents that need care, quoting them as they are; empty when there are none. */
   readonly warnings: readonly string[];
 }
@@ -52,6 +56,7 @@ export function reviewCsr(object: ApiObject): CsrReview {
     signer: view.signerName,
     usages: view.usages,
     ...(view.expirationSeconds === undefined ? {} : { durationSeconds: view.expirationSeconds }),
+    ...returningIn(view),
   };
   if (typeof read === "string") return { ...common, sans: [], warnings: [`the request cannot be read: ${read}`] };
   return {
@@ -62,6 +67,14 @@ export function reviewCsr(object: ApiObject): CsrReview {
     fingerprint: keyFingerprint(read.spki),
     warnings: rules.flatMap((rule) => rule(read, view)),
   };
+}
+
+/** Only a hub makes such a user, and only its controller and approvers write conditions. */
+function returningIn({ requester, conditions }: CsrView): Pick<CsrReview, "returning"> {
+  const node = nodeReturningAs(requester);
+  if (node === undefined) return {};
+  const { message = "" } = conditions.find(({ type }) => type === returningCondition) ?? {};
+  return { returning: message === "" ? `${node} comes back` : message };
 }
 
 function readRequest(view: CsrView): ParsedCsr | string {

@@ -121,7 +121,12 @@ function pendingText({ certificates, clusters, access }: Pending, io: Io): strin
     ...clusters.map(({ name, warnings }) => ({ name: `managedcluster/${name}`, warnings })),
     ...access.map(({ name, warnings }) => ({ name: `accessrequest/${name}`, warnings })),
   ].filter(({ warnings }) => warnings.length > 0);
-  return [...tables, ...(marked.length === 0 ? [] : [warningText(marked, red)])].join("\n");
+  const back = [
+    ...certificates.map(({ name, returning }) => ({ name: `csr/${name}`, returning })),
+    ...access.map(({ name, returning }) => ({ name: `accessrequest/${name}`, returning })),
+  ].flatMap(({ name, returning }) => (returning === undefined ? [] : [`  ${name}: ${returning}`]));
+  const known = back.length === 0 ? [] : [["These come back:", ...back.map((line) => printable(line)), ""].join("\n")];
+  return [...tables, ...known, ...(marked.length === 0 ? [] : [warningText(marked, red)])].join("\n");
 }
 
 /** The cells of a request, not yet escaped. `now` in milliseconds. */
@@ -132,7 +137,9 @@ export function pendingRow(review: CsrReview, now: number): readonly string[] {
     review.warnings.length === 0 ? "" : "!",
     `csr/${review.name}`,
     age,
-    cut(`${review.requestor}${tokenDescription === undefined ? "" : ` (${tokenDescription})`}`),
+    cut(
+      `${review.returning === undefined ? review.requestor : "returning"}${tokenDescription === undefined ? "" : ` (${tokenDescription})`}`,
+    ),
     // A signer without a domain does not exist, so nothing is lost.
     cut(review.signer.replace(/^kubernetes\.io\//, "")),
     cut(subjectText(review)),

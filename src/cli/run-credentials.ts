@@ -4,6 +4,7 @@ import { StatusError } from "../core/status.ts";
 import { nodeUserPrefix } from "../core/user.ts";
 import { credentialRevocations } from "../resources/credential-revocation.ts";
 import { credentialState, credentialStates, newestIssue, type CredentialState } from "../resources/credential-state.ts";
+import { clonedAnnotation } from "../resources/cloned.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../resources/issued-credential.ts";
 import { revocationIndex, type RevocationIndex } from "../resources/revocation-index.ts";
 import { CliError } from "./cli-error.ts";
@@ -15,8 +16,8 @@ import { printable } from "./printable.ts";
 import { withServer } from "./server-access.ts";
 import { textTable } from "./text-table.ts";
 
-/** How an identity stands; `revoked` counts before all else. */
-type ShownState = CredentialState | "revoked";
+/** How an identity stands; `cloned` and `revoked` count before all else. */
+type ShownState = CredentialState | "revoked" | "cloned";
 
 interface Row {
   readonly record: IssuedCredential;
@@ -24,7 +25,7 @@ interface Row {
   readonly state: ShownState;
 }
 
-const careful: ReadonlySet<ShownState> = new Set(["missing", "late", "expired"]);
+const careful: ReadonlySet<ShownState> = new Set(["cloned", "missing", "late", "expired"]);
 
 /** Prints the records, those that need care first. */
 export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
@@ -54,17 +55,27 @@ async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
 }
 
 /** Whoever may see records and not revocations sees no state that he could not. */
-async function revocationsOf(client: Client): Promise<RevocationIndex> {
+async function revocationsOf(client: Client): Promise<Revoked> {
   const index = revocationIndex();
+  const clones = new Set<string>();
   try {
-    for (const object of (await client.list(credentialRevocations)).items) index.put(object);
+    for (const object of (await client.list(credentialRevocations)).items) {
+      index.put(object);
+      if (object.metadata.annotations?.[clonedAnnotation] !== undefined) clones.add(object.metadata.name ?? "");
+    }
   } catch (error) {
     if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
   }
-  return index;
+  return { index, clones };
 }
 
-function rowOf(record: IssuedCredential, revoked: RevocationIndex, now: number): Row {
+interface Revoked {
+  readonly index: RevocationIndex;
+  /** Names of those that were made because two machines hold one identity. */
+  readonly clones: ReadonlySet<string>;
+}
+
+function rowOf(record: IssuedCredential, { index, clones }: Revoked, now: number): Row {
   const newest = newestIssue(record) ?? {};
   const { credentialID, serialNumber, issuer } = newest;
   const credential = {
@@ -73,11 +84,13 @@ function rowOf(record: IssuedCredential, revoked: RevocationIndex, now: number):
     ...(serialNumber === undefined ? {} : { serialNumber }),
     ...(issuer === undefined ? {} : { issuer }),
   };
-  const isRevoked = revoked.find(credential, now) !== undefined;
-  return { record, newest, state: isRevoked ? "revoked" : credentialState(record, now) };
+  const revocation = index.find(credential, now);
+  const shut = revocation === undefined ? undefined : clones.has(revocation.name) ? "cloned" : "revoked";
+  return { record, newest, state: shut ?? credentialState(record, now) };
 }
 
 function rank({ state }: Row): number {
+  if (state === "cloned") return -1;
   return state === "revoked" ? credentialStates.length : credentialStates.indexOf(state);
 }
 
@@ -123,6 +136,8 @@ function careText(row: Row): string {
   const { state, newest, record } = row;
   const { username } = record.spec.identity;
   const end = newest.notAfter ?? "";
+  if (state === "cloned")
+    return `${username}: two machines hold it, and both are locked out: pratique revocations list, docs/recovery.md`;
   if (state === "expired") return `${username}: its last credential ended at ${end}; it must ask anew`;
   if (state === "late")
     return `${username}: its renewal window is over, and it has not renewed; its credential ends at ${end}`;

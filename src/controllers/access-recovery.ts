@@ -1,6 +1,7 @@
 import { findCondition, isConditionTrue } from "../core/conditions.ts";
 import type { AccessProfile } from "../resources/access-profile.ts";
 import type { AccessEvidence, AccessRequest } from "../resources/access-request.ts";
+import type { RecoveryTerms } from "../resources/recovery-terms.ts";
 import { recoveryRefusal } from "./recovery-judgement.ts";
 
 /** On a request that was approved because its machine had been let in before. */
@@ -57,11 +58,11 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
   const { request, profile, earlier, now } = view;
   const terms = profile.spec.recovery;
   const { evidence = {} } = request.status ?? {};
-  if (terms === undefined) return undefined;
   const ofProfile = earlier.filter((one) => one.status?.decisions?.at(-1)?.profile?.name === profile.metadata.name);
   const last = grantedAmong(ofProfile).at(-1);
   if (last === undefined) return undefined;
-  const why = objection(view) ?? refusal();
+  const why =
+    objection(view) ?? (terms === undefined ? `profile ${profile.metadata.name} lets nobody` : refusal(terms));
   return why === undefined
     ? {
         kind: "approve",
@@ -72,14 +73,14 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
         message: `it was let in before as ${last.metadata.name}, and is not let in again by itself: ${why}`,
       };
 
-  function refusal(): string | undefined {
+  function refusal(recovery: RecoveryTerms): string | undefined {
     const ended = endOf(last as AccessRequest, view);
     if (ended > now) return "what it was given then is still good, so somebody else may hold its key";
     const recoveries = ofProfile.flatMap(({ status }) => {
       const found = findCondition(status?.conditions, recoveredCondition);
       return found?.lastTransitionTime === undefined ? [] : [Date.parse(found.lastTransitionTime)];
     });
-    return recoveryRefusal(terms ?? {}, { now, ended, recoveries, address: evidence.sourceAddress });
+    return recoveryRefusal(recovery, { now, ended, recoveries, address: evidence.sourceAddress });
   }
 }
 

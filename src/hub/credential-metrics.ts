@@ -1,4 +1,6 @@
 import { objectOf } from "../registry/entry.ts";
+import { clonedAnnotation } from "../resources/cloned.ts";
+import { credentialRevocations } from "../resources/credential-revocation.ts";
 import { credentialState, credentialStates } from "../resources/credential-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../resources/issued-credential.ts";
 import { storagePrefix } from "../resources/resource.ts";
@@ -26,6 +28,9 @@ export function credentialMetrics(
       "# HELP pratique_issued_credentials Identities that hold a credential, by what it is for and how it stands.",
       "# TYPE pratique_issued_credentials gauge",
       ...[...counts].map(([key, count]) => `pratique_issued_credentials{${key}} ${count}`),
+      "# HELP pratique_cloned_identities Identities that two machines hold, both of which are locked out.",
+      "# TYPE pratique_cloned_identities gauge",
+      `pratique_cloned_identities ${clonedIn(cache).size}`,
       "# HELP pratique_credential_revocations Credential revocations that are stored.",
       "# TYPE pratique_credential_revocations gauge",
       `pratique_credential_revocations ${revoked.size()}`,
@@ -35,6 +40,15 @@ export function credentialMetrics(
       "",
     ].join("\n");
   };
+}
+
+function clonedIn(cache: WatchCache): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const entry of cache.list(storagePrefix(credentialRevocations))) {
+    const of = objectOf(entry).metadata.annotations?.[clonedAnnotation];
+    if (of !== undefined) found.add(of);
+  }
+  return found;
 }
 
 function labels(purpose: string, state: string): string {
