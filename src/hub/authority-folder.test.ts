@@ -174,7 +174,7 @@ describe("the folder of CAs", () => {
   it("belongs to the hub whoever takes a step: root gives its files away", async () => {
     if (process.getuid?.() !== 0) return;
     await chown(dir, 65_534, 65_534);
-    await take("prepare");
+    await take("prepare", "switch");
     for (const name of ["ca-2.key", "ca-2.crt", "ca-2-by-ca.crt", "ca-state.json"]) {
       const { uid, gid, mode } = await stat(join(dir, name));
       expect([name, uid, gid, mode & 0o077]).toEqual([name, 65_534, 65_534, name.endsWith(".crt") ? 0o044 : 0]);
@@ -189,7 +189,7 @@ describe("the folder of CAs", () => {
     await chmod(join(outside, "precious"), 0o600);
     await symlink(join(outside, "precious"), join(dir, "ca-2-by-ca.crt"));
     await symlink(join(outside, "state"), join(dir, "ca-state.json"));
-    await take("prepare");
+    await take("prepare", "switch");
     expect(await readFile(join(outside, "precious"), "utf8")).toBe("precious");
     expect(await readFile(join(outside, "state"), "utf8")).toBe('{"signer":"ca"}');
     for (const signer of ["../ca", "ca/../ca", "/etc/passwd", "ca\u0000", "", "CA", "ca-", "__proto__"]) {

@@ -132,8 +132,11 @@ async function change(folder: Folder, step: AuthorityStep, at: StepTime): Promis
   const made = step === "prepare" ? await freeStem(dir) : "";
   const taken = takeStep(state, step, made);
   if (taken.kind === "refused") throw new HubError("ca", taken.why);
-  if (step === "prepare") await prepare(folder, { stem: made, signer: state.signer }, at);
+  if (step === "prepare") await makeCa(folder, { ...at, stem: made });
+  if (step === "switch") await cross(folder, state, at);
   await files.replaceFile(join(dir, stateFile), stateText(taken.state), { mode: 0o600, owner });
+  // Made by a switch that a crash has kept from being one.
+  if (step === "abandon" && state.next !== undefined) await files.removeFile(crossFile(dir, state.next, state.signer));
   await removeNeedless(folder, taken.state, at.now);
   return { before: state, after: taken.state };
 }
@@ -172,18 +175,16 @@ async function foreignOwner(dir: string): Promise<FileAccess["owner"]> {
   return uid === 0 ? undefined : { uid, gid };
 }
 
-async function prepare(
-  folder: Folder,
-  { stem, signer: signerStem }: { readonly stem: string; readonly signer: string },
-  { now, random }: StepTime,
-): Promise<void> {
+/** What the CA that signs until now has signed of the next, for whoever trusts the first alone. None before the switch: a CA that is abandoned must have nothing to be believed by. */
+async function cross(folder: Folder, { signer, next }: AuthorityState, { now, random }: StepTime): Promise<void> {
   const { dir, files, owner } = folder;
-  const signer = await unlessExpired(loaded({ ...filesOf(dir, signerStem), now }));
-  const subject = await makeCa(folder, { stem, now, random });
+  if (next === undefined) return;
+  const subject = await loaded({ ...filesOf(dir, next), now });
+  const before = await unlessExpired(loaded({ ...filesOf(dir, signer), now }));
   // Nobody follows a CA that has expired, and one that may have no CA below it cannot vouch for the next.
-  if (signer === undefined || signer.certificate.basicConstraints?.pathLength === 0) return;
-  const cross = crossCertificate({ subject, signer, now, random });
-  await files.replaceFile(crossFile(dir, stem, signerStem), cross, { mode: 0o644, owner });
+  if (before === undefined || before.certificate.basicConstraints?.pathLength === 0) return;
+  const pem = crossCertificate({ subject, signer: before, now, random });
+  await files.replaceFile(crossFile(dir, next, signer), pem, { mode: 0o644, owner });
 }
 
 async function unlessExpired(ca: Promise<CertificateAuthority>): Promise<CertificateAuthority | undefined> {

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { Client } from "../client/client.ts";
@@ -184,9 +184,12 @@ async function openBase(
   ]);
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
+  const revoked = revocations(cache, options.clock ?? systemClock, options.log);
   let current = found;
   const take = (next: Authorities): void => {
+    const gone = current.trusted.filter(({ pin }) => !pinsOf(next).includes(pin));
     current = next;
+    for (const { rawSubject } of gone) revoked.retire(createHash("sha256").update(rawSubject).digest("hex"));
   };
   return {
     store,
@@ -194,7 +197,7 @@ async function openBase(
     authorities: () => current,
     take,
     issuer,
-    revoked: revocations(cache, options.clock ?? systemClock, options.log),
+    revoked,
     credentialUse: credentialUseLog(options.clock ?? systemClock),
   };
 }
@@ -220,7 +223,11 @@ function upkeep(
     signal,
     failed: (error) => options.log({ level: "error", message: "compaction failed", error: errorText(error) }),
   });
-  const following = followAuthorities({ dir, current: authorities(), clock, signal, changed, log: options.log });
+  // The CA of --cluster-signing-cert-file is the operator's to change: whatever lies in the folder is of another time.
+  const following =
+    options.clusterSigningCertFile === undefined
+      ? followAuthorities({ dir, current: authorities(), clock, signal, changed, log: options.log })
+      : Promise.resolve();
   closers.push(
     () => compacting,
     () => following,

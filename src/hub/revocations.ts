@@ -26,6 +26,10 @@ export interface Revocations {
     target: Pick<RevocationTarget, "fingerprint" | "credentialID">,
   ) => CredentialIssue | undefined;
   readonly follow: (credential: Credential) => Followed;
+  /** Whether a credential that was good is so no longer: it was revoked, or its CA retired. */
+  readonly isOver: (credential: Credential) => boolean;
+  /** Ends what was begun with certificates of a CA that is believed no more, by the SHA-256 of its name's DER in lower-case hexadecimal. */
+  readonly retire: (issuer: string) => void;
   /** Counts a request that was refused, and says so in the log, at most once a minute for each revocation. */
   readonly refused: (found: FoundRevocation) => void;
   readonly refusals: () => number;
@@ -44,6 +48,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
   const followed = new Map<AbortController, Credential>();
   const issues = issuesById(cache);
   const toldAt = new Map<string, number>();
+  const retired = new Set<string>();
   let refusals = 0;
   const find = (credential: Credential): FoundRevocation | undefined =>
     index.size() === 0 ? undefined : index.find(credential, clock.now());
@@ -57,6 +62,8 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     index.put(objectOf(entry));
     for (const [end, credential] of followed) if (find(credential) !== undefined) end.abort();
   });
+  const isOver = (credential: Credential): boolean =>
+    (credential.issuer !== undefined && retired.has(credential.issuer)) || find(credential) !== undefined;
   return {
     find,
     findUser: (user) => {
@@ -85,9 +92,14 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     },
     certificateOf: ({ fingerprint, credentialID }) =>
       issues(fingerprint === undefined ? (credentialID ?? "") : `X509SHA256=${fingerprint}`),
+    isOver,
+    retire: (issuer) => {
+      retired.add(issuer);
+      for (const [end, credential] of followed) if (credential.issuer === issuer) end.abort();
+    },
     follow: (credential) => {
       const end = new AbortController();
-      if (find(credential) !== undefined) end.abort();
+      if (isOver(credential)) end.abort();
       followed.set(end, credential);
       return { signal: end.signal, release: () => void followed.delete(end) };
     },

@@ -113,8 +113,9 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
-    wellKnown: (path, { query, user, request }) =>
-      time(path, query) ?? rehearsal.answer(path, { user, serverName: serverNameOf(request) }),
+    // Whoever really asks has verified the certificate, and nobody whom it impersonates.
+    wellKnown: (path, { query, requester, request }) =>
+      time(path, query) ?? rehearsal.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
   const resources = resourcesOf(parts);
@@ -125,7 +126,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     now: () => clock.now(),
     handle: pipeline({
       authenticate: identity.request,
-      isRevoked: (credential) => parts.revoked.find(credential) !== undefined,
+      isRevoked: (credential) => parts.revoked.isOver(credential),
       impersonate: impersonation(access.chain),
       authorizer: access.chain,
       handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
