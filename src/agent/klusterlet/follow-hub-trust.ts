@@ -1,9 +1,5 @@
-import { ConnectionError } from "../../client/client.ts";
-import { parseClusterInfo } from "../../trust/cluster-info.ts";
-import { clusterInfoPath } from "../cluster-info-read.ts";
 import { trustKeeper, type TrustFiles } from "../keep-trust.ts";
-import type { ClusterCredential } from "./cluster-credential.ts";
-import { managedClusterOn } from "./ensure-managed-cluster.ts";
+import { followAddress } from "./follow-address.ts";
 import { randomFraction } from "./random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { tellFailure, type Serving } from "./serving-cluster.ts";
@@ -33,7 +29,7 @@ export async function followHubTrust(serving: Serving): Promise<void> {
   while (!signal.aborted) {
     const turn = await keeper.act(signal);
     if (signal.aborted) return;
-    if (isWritten || (await isMoved(serving))) {
+    if (isWritten || (await followAddress(serving))) {
       end({ kind: "reload" });
       return;
     }
@@ -61,56 +57,4 @@ function trustFiles({ session, options }: Serving, caPem: string, written: () =>
       written();
     },
   };
-}
-
-/** Whether the hub has told of an address that it did not tell before, and which holds. */
-async function isMoved(serving: Serving): Promise<boolean> {
-  const { session, state, options } = serving;
-  const address = await toldAddress(serving);
-  const { told } = state.now();
-  if (address === undefined || address === told) return false;
-  // What it tells from the start need not be an address for this cluster: people chose the one in use.
-  if (told !== undefined && address !== session.server) {
-    const credential = session.credential();
-    const next: ClusterCredential = { ...credential, hub: { ...credential.hub, server: address } };
-    const why = await whyNotThere(serving, next);
-    if (why !== undefined) {
-      tellFailure(serving, "address", `the hub tells that it is at ${address} now, ${why}; the address in use is kept`);
-      return false;
-    }
-    await options.store.writeCredential(credentialFiles(credential, next.hub));
-    await state.change({ told: address });
-    options.report({ kind: "moved", server: address });
-    return true;
-  }
-  await state.change({ told: address });
-  return false;
-}
-
-async function toldAddress({ session, signal }: Serving): Promise<string | undefined> {
-  try {
-    const { status, body } = await session.client.raw("GET", clusterInfoPath, { signal });
-    if (status !== 200) return undefined;
-    const { data } = JSON.parse(body.toString("utf8")) as { readonly data?: { readonly kubeconfig?: unknown } };
-    const info = parseClusterInfo(typeof data?.kubeconfig === "string" ? data.kubeconfig : "");
-    return info.kind === "parsed" ? info.server : undefined;
-  } catch (error) {
-    if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-/** Another hub may have the same CA; the object with the same uid is there only on this one. */
-async function whyNotThere({ session, state, cluster }: Serving, next: ClusterCredential): Promise<string | undefined> {
-  const client = session.clientWith(next);
-  try {
-    const seen = await managedClusterOn(client, state.now().clusterName);
-    const known = cluster()?.metadata.uid;
-    return known !== undefined && seen?.metadata.uid === known ? undefined : "where another hub answers";
-  } catch (error) {
-    if (error instanceof ConnectionError) return `which cannot be reached (${error.code})`;
-    return "where this agent is refused";
-  } finally {
-    client.close();
-  }
 }
