@@ -80,12 +80,12 @@ describe("a request for the certificate of an agent", () => {
     const [request] = requests(hub) as readonly [ApiObject];
     expect(request.metadata.name).toMatch(/^east-[a-z0-9]{5}$/);
     expect(request.metadata.labels).toEqual({ [label]: "east" });
-    expect(request.["spec"]).toMatchObject({
+    expect(request["spec"]).toMatchObject({
       signerName: "kubernetes.io/kube-apiserver-client",
       usages: ["digital signature", "key encipherment", "client auth"],
       expirationSeconds: 7200,
     });
-    const { request: data } = request.["spec"] as { readonly request: string };
+    const { request: data } = request["spec"] as { readonly request: string };
     const csr = parseCsr(Buffer.from(data, "base64").toString("latin1"));
     expect(csr.subject).toMatchObject({
       commonName: "system:open-cluster-management:east:a1b2c",
