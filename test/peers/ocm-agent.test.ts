@@ -13,6 +13,8 @@ import { eventually, goFlags, ofThisTest, spawnProcess, type PeerProcess } from 
 
 const merge = "application/merge-patch+json";
 const agentNamespace = "open-cluster-management-agent";
+const claimVersion = "cluster.open-cluster-management.io/v1alpha1";
+const available = "ManagedClusterConditionAvailable";
 const limitMs = 120_000;
 /** With the five minutes by which the signer backdates, an agent renews once few seconds of this have passed. */
 const signingSeconds = 104;
@@ -32,6 +34,8 @@ await ocmSuite("the registration agent of Open Cluster Management", (ocm) => {
     for (const definition of await ocm.definitions(/\.io_clusterclaims\.crd\.yaml$/)) {
       await spoke.kubectl.with({ input: definition }).ok("apply", "-f", "-");
     }
+    const claim = `{apiVersion: ${claimVersion}, kind: ClusterClaim, metadata: {name: id.k8s.io}, spec: {value: number-7}}`;
+    await spoke.kubectl.with({ input: claim }).ok("apply", "-f", "-");
   }, limitMs);
 
   afterAll(async () => {
@@ -98,8 +102,8 @@ await ocmSuite("the registration agent of Open Cluster Management", (ocm) => {
       expect(certificateOf(request)).toBe("");
       await letIn("east");
       await stage.cluster("east", says("ManagedClusterJoined", "True", "ManagedClusterJoined"));
-      const available = await stage.cluster("east", says("ManagedClusterConditionAvailable", "True"));
-      expect(available["status"]).toMatchObject({ version: { kubernetes: expect.stringMatching(/^v\d/) } });
+      const told = await stage.cluster("east", says(available, "True"));
+      expect(told["status"]).toMatchObject({ version: { kubernetes: expect.stringMatching(/^v\d/) } });
       expect(Object.keys(await dataOf("hub-east")).toSorted()).toEqual([
         "agent-name",
         "cluster-name",
@@ -121,6 +125,83 @@ await ocmSuite("the registration agent of Open Cluster Management", (ocm) => {
         username: expect.stringMatching(/^system:open-cluster-management:east:[a-z0-9]{5}$/),
       });
       await stage.cluster("east", says("ManagedClusterConditionClockSynced", "True"));
+    },
+    limitMs,
+  );
+
+  test(
+    "tells the claims of its cluster, and that it has become available as an event",
+    async () => {
+      await startAgent("west");
+      await letIn("west");
+      const claims = (one: ApiObject): readonly unknown[] =>
+        (one["status"] as { readonly clusterClaims?: readonly unknown[] } | undefined)?.clusterClaims ?? [];
+      const told = await stage.cluster("west", (one) => claims(one).length > 0);
+      expect(claims(told)).toEqual([{ name: "id.k8s.io", value: "number-7" }]);
+      const events = await eventually("an event", async () => {
+        const all = (await stage.admin("/api/v1/namespaces/west/events")).items();
+        return all.find((one) => one["reason"] === "Available");
+      });
+      expect(events).toMatchObject({ reportingComponent: "klusterlet-agent", type: "Normal" });
+    },
+    limitMs,
+  );
+
+  test(
+    "gets a certificate for the agent of an add-on, and says by which means",
+    async () => {
+      await startAgent("north");
+      await letIn("north");
+      const path = "/apis/addon.open-cluster-management.io/v1beta1/namespaces/north/managedclusteraddons";
+      const logs = { kind: "ManagedClusterAddOn", metadata: { name: "logs" }, spec: {} };
+      const made = { apiVersion: "addon.open-cluster-management.io/v1beta1", ...logs };
+      expect((await stage.admin(path, { method: "POST", body: made })).status).toBe(201);
+      const groups = [
+        "system:open-cluster-management:cluster:north:addon:logs",
+        "system:open-cluster-management:addon:logs",
+      ];
+      const registrations = [{ type: "kubeClient", kubeClient: { subject: { user: "", groups } } }];
+      await stage.admin(`${path}/logs/status`, {
+        method: "PATCH",
+        type: merge,
+        body: { status: { namespace: agentNamespace, registrations } },
+      });
+      const keys = await eventually("the secret of the add-on", async () =>
+        (await onSpoke(`${secrets}/logs-hub-kubeconfig`)).status === 200
+          ? Object.keys(await dataOf("logs-hub-kubeconfig"))
+          : undefined,
+      );
+      expect(keys.toSorted()).toEqual(["cluster-name", "kubeconfig", "tls.crt", "tls.key"]);
+      const { subject } = new X509Certificate((await dataOf("logs-hub-kubeconfig"))["tls.crt"] ?? "");
+      expect(subject).toMatch(/^CN=system:open-cluster-management:cluster:north:addon:logs:agent:[a-z0-9]{5}$/m);
+      expect((await stage.admin(`${path}/logs`)).object()["status"]).toMatchObject({
+        namespace: agentNamespace,
+        registrations: [{ type: "kubeClient", kubeClient: { driver: "csr" } }],
+      });
+    },
+    limitMs,
+  );
+
+  test(
+    "is cut off by a denial, and its certificate is not taken again",
+    async () => {
+      const agent = await startAgent("south");
+      await letIn("south");
+      await stage.cluster("south", says(available, "True"));
+      const own = await dataOf("hub-south");
+      const client = apiClient(stage.hub, { certPem: own["tls.crt"] ?? "", keyPem: own["tls.key"] ?? "" });
+      try {
+        expect((await client(`${clustersPath}/south`)).status).toBe(200);
+        await stage.accept("south", stage.admin, false);
+        await stage.cluster("south", says("HubAcceptedManagedCluster", "False", "HubClusterAdminDenied"));
+        await agent.until(/Unauthorized/);
+        expect((await client(`${clustersPath}/south`)).status).toBe(401);
+        await stage.accept("south");
+        await stage.cluster("south", isLetIn);
+        expect((await client(`${clustersPath}/south`)).status).toBe(401);
+      } finally {
+        client.close();
+      }
     },
     limitMs,
   );
