@@ -74,7 +74,8 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
       };
 
   function refusal(recovery: RecoveryTerms): string | undefined {
-    const ended = endOf(last as AccessRequest, view);
+    // Whoever was let in several times must have lost all of it.
+    const ended = Math.max(...grantedAmong(ofProfile).map((one) => endOf(one, view)));
     if (ended > now) return "what it was given then is still good, so somebody else may hold its key";
     const recoveries = ofProfile.flatMap(({ status }) => {
       const found = findCondition(status?.conditions, recoveredCondition);
