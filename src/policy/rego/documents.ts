@@ -1,4 +1,4 @@
-import { charge } from "./limits.ts";
+import { charge, chargeKey } from "./limits.ts";
 import type { State } from "./frame.ts";
 import { isInteger } from "./numbers.ts";
 import {
@@ -74,6 +74,7 @@ function place(
 /** The place or value under a key; undefined where there is none. */
 export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | undefined {
   charge(state.meter, 1);
+  chargeKey(state.meter, key);
   if (!isPlace(cursor)) return memberOf(cursor, key);
   const base = cursor.base === undefined ? undefined : baseMember(cursor.base, key);
   if (typeof key !== "string") return base;

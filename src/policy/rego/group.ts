@@ -1,6 +1,6 @@
 import type { Group } from "./documents.ts";
 import type { Det, Frame, Match, Run, State } from "./frame.ts";
-import { charge } from "./limits.ts";
+import { charge, chargeKey } from "./limits.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { built } from "./terms.ts";
 import { isEqual, keyOf, objectOf, setOf, type MapKey, type RegoValue } from "./values.ts";
@@ -147,6 +147,7 @@ function objectValue(path: string, { rules, fallback }: GroupRules, state: State
       const keys = branch.keys.map((key) => key(frame));
       const value = branch.member === undefined ? branch.value(frame) : branch.member(frame);
       if (value === undefined || keys.includes(undefined)) return false;
+      for (const key of keys) if (key !== undefined) chargeKey(state.meter, key);
       const problem = grow(root, keys as readonly RegoValue[], {
         value: built(value, frame),
         isMember: branch.member !== undefined,

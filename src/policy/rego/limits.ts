@@ -1,4 +1,5 @@
 import { RegoError } from "./rego-error.ts";
+import { sizeOf, type RegoValue } from "./values.ts";
 
 /** What one evaluation may use. */
 export interface RegoLimits {
@@ -43,4 +44,9 @@ export function charge(meter: Meter, steps: number): void {
 export function occupy(meter: Meter, size: number): void {
   meter.room -= size;
   if (!(meter.room >= 0)) throw new RegoError("eval_cancel_error", "the policy builds more than it may");
+}
+
+/** Pays for finding or keeping something under a key: the text of a composite is made for that. @throws RegoError as `charge` does */
+export function chargeKey(meter: Meter, key: RegoValue): void {
+  if (typeof key === "object" && key !== null) charge(meter, sizeOf(key));
 }

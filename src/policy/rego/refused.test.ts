@@ -179,7 +179,7 @@ describe("attacks", () => {
     compileRego([{ file: "p.rego", text: `package p\n\n${rules}\n` }]).prepare("data.p.x")({
       limits,
       now,
-      input: { list: Array.from({ length: 100 }, (_none, at) => at) },
+      input: { list: Array.from({ length: 100 }, (_none, at) => at), text: "x".repeat(64_000) },
     });
   const list = "input.list";
 
@@ -210,6 +210,9 @@ describe("attacks", () => {
       `x := replace(replace(replace(concat("", [s | some _ in ${list}; s := "aaaaaaaa"]), "a", "aaaaaaaa"), "a", "aaaaaaaa"), "a", "aaaaaaaa")`,
     ],
     ["a pattern of repetitions", 'x := regex.match("((a{500}){500})", "a")'],
+    ["keys of an object that are long", `x := {[input.text, a]: 1 | ${list}[a]}`],
+    ["long keys that are looked up", `x := count([1 | o := {[input.text]: 1}; ${list}[a]; o[[input.text]] == 1])`],
+    ["long keys of a rule", `x[[input.text, a]] := 1 if ${list}[a]`],
   ])("%s ends at a limit", (_name, rules) => {
     const outcome = run(rules);
     const ended = "error" in outcome ? outcome.error.code : outcome.value === undefined ? "no value" : "a value";

@@ -3,7 +3,7 @@ import type { CalleeOf } from "./callee.ts";
 import { enter, entriesOf, entriesOfValue, valueAt, type Cursor } from "./documents.ts";
 import type { Frame, Match, Run } from "./frame.ts";
 import type { CallGoal, ClosureGoal, EveryGoal, Goal } from "./goals.ts";
-import { charge } from "./limits.ts";
+import { charge, chargeKey } from "./limits.ts";
 import { RegoError } from "./rego-error.ts";
 import { isBound, order, unsafeVars, varsOf, type Bound } from "./safety.ts";
 import { built, headCursor, termMatch, termUnify, termValue, type Unit } from "./terms.ts";
@@ -194,8 +194,10 @@ function closure(goal: ClosureGoal, bound: Bound, context: Context): Link {
       const value = item(frame);
       const name = key?.(frame);
       if (value === undefined || (key !== undefined && name === undefined)) return false;
-      if (name !== undefined) addEntry(entries, [name, value]);
-      else values.push(value);
+      if (name !== undefined) {
+        chargeKey(frame.state.meter, name);
+        addEntry(entries, [name, value]);
+      } else values.push(value);
       return false;
     });
     const result =
