@@ -122,18 +122,36 @@ interface StoredCluster {
   readonly status?: { readonly conditions?: readonly { readonly type: string }[] };
 }
 
-async function issued(session: ClientHttp2Session, name: string, headers: Record<string, string>): Promise<string> {
-  for (let pause = 100; ; pause = Math.min(pause * 1.5, 1000)) {
-    const { body } = await wanted(session, { method: "GET", path: `${csrs}/${name}`, headers });
-    const { status } = JSON.parse(body) as { status?: { certificate?: string } };
-    if (status?.certificate !== undefined) return Buffer.from(status.certificate, "base64").toString();
-    await sleep(pause * (1 + Math.random()));
-  }
+/** Watches the request until its certificate is there. */
+function issued(session: ClientHttp2Session, name: string, headers: Record<string, string>): Promise<string> {
+  return new Promise((resolve) => {
+    const path = `${csrs}?watch=true&fieldSelector=metadata.name%3D${name}`;
+    const stream = session.request({ ":path": path, ...headers });
+    let rest = "";
+    let certificate: string | undefined;
+    stream.on("response", ({ ":status": status }) => {
+      if (status !== 200) count(`watch: ${status}`);
+    });
+    stream.setEncoding("utf8").on("data", (part: string) => {
+      const lines = `${rest}${part}`.split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const { object } = JSON.parse(line) as { object: { status?: { certificate?: string } } };
+        certificate ??= object.status?.certificate;
+      }
+      if (certificate !== undefined) stream.close();
+    });
+    stream.on("error", () => undefined);
+    stream.on("close", () => {
+      if (certificate !== undefined) resolve(Buffer.from(certificate, "base64").toString());
+      else void sleep(500).then(() => resolve(issued(session, name, headers)));
+    });
+  });
 }
 
 /** Refused until the rights are there. */
 async function admitted(session: ClientHttp2Session, name: string): Promise<StoredCluster> {
-  for (let pause = 100; ; pause = Math.min(pause * 1.5, 1000)) {
+  for (let pause = 250; ; pause = Math.min(pause * 2, 1000)) {
     const { status, body } = await ask(session, { method: "GET", path: `${group}/${name}` });
     if (status === 200) return JSON.parse(body) as StoredCluster;
     await sleep(pause * (1 + Math.random()));

@@ -1,6 +1,7 @@
 import type { Client } from "../client/client.ts";
 import { withCondition } from "../controllers/csr-view.ts";
 import { certificateSigningRequests } from "../controllers/kinds.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { StatusError } from "../core/status.ts";
 import { managedClusters, type ManagedCluster } from "../resources/managed-cluster.ts";
 import { awaitArrival, heartbeatOf } from "./cluster-arrival.ts";
@@ -115,7 +116,7 @@ async function decideBoth(plan: Going, accepting: Accepting): Promise<Halves | "
   try {
     const approval = await half(
       () => approve(plan, client, io),
-      `left to somebody who may approve certificates (role open-cluster-management:approver): pratique cluster accept ${name}${plan.approve === undefined ? "" : ` --agent-id ${plan.approve.agent}`}`,
+      `left to somebody who may approve certificates (role open-cluster-management:approver): pratique cluster accept ${name}${plan.approve === undefined ? "" : ` --agent-id ${shellWord(plan.approve.agent)}`}`,
     );
     const admission = await half(
       () => admit(plan, client, io),

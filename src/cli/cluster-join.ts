@@ -63,7 +63,7 @@ async function untilAvailable({ args, io, report }: Joining): Promise<Klusterlet
 
 function stopped(missing: string, { cluster, agent }: KlusterletResult, io: Io): CliError {
   const hints = [
-    `On the hub: pratique cluster accept ${cluster} --agent-id ${agent}`,
+    `On the hub: pratique cluster accept ${cluster} --agent-id ${shellWord(agent)}`,
     "Here, the same command goes on with the same agent id and key.",
   ];
   return io.interrupted().aborted
