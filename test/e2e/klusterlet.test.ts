@@ -129,6 +129,45 @@ describe("a cluster that joins", () => {
     await letIn("patient", second);
   });
 
+  it("joins with one id and one request, wherever its agent was killed", async () => {
+    for (let at = 1; ; at += 1) {
+      const name = `killed-${at}`;
+      const first = start(name, { store: dyingStore(place(name), at) });
+      const isDead = await Promise.race([
+        first.done.then(
+          () => false,
+          () => true,
+        ),
+        letIn(name, first).then(() => false),
+      ]).catch(() => true);
+      await first.stop();
+      if (!isDead) break;
+      const clock = skippingClock();
+      const second = start(name, { clock });
+      const timer = setInterval(() => clock.skip(1000), 100);
+      const asked = await Promise.race([second.told("requested"), second.told("accepted").then(() => undefined)]);
+      if (asked !== undefined) await stage.approve(asked.request);
+      await stage.accept(name);
+      await second.told("available").finally(() => clearInterval(timer));
+      const ids = new Set(
+        [...first.events, ...second.events].flatMap((one) => (one.kind === "started" ? [one.agent] : [])),
+      );
+      expect([at, (await requestsOf(name)).length, ids.size]).toEqual([at, 1, at === 1 ? ids.size : 1]);
+      await second.stop();
+    }
+  }, 60_000);
+
+  it("goes on with a credential that another agent of the same name has left", async () => {
+    const first = start("adopted");
+    const request = await letIn("adopted", first);
+    await first.stop();
+    await rm(join(dir, "adopted", "klusterlet.json"));
+    const second = start("adopted");
+    await second.told("available");
+    expect((await second.told("started")).agent).toBe((await first.told("started")).agent);
+    expect((await requestsOf("adopted")).map(({ metadata }) => metadata.name)).toEqual([request]);
+  });
+
   it("has a random name where none was given, and keeps it", async () => {
     const first = startKlusterlet({ bootstrapKubeconfigs: [bootstrap], store: place("nameless") });
     running.push(first);
@@ -396,6 +435,18 @@ describe("a cluster with an API", () => {
     ]);
   });
 });
+
+/** A store whose change with this number fails, as if its agent were killed there. */
+function dyingStore(store: KlusterletStore, at: number): KlusterletStore {
+  let count = 0;
+  const step = <A extends readonly unknown[]>(run: (...args: A) => Promise<void>) => {
+    return (...args: A): Promise<void> => {
+      count += 1;
+      return count >= at ? Promise.reject(new TypeError("killed")) : run(...args);
+    };
+  };
+  return { ...store, writeState: step(store.writeState), writeCredential: step(store.writeCredential) };
+}
 
 async function keyOf(name: string): Promise<string> {
   return readFile(join(dir, name, "tls.key"), "utf8");

@@ -1,9 +1,8 @@
-import { createServer } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { apiClient, type ApiClient } from "./api-client.ts";
-import { startKubernetes, type Kubernetes } from "./peers-kube.ts";
+import { freePort, startKubernetes, type Kubernetes } from "./peers-kube.ts";
 import { programRun } from "./program-run.ts";
 
 /** A real control plane that clusters can join: with our manifests, controllers and webhook, each with its own rights. */
@@ -68,12 +67,4 @@ export async function startRealClusterHub(): Promise<RealClusterHub> {
       await kube.stop();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { readonly port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

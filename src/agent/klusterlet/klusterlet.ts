@@ -35,35 +35,54 @@ export async function runKlusterlet(options: KlusterletOptions): Promise<Kluster
       if (event.kind === options.until) reached.abort();
     },
   };
-  const state = await openState(running);
+  const hub = (): string => server ?? "the hub";
+  const state = await persistently(() => openState(running), { options: running, hub, isFinal: isWrongUse });
+  if (state === undefined) return { cluster: options.clusterName ?? "", agent: "", server };
   const { clusterName: cluster, agentName: agent } = state.now();
   running.report({ kind: "started", cluster, agent, place: options.store.place });
   const memory: Memory = { left: false };
-  let failures = 0;
-  let told = "";
+  const isFinal = (error: JoinError): boolean => options.until !== undefined && endsWaiting.has(error.code);
   while (!signal.aborted) {
-    try {
-      await oneLife(state, memory, running);
-      failures = 0;
-      told = "";
-    } catch (error) {
-      if (signal.aborted) break;
-      if (error instanceof JoinError && isFinal(error, options)) throw error;
-      failures += 1;
-      const message = saidFailure(error, server ?? "the hub");
-      const pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(options.random));
-      if (message !== told) running.report({ kind: "failed", message, at: options.clock.now() + pauseMs });
-      told = message;
-      await options.clock.sleep(pauseMs, signal);
-    }
+    await persistently(() => oneLife(state, memory, running), { options: running, hub, isFinal });
   }
   return { cluster: state.now().clusterName, agent: state.now().agentName, server };
 }
 
-const finalCodes: ReadonlySet<string> = new Set(["already-joined", "bad-node-name", "write-failed"]);
+const wrongUse: ReadonlySet<string> = new Set(["already-joined", "bad-node-name", "write-failed"]);
+const endsWaiting: ReadonlySet<string> = new Set(["denied", "bad-discovery-file", "write-failed"]);
 
-function isFinal({ code }: JoinError, { until }: KlusterletOptions): boolean {
-  return finalCodes.has(code) || (until !== undefined && (code === "denied" || code === "bad-discovery-file"));
+function isWrongUse({ code }: JoinError): boolean {
+  return wrongUse.has(code);
+}
+
+interface Persistence {
+  readonly options: KlusterletOptions;
+  /** The name of the hub, for messages. */
+  readonly hub: () => string;
+  readonly isFinal: (error: JoinError) => boolean;
+}
+
+/** What `attempt` comes to, tried again with growing pauses; undefined when the signal aborts. Each reason is told once. @throws JoinError that is final */
+async function persistently<T>(
+  attempt: () => Promise<T>,
+  { options, hub, isFinal }: Persistence,
+): Promise<T | undefined> {
+  const { clock, random, report, signal } = options;
+  let told = "";
+  for (let failures = 1; !signal.aborted; failures += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (signal.aborted) break;
+      if (error instanceof JoinError && isFinal(error)) throw error;
+      const message = saidFailure(error, hub());
+      const pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(random));
+      if (message !== told) report({ kind: "failed", message, at: clock.now() + pauseMs });
+      told = message;
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+  return undefined;
 }
 
 /** The names of cluster and agent as the store has them; else chosen now and kept before anybody hears of them. */

@@ -6,7 +6,9 @@ import { JoinError, plainText } from "../join-error.ts";
 /** What a failed call means, in one sentence without secrets. @throws what is no failure of the world */
 export function saidFailure(error: unknown, server: string): string {
   if (error instanceof JoinError) return error.message;
-  if (error instanceof ConnectionError) return connectionFailure(error, { server }).message;
+  if (error instanceof ConnectionError) {
+    return URL.canParse(server) ? connectionFailure(error, { server }).message : `${server} cannot be reached`;
+  }
   if (!(error instanceof StatusError)) throw error;
   const said = plainText(error.message);
   return error.reason === "Unauthorized"

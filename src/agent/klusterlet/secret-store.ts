@@ -1,6 +1,7 @@
-import type { Client, ResourceRef } from "../../client/client.ts";
+import { ConnectionError, type Client, type ResourceRef } from "../../client/client.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
+import { JoinError, plainText } from "../join-error.ts";
 import { credentialKeys, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
 
 const secrets: ResourceRef = { group: "", version: "v1", plural: "secrets", kind: "Secret", scope: "Namespaced" };
@@ -17,7 +18,7 @@ interface Secret extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** A store in two Secrets of a namespace, which is made where it is missing. @throws StatusError, ConnectionError of the client */
+/** A store in two Secrets of a namespace, which is made where it is missing. Failures are JoinError unreachable and refused. */
 export function secretStore(client: Client, namespace: string): KlusterletStore {
   const key = (name: string): ObjectKey => ({ namespace, name });
 
@@ -57,12 +58,13 @@ export function secretStore(client: Client, namespace: string): KlusterletStore 
     }
   }
 
+  const place = `Secret ${namespace}/${hubSecretName}`;
   return {
-    place: `Secret ${namespace}/${hubSecretName}`,
-    readState: async () => textIn(await read(stateSecretName), stateKey),
-    writeState: (text) => write(stateSecretName, { [stateKey]: text }),
+    place,
+    readState: () => guarded(place, async () => textIn(await read(stateSecretName), stateKey)),
+    writeState: (text) => guarded(place, () => write(stateSecretName, { [stateKey]: text })),
     readCredential: async () => {
-      const secret = await read(hubSecretName);
+      const secret = await guarded(place, () => read(hubSecretName));
       const found = new Map<CredentialKey, string>();
       for (const field of credentialKeys) {
         const text = textIn(secret, field);
@@ -70,10 +72,11 @@ export function secretStore(client: Client, namespace: string): KlusterletStore 
       }
       return Object.fromEntries(found);
     },
-    writeCredential: (files) => write(hubSecretName, files),
-    remove: async () => {
-      for (const name of [hubSecretName, stateSecretName]) await orNothing(client.delete(secrets, key(name)));
-    },
+    writeCredential: (files) => guarded(place, () => write(hubSecretName, files)),
+    remove: () =>
+      guarded(place, async () => {
+        for (const name of [hubSecretName, stateSecretName]) await orNothing(client.delete(secrets, key(name)));
+      }),
   };
 }
 
@@ -84,6 +87,21 @@ function textIn(secret: Secret | undefined, field: string): string | undefined {
   const data = secret?.data;
   if (data === undefined || !Object.hasOwn(data, field)) return undefined;
   return Buffer.from(data[field] ?? "", "base64").toString("utf8");
+}
+
+/** Lest somebody looks for the trouble at the hub. */
+async function guarded<T>(place: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof ConnectionError) {
+      const message = `${place} cannot be reached: the API of this cluster does not answer (${error.code})`;
+      throw new JoinError("unreachable", message, { cause: error, causeCode: error.code });
+    }
+    if (!(error instanceof StatusError)) throw error;
+    const message = `${place} cannot be used: the API of this cluster says: ${plainText(error.message)}`;
+    throw new JoinError("refused", message, { cause: error, causeCode: error.reason });
+  }
 }
 
 async function orNothing<T>(call: Promise<T>): Promise<T | undefined> {
