@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
 import { openAuthorities } from "../hub/authority-folder.ts";
 
@@ -14,10 +15,14 @@ beforeEach(async () => {
 
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-async function run(line: string): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+async function run(
+  line: string,
+  at?: number,
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
   const listFolder = async (path: string): Promise<{ name: string; isFolder: boolean }[]> =>
     (await readdir(path).catch(() => [])).map((name) => ({ name, isFolder: false }));
-  const io = fakeIo({ listFolder, random: (size) => randomBytes(size) });
+  const clock = at === undefined ? fakeClock() : fakeClock(at);
+  const io = fakeIo({ clock, listFolder, random: (size) => randomBytes(size) });
   const code = await runLine([...line.split(" "), "--data-dir", dir], io);
   return { code, out: io.out(), err: io.err() };
 }
@@ -57,6 +62,25 @@ describe("pratique ca", () => {
     await run("ca prepare");
     expect(await run("ca prepare")).toMatchObject({ code: 2, err: expect.stringContaining("pratique ca switch") });
     expect((await readdir(join(dir, "pki"))).filter((name) => name.endsWith(".key"))).toEqual(["ca-2.key", "ca.key"]);
+  });
+
+  it("leads on from a CA that has expired, and says that it has", async () => {
+    await hubWasHere();
+    const later = fakeIo().clock.now() + 11 * 366 * 86_400_000;
+    const status = await run("ca status", later);
+    expect(status).toMatchObject({ code: 0, err: "" });
+    expect(status.out).toMatch(/^ca +signs +sha256:\S+ +\S+ \(expired\)$/m);
+    expect(await run("ca prepare", later)).toMatchObject({ code: 0, err: "" });
+    expect(await run("ca switch", later)).toMatchObject({ code: 0, err: "" });
+    const { trusted } = await openAuthorities({
+      dir: join(dir, "pki"),
+      certFile: undefined,
+      keyFile: undefined,
+      now: later,
+      random: (size) => randomBytes(size),
+    });
+    expect(trusted).toHaveLength(1);
+    expect(await run("ca status", later)).toMatchObject({ code: 0, out: expect.stringContaining("signed before") });
   });
 
   it("says where it looked when there is no CA", async () => {

@@ -16,7 +16,7 @@ export async function caStatus(args: Args, io: Io): Promise<ExitName> {
   const phase = phaseOf(authorities.state);
   await writeResult(args, io, {
     data: { phase, authorities: rowsOf(authorities), next: comesNext[phase] },
-    table: () => `${table(authorities)}\n${comesNext[phase]}\n`,
+    table: () => `${table(authorities, io)}\n${comesNext[phase]}\n`,
   });
   return "ok";
 }
@@ -30,7 +30,7 @@ export async function caStep(step: AuthorityStep, args: Args, io: Io): Promise<E
   });
   const authorities = await authoritiesIn(args, io);
   const phase = phaseOf(after);
-  io.stdout.write(`${done(step, before.next ?? before.signer)}\n\n${table(authorities)}\n${comesNext[phase]}\n`);
+  io.stdout.write(`${done(step, before.next ?? before.signer)}\n\n${table(authorities, io)}\n${comesNext[phase]}\n`);
   return "ok";
 }
 
@@ -73,10 +73,15 @@ function rowsOf({ state, trusted }: Authorities): readonly CaRow[] {
   }));
 }
 
-function table(authorities: Authorities): string {
+function table(authorities: Authorities, { clock }: Pick<Io, "clock">): string {
   return textTable({
     headings: ["CA", "ROLE", "PIN", "EXPIRES"],
-    rows: rowsOf(authorities).map(({ name, role, pin, expires }) => [name, role, pin, expires]),
+    rows: rowsOf(authorities).map(({ name, role, pin, expires }) => [
+      name,
+      role,
+      pin,
+      Date.parse(expires) < clock.now() ? `${expires} (expired)` : expires,
+    ]),
   });
 }
 
@@ -85,12 +90,12 @@ export function folderOf(args: Args, io: Io): string {
   return join(resolve(io.cwd, args.text("data-dir") ?? ""), "pki");
 }
 
-/** The CAs in the data directory. @throws CliError usage */
+/** The CAs in the data directory, those that have expired too. @throws CliError usage */
 export async function authoritiesIn(args: Args, io: Io): Promise<Authorities> {
   const dir = folderOf(args, io);
   return clearly(async () => {
     const state = await readable(dir, io);
-    return readAuthorities(dir, state, io.clock.now());
+    return readAuthorities(dir, state, undefined);
   });
 }
 

@@ -71,8 +71,15 @@ export async function readState(dir: string): Promise<{ readonly text: string; r
   return { text, state };
 }
 
-/** The CAs that a state speaks of. @throws HubError with the file that is wrong. */
-export async function readAuthorities(dir: string, state: AuthorityState, now: number): Promise<Authorities> {
+/**
+ * The CAs that a state speaks of; those that are expired at `now` are left out, and the signer must not be. Without `now` all of them, to
+ * look at. @throws HubError with the file that is wrong.
+ */
+export async function readAuthorities(
+  dir: string,
+  state: AuthorityState,
+  now: number | undefined,
+): Promise<Authorities> {
   const { signer, previous } = state;
   const trusted = [await loaded({ ...filesOf(dir, signer), now })];
   for (const stem of believed(state).slice(1)) {
@@ -213,7 +220,7 @@ async function makeCa(
 async function loaded(from: {
   readonly certFile: string;
   readonly keyFile: string;
-  readonly now: number;
+  readonly now: number | undefined;
 }): Promise<CertificateAuthority> {
   const { certFile, keyFile, now } = from;
   const [certificatePem, keyPem] = [await textIfThere(certFile), await textIfThere(keyFile)];

@@ -101,13 +101,13 @@ export function crossCertificate(input: {
 
 /**
  * Loads a CA from PEM: exactly one certificate, which is a CA that may sign certificates and is valid at `now` (in
- * milliseconds since the epoch), and the private key that belongs to it.
+ * milliseconds since the epoch; undefined: one that has expired as well), and the private key that belongs to it.
  * @throws CaError
  */
 export function loadCa(input: {
   readonly certificatePem: string;
   readonly keyPem: string;
-  readonly now: number;
+  readonly now: number | undefined;
 }): CertificateAuthority {
   const certificate = onlyCertificate(input.certificatePem);
   if (certificate.basicConstraints?.isCa !== true) {
@@ -117,10 +117,10 @@ export function loadCa(input: {
   if (certificate.keyUsage?.has(keyUsageBits.keyCertSign) === false) {
     throw new CaError("notCa", "the CA certificate may not sign certificates: keyUsage lacks keyCertSign");
   }
-  if (input.now > certificate.notAfter) {
+  if (input.now !== undefined && input.now > certificate.notAfter) {
     throw new CaError("expired", `the CA certificate has expired on ${rfc3339(certificate.notAfter)}`);
   }
-  if (input.now < certificate.notBefore) {
+  if (input.now !== undefined && input.now < certificate.notBefore) {
     throw new CaError("expired", `the CA certificate is not valid before ${rfc3339(certificate.notBefore)}`);
   }
   const ca = authority(certificate, caKey(input.keyPem));
