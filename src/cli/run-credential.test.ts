@@ -123,4 +123,18 @@ describe("pratique credential", () => {
     expect(io.out()).toMatch(/- credential\n +- --dir\n +- \/here\/n\/pki\n +- --kind\n +- certificate\n/);
     expect(io.out()).not.toMatch(/key-data|PRIVATE/);
   });
+
+  test("names the file of the CA that the agent keeps, where there is one", async () => {
+    const clusterOf = async (files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, string>> => {
+      const io = world(files);
+      expect(await runLine("credential --dir n --print-kubeconfig", io)).toBe(0);
+      return parseKubeconfig(io.out(), "k").clusters.get("pratique")?.texts ?? new Map();
+    };
+    const kept = await clusterOf({ ...node, "/here/n/pki/ca.crt": ca.pem });
+    expect(kept.get("certificate-authority")).toBe("/here/n/pki/ca.crt");
+    expect(kept.has("certificate-authority-data")).toBe(false);
+    for (const files of [node, { ...node, "/here/n/pki/ca.crt": "of something else" }]) {
+      expect((await clusterOf(files)).has("certificate-authority-data")).toBe(true);
+    }
+  });
 });

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import type { FoundCredential } from "../agent/find-credentials.ts";
 import { JoinError } from "../agent/join-error.ts";
 import { machineCredential, type MachineCredential } from "../agent/machine-credential.ts";
-import { privateFiles } from "../agent/private-files.ts";
-import { execKubeconfig } from "../client/build-kubeconfig.ts";
+import { privateFiles, type PrivateFiles } from "../agent/private-files.ts";
+import { execKubeconfig, type ClusterReference } from "../client/build-kubeconfig.ts";
 import { rfc3339 } from "../core/clock.ts";
 import { agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
 import { CliError } from "./cli-error.ts";
@@ -20,7 +20,7 @@ export async function runCredential(args: Args, io: Io): Promise<ExitName> {
     const files = { ...privateFiles, textIfThere: folderView(io).text };
     const credential = await machineCredential(found, { files, now: io.clock.now() });
     if (args.on("print-kubeconfig")) {
-      io.stdout.write(kubeconfigFor(args, found, credential));
+      io.stdout.write(kubeconfigFor(args, found, { ...credential, ca: await caOf(found, credential, files) }));
       return "ok";
     }
     const asked = execInfo(io.env["KUBERNETES_EXEC_INFO"]);
@@ -113,10 +113,20 @@ function execCredential(
   };
 }
 
-function kubeconfigFor(args: Args, found: FoundCredential, { server, caPem }: MachineCredential): string {
+/** The file of the CA where it lies beside the credential: the agent keeps it, so that the kubeconfig outlives a change of the CA. */
+async function caOf(
+  found: FoundCredential,
+  { caPem }: MachineCredential,
+  files: Pick<PrivateFiles, "textIfThere">,
+): Promise<ClusterReference["ca"]> {
+  const file = join(folderOf(found), "ca.crt");
+  return (await files.textIfThere(file)) === caPem ? { file } : { pem: caPem };
+}
+
+function kubeconfigFor(args: Args, found: FoundCredential, { server, ca }: ClusterReference): string {
   return execKubeconfig({
     server,
-    ca: { pem: caPem },
+    ca,
     command: args.text("command") ?? "pratique",
     args: ["credential", "--dir", join(folderOf(found)), "--kind", found.kind === "token" ? "token" : "certificate"],
   });
