@@ -149,6 +149,23 @@ describe("an OPA server", () => {
     await Promise.all([theirs.close(), ours.close()]);
   });
 
+  test("with a certificate of somebody else is not asked, whatever the environment says", async () => {
+    await start(json({}));
+    const [theirs, ours] = [
+      await startJsonService(() => ({ body: { result: true } })),
+      await startJsonService(() => ({ body: {} })),
+    ];
+    const clock = fakeClock();
+    const options = { path: ["k8s"], timeoutMs: 3000, clock, token: undefined, caPem: ours.caPem };
+    vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+    const wrong = opaServer({ ...options, url: new URL(theirs.url) });
+    expect(await wrong.ask({})).toHaveProperty("error");
+    expect(theirs.seen).toEqual([]);
+    vi.unstubAllEnvs();
+    wrong.close();
+    await Promise.all([theirs.close(), ours.close()]);
+  });
+
   test("that is replaced still answers what it was asked", async () => {
     let answer: () => void = () => undefined;
     await start((response, request) => {

@@ -43,7 +43,12 @@ export function opaServer(options: OpaOptions): OpaServer {
   const kept = { keepAlive: true, maxSockets: mostSockets, maxFreeSockets: mostSockets };
   const isTls = url.protocol === "https:";
   const agent = isTls
-    ? new TlsAgent({ ...kept, minVersion: "TLSv1.2", ...(caPem === undefined ? {} : { ca: caPem }) })
+    ? new TlsAgent({
+        ...kept,
+        minVersion: "TLSv1.2",
+        rejectUnauthorized: true,
+        ...(caPem === undefined ? {} : { ca: caPem }),
+      })
     : new PlainAgent(kept);
   const start = isTls ? tlsRequest : plainRequest;
   const target: RequestOptions = {
