@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import { retryAfterMs } from "../client/replies.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import type { Clock } from "../core/clock.ts";
 import { errorText } from "./error-text.ts";
@@ -19,11 +20,14 @@ export class TargetError extends Error {
   readonly code: "status" | "body";
   /** The status of the answer. */
   readonly status: number;
+  /** How long to wait before another try, in milliseconds, where the answer asks for one. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: TargetError["code"], status: number, message: string) {
+  constructor(code: TargetError["code"], status: number, message: string, retryAfter?: number) {
     super(message);
     this.code = code;
     this.status = status;
+    this.retryAfterMs = retryAfter;
   }
 }
 
@@ -72,7 +76,8 @@ async function post(client: RemoteClient, path: string, body: object): Promise<u
   const headers = { "content-type": "application/json", accept: "application/json" };
   const reply = await client.raw("POST", path, { headers, body: Buffer.from(JSON.stringify(body)) });
   if (reply.status !== 200 && reply.status !== 201) {
-    throw new TargetError("status", reply.status, `the service answered with status ${reply.status}`);
+    const retryAfter = retryAfterMs(reply.status, reply.headers["retry-after"]);
+    throw new TargetError("status", reply.status, `the service answered with status ${reply.status}`, retryAfter);
   }
   try {
     return JSON.parse(reply.body.toString("utf8")) as unknown;

@@ -126,4 +126,14 @@ describe("a call fails", () => {
       message: `Post "${server.url}/": context deadline exceeded`,
     });
   });
+
+  it("when its time is over before anybody knows where the service is", async () => {
+    const lost = webhookCaller({ resolveService: () => new Promise(() => undefined) });
+    const config = { service: { name: "policy", namespace: "team" }, caBundle: server.caBundle };
+    await expect(lost.call(call({ config, timeoutMs: 20 }))).rejects.toMatchObject({
+      code: "timeout",
+      message: "lookup policy.team.svc: context deadline exceeded",
+    });
+    lost.close();
+  });
 });

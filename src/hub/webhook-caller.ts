@@ -43,7 +43,7 @@ export function webhookCaller(options: WebhookCallerOptions = {}): { readonly ca
   return {
     call: async (call) => {
       const signal = AbortSignal.timeout(call.timeoutMs);
-      const endpoint = await endpointOf(call, resolveService);
+      const endpoint = await endpointOf(call, within(signal, resolveService));
       const shown = `Post ${JSON.stringify(endpoint.url.href)}`;
       try {
         return await post(call, endpoint, { agent, signal, maximumBytes });
@@ -55,6 +55,19 @@ export function webhookCaller(options: WebhookCallerOptions = {}): { readonly ca
     },
     close: () => agent.destroy(),
   };
+}
+
+/** A resolver may take as long as it likes, and cannot be broken off; nobody waits for it longer than for the webhook. */
+function within(
+  signal: AbortSignal,
+  resolveService: NonNullable<WebhookCallerOptions["resolveService"]>,
+): NonNullable<WebhookCallerOptions["resolveService"]> {
+  return ({ name, namespace, ...rest }) =>
+    new Promise((resolve, reject) => {
+      const late = new WebhookCallError("timeout", `lookup ${name}.${namespace}.svc: context deadline exceeded`);
+      signal.addEventListener("abort", () => reject(late), { once: true });
+      resolveService({ name, namespace, ...rest }).then(resolve, reject);
+    });
 }
 
 async function endpointOf(

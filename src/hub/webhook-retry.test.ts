@@ -34,6 +34,17 @@ describe("a review that fails", () => {
     expect(waitedMs).toBeLessThanOrEqual((500 + 750) * 1.2);
   });
 
+  const later = (ms: number, code = 503): Error => new TargetError("status", code, `status ${code}`, ms);
+
+  it("and says when to come back is sent again, not before", async () => {
+    expect(await sent(later(3_000), 2)).toEqual({ tries: 3, waitedMs: 6_000, answer: "answer" });
+    expect(await sent(later(0), 1)).toMatchObject({ tries: 2, answer: "answer" });
+  });
+
+  it("and says to come back when nobody waits any more is not", async () => {
+    expect(await sent(later(30_000, 429), 2)).toMatchObject({ tries: 1, waitedMs: 0 });
+  });
+
   it("each time ends after five", async () => {
     const failure = status(500);
     expect(await sent(failure, 9)).toMatchObject({ tries: 5, answer: failure });

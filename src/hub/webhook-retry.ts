@@ -11,7 +11,8 @@ const passingStatus: readonly number[] = [429, 500, 504];
 
 /**
  * Sends a review again that was broken off or refused for now, five times in all, and never one that took too long or whose service
- * is not there, nor after 30 seconds: nobody waits much longer than one time-out. Rejects with the last failure.
+ * is not there, nor after 30 seconds: nobody waits much longer than one time-out. A service that says when to come back is not asked
+ * before. Rejects with the last failure.
  */
 export function retriedReview<Review extends object>(
   post: (review: Review) => Promise<unknown>,
@@ -23,9 +24,12 @@ export function retriedReview<Review extends object>(
       try {
         return await post(review);
       } catch (error) {
-        if (attempt === tries || !isPassing(error) || clock.now() - begun >= againWithinMs) throw error;
+        const passed = clock.now() - begun;
+        if (attempt === tries || !isPassing(error) || passed >= againWithinMs) throw error;
         const { firstMs, factor, jitter } = pause;
-        await clock.sleep(firstMs * factor ** (attempt - 1) * (1 + jitter * Math.random()));
+        const asked = error instanceof TargetError ? (error.retryAfterMs ?? 0) : 0;
+        if (passed + asked >= againWithinMs) throw error;
+        await clock.sleep(Math.max(asked, firstMs * factor ** (attempt - 1) * (1 + jitter * Math.random())));
       }
     }
   };
@@ -33,5 +37,6 @@ export function retriedReview<Review extends object>(
 
 function isPassing(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.code === "ECONNRESET";
-  return error instanceof TargetError && error.code === "status" && passingStatus.includes(error.status);
+  if (!(error instanceof TargetError) || error.code !== "status") return false;
+  return error.retryAfterMs !== undefined || passingStatus.includes(error.status);
 }
