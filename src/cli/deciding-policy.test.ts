@@ -63,6 +63,26 @@ describe("a policy that follows its files", () => {
     expect(await policy.ask({})).toEqual({ json: '"three"' });
   });
 
+  test("that does not compile is compiled once, and then rarely, until it changes", async () => {
+    let tries = 0;
+    const { files, policy } = await stage((text) => {
+      if (text === "hangs") tries += 1;
+      if (text === "hangs") throw new TypeError("it never starts");
+      return plain(text);
+    });
+    files.text = "hangs";
+    for (let look = 0; look < 31; look += 1) await policy.look();
+    expect(tries).toBe(1);
+    await policy.look();
+    expect(tries).toBe(2);
+    files.text = "two";
+    await policy.look();
+    expect(await policy.ask({})).toEqual({ json: '"two"' });
+    files.text = "hangs";
+    await policy.look();
+    expect(tries).toBe(3);
+  });
+
   test("answers what was asked before the change by the policy of then", async () => {
     let release: () => void = () => undefined;
     const { files, policy } = await stage((text) => ({

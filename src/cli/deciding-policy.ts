@@ -40,6 +40,9 @@ export interface ReloadingOptions {
   readonly reloaded?: (status: "success" | "failure") => void;
 }
 
+/** How often files that could not be used, and have not changed since, are passed over before they are tried again. */
+const looksBetweenTries = 30;
+
 /**
  * Compiles a policy, and again when its files have changed. What is asked meanwhile is answered by the one before.
  * @throws what `read` and `compile` reject with: at first only
@@ -49,6 +52,8 @@ export async function reloadingPolicy({ read, log, reloaded }: ReloadingOptions)
   let { key } = first;
   let current = await first.compile();
   let problem = "";
+  // What does not compile now will not in two seconds; a bundle that never starts would keep a core busy.
+  let failed: { readonly key: string; readonly looks: number } | undefined;
   return {
     ask: async (input) => {
       try {
@@ -61,8 +66,15 @@ export async function reloadingPolicy({ read, log, reloaded }: ReloadingOptions)
     look: async () => {
       try {
         const now = await read();
+        if (failed?.key === now.key && failed.looks < looksBetweenTries) {
+          failed = { key: now.key, looks: failed.looks + 1 };
+          return;
+        }
+        failed = undefined;
         if (now.key !== key) {
+          failed = { key: now.key, looks: 0 };
           const next = await now.compile();
+          failed = undefined;
           const before = current;
           current = next;
           key = now.key;

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -60,6 +60,18 @@ describe("pratique policy eval", () => {
     expect(await run(["policy", "eval", good(), "--input=-"], "{}")).toMatchObject({ code: 0, out: "false\n" });
   });
 
+  test("reads a folder as a ConfigMap is mounted, once, and no folder that a link leads to", async () => {
+    const mounted = join(dir, "mounted");
+    await mkdir(join(mounted, "..2026"), { recursive: true });
+    await writeFile(join(mounted, "..2026", "k8s.rego"), policy);
+    await symlink("..2026", join(mounted, "..data"));
+    await symlink("..data/k8s.rego", join(mounted, "k8s.rego"));
+    await symlink(".", join(mounted, "loop"));
+    await symlink("nowhere", join(mounted, "lost.rego"));
+    const { code, out, err } = await run(["policy", "eval", `--policy=${mounted}`, "--input=-"], "{}");
+    expect([code, out, err]).toEqual([0, "false\n", ""]);
+  });
+
   test("says undefined, and fails, where there is no value", async () => {
     expect(await run(["policy", "eval", good(), "--query=data.k8s.about"])).toMatchObject({
       code: 1,
@@ -68,7 +80,8 @@ describe("pratique policy eval", () => {
   });
 
   test.each([
-    [["--query=data.k8s.other"], "the policy has no such rule"],
+    [["--query=data.k8s.other"], "the policy has no such rule; there are: data.k8s.about, data.k8s.allow"],
+    [["--input=nowhere.json"], "--input nowhere.json cannot be read (ENOENT)"],
     [["--query=input"], "a query is a place under data"],
     [["--query=data.k8s.test_["], "rego_parse_error"],
     [["--input=-"], "not JSON"],

@@ -9,6 +9,7 @@ import { loadYamlDocuments, YamlError } from "../formats/bounded-yaml.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
+import { readText } from "./read-text.ts";
 
 const maximumCharacters = 32 << 20;
 /** Roles gather from roles that gather; Kubernetes' own do so once. */
@@ -59,7 +60,7 @@ async function objectsOf(
 }
 
 async function documentsOf(file: string, io: Io): Promise<readonly unknown[]> {
-  const text = await readText(file, io);
+  const text = await readText("rbac", file, io);
   if (text.length > maximumCharacters) {
     throw new CliError("usage", `--rbac ${file} is larger than ${maximumCharacters} characters`);
   }
@@ -75,15 +76,6 @@ async function documentsOf(file: string, io: Io): Promise<readonly unknown[]> {
   } catch (error) {
     if (error instanceof YamlError) throw new CliError("usage", `--rbac ${file}: ${error.message}`);
     throw error;
-  }
-}
-
-async function readText(file: string, io: Io): Promise<string> {
-  try {
-    return Buffer.from(await io.readFile(file)).toString("utf8");
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new CliError("usage", `--rbac ${file} cannot be read (${code})`);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { compileRego, type RegoPolicy, type RegoSource } from "../policy/rego/compile.ts";
@@ -8,7 +9,8 @@ import type { Io } from "./io.ts";
 const mostFiles = 1000;
 const mostCharacters = 16_000_000;
 
-/** The Rego sources in a file, or in a folder and those below it; links and hidden files aside. @throws CliError usage when there are none, or too many */
+/** The Rego sources in a file, or in a folder and those below it. Links to files are followed, as a ConfigMap is mounted by them; hidden
+ * files, and links to folders, are left out. @throws CliError usage when there are none, or too many */
 export async function regoSources(
   path: string,
   io: Io,
@@ -40,12 +42,19 @@ async function filesAt(path: string, io: Io): Promise<readonly string[]> {
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       if (entry.name.startsWith(".")) continue;
       if (entry.isDirectory()) folders.push(join(folder, entry.name));
-      else if (entry.isFile() && entry.name.endsWith(".rego")) files.push(join(folder, entry.name));
+      else if (entry.name.endsWith(".rego") && (await isFile(entry, resolve(io.cwd, folder))))
+        files.push(join(folder, entry.name));
     }
     if (files.length + folders.length > mostFiles)
       throw new CliError("usage", `${path} holds more than ${mostFiles} files`);
   }
   return files;
+}
+
+async function isFile(entry: Dirent, folder: string): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isFile();
+  const found = await stat(join(folder, entry.name)).catch(() => undefined);
+  return found?.isFile() === true;
 }
 
 /** Compiles what `--policy` names. @throws CliError usage with what is wrong and where */

@@ -7,6 +7,8 @@ import { reloadingPolicy, type DecidingPolicy, type Judge } from "./deciding-pol
 import type { PolicyWorld } from "./policy-source.ts";
 import { regoSources } from "./rego-files.ts";
 
+const mostTold = 20;
+
 /** A policy in Rego of a file or folder, evaluated in this process. @throws CliError usage */
 export async function openRegoPolicy(path: string, { args, io, log, reloaded }: PolicyWorld): Promise<DecidingPolicy> {
   const query = args.text("query") ?? "";
@@ -44,7 +46,13 @@ function preparedQuery(policy: RegoPolicy, query: string): (question: RegoQuesti
     const isThere = policy.rules.some(
       (rule) => rule === query || rule.startsWith(`${query}.`) || query.startsWith(`${rule}.`),
     );
-    if (!isThere && !query.includes("[")) throw new CliError("usage", `--query ${query}: the policy has no such rule`);
+    if (!isThere && !query.includes("[")) {
+      const [there, more] = [policy.rules.slice(0, mostTold), policy.rules.length > mostTold ? " and others" : ""];
+      throw new CliError(
+        "usage",
+        `--query ${query}: the policy has no such rule; there are: ${there.join(", ")}${more}`,
+      );
+    }
     return ask;
   } catch (error) {
     if (error instanceof RegoError) throw new CliError("usage", `--query: ${error.message}`);

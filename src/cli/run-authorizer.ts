@@ -10,6 +10,7 @@ import type { Io } from "./io.ts";
 import { serveJson, type JsonAnswer } from "./json-server.ts";
 import { logTo } from "./log-to.ts";
 import { openPolicy, policyKinds } from "./policy-source.ts";
+import { readText } from "./read-text.ts";
 import { requireKubeconfig } from "./server-access.ts";
 import type { WatchedRevocations } from "./watched-revocations.ts";
 import { servingPair, type ServingPair } from "./webhook-pair.ts";
@@ -88,7 +89,7 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
     caPem: pair.caPem,
     host: args.text("bind-address") ?? "",
     port: portOf(args),
-    clientCaPem: clientCaFile === undefined ? undefined : Buffer.from(await io.readFile(clientCaFile)).toString("utf8"),
+    clientCaPem: clientCaFile === undefined ? undefined : await readText("client-ca-file", clientCaFile, io),
     answerTo: (path) => (path === "/authorize" ? answer : undefined),
     isReady: () => world.revocations?.isLoaded() ?? true,
     answersEarly: true,

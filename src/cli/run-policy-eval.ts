@@ -3,6 +3,7 @@ import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { openPolicy } from "./policy-source.ts";
+import { readText } from "./read-text.ts";
 
 /** Prints the value of a policy for one input. @throws CliError */
 export async function runPolicyEval(args: Args, io: Io): Promise<ExitName> {
@@ -20,7 +21,7 @@ export async function runPolicyEval(args: Args, io: Io): Promise<ExitName> {
 async function inputOf(args: Args, io: Io): Promise<unknown> {
   const file = args.text("input");
   if (file === undefined) return undefined;
-  const text = file === "-" ? await io.stdin() : Buffer.from(await io.readFile(file)).toString("utf8");
+  const text = file === "-" ? await io.stdin() : await readText("input", file, io);
   try {
     return JSON.parse(text) as unknown;
   } catch {

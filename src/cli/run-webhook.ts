@@ -29,6 +29,7 @@ import {
   webhookConfigurations,
   type WebhookPlace,
 } from "./manifests/webhook-configurations.ts";
+import { readText } from "./read-text.ts";
 import { caToHandOut } from "./run-controller.ts";
 import { placeOf } from "./run-manifests.ts";
 import { withServer, type ServerAccess } from "./server-access.ts";
@@ -84,7 +85,7 @@ async function serve(serving: Serving): Promise<void> {
     caPem: pair.caPem,
     host: args.text("bind-address") ?? "",
     port,
-    clientCaPem: clientCaFile === undefined ? undefined : Buffer.from(await io.readFile(clientCaFile)).toString(),
+    clientCaPem: clientCaFile === undefined ? undefined : await readText("client-ca-file", clientCaFile, io),
     reviews,
     clusters: clustersOf(serving),
     isReady: () => isReady,

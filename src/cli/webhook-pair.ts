@@ -6,6 +6,7 @@ import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
 import type { WebhookPlace } from "./manifests/webhook-configurations.ts";
+import { readText } from "./read-text.ts";
 
 /** What the webhook serves with. */
 export interface ServingPair {
@@ -35,11 +36,14 @@ export async function servingPair(options: PairOptions): Promise<ServingPair> {
 }
 
 async function givenPair({ args, io }: PairOptions, certFile: string, keyFile: string): Promise<ServingPair> {
-  const text = async (file: string): Promise<string> => Buffer.from(await io.readFile(file)).toString("utf8");
-  const read = async (): Promise<KeyPair> => ({ certPem: await text(certFile), keyPem: await text(keyFile) });
+  const read = async (): Promise<KeyPair> => ({
+    certPem: await readText("tls-cert-file", certFile, io),
+    keyPem: await readText("tls-private-key-file", keyFile, io),
+  });
   let pair = await read();
+  const caFile = args.text("tls-ca-file");
   return {
-    caPem: await text(args.text("tls-ca-file") ?? certFile),
+    caPem: caFile === undefined ? pair.certPem : await readText("tls-ca-file", caFile, io),
     current: () => pair,
     renewed: async () => (pair = await read()),
   };
