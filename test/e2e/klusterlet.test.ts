@@ -322,6 +322,35 @@ describe("a cluster that stays", () => {
   });
 });
 
+describe("a cluster with several hubs", () => {
+  it("goes to the next one when the first is silent for too long", async () => {
+    const dying = await startClusterStage();
+    const clock = skippingClock();
+    await stage.create("safe");
+    await stage.accept("safe");
+    const first = await dying.hub.kubeconfigOf("booter");
+    const kept = join(dir, "dying.kubeconfig");
+    await writeFile(kept, await readFile(first, "utf8"));
+    const agent = start("safe", { bootstrapKubeconfigs: [kept, bootstrap], clock, hubTimeoutMs: 180_000 });
+    try {
+      await dying.create("safe");
+      await dying.accept("safe");
+      await letIn("safe", agent, dying);
+    } finally {
+      await dying.close();
+    }
+    agent.forget();
+    const timer = setInterval(() => clock.skip(30_000), 200);
+    try {
+      expect((await agent.told("leaving-hub")).message).toBe("the hub takes no heartbeat");
+      await stage.approve((await agent.told("requested")).request);
+      await agent.told("accepted");
+    } finally {
+      clearInterval(timer);
+    }
+  });
+});
+
 describe("a cluster that leaves", () => {
   it("is taken off the hub, and nothing stays behind", async () => {
     const agent = start("leaving");
