@@ -204,3 +204,97 @@ function flipped(der: Uint8Array): Uint8Array {
   copy[copy.length - 5] = (copy[copy.length - 5] ?? 0) ^ 1;
   return copy;
 }
+
+describe("a certificate that has expired", () => {
+  const day = 86_400_000;
+  const node = (): Uint8Array => issue({ organizations: ["system:nodes"] });
+  const judge = (now: () => number, returningMs = 10 * day) => x509({ roots: () => roots, now, returningMs });
+
+  it("makes its holder one who comes back, with the name of the node for what is revoked", async () => {
+    const leaf = node();
+    const hex = createHash("sha256").update(leaf).digest("hex");
+    await expect(
+      ask(
+        judge(() => start + day),
+        leaf,
+      ),
+    ).resolves.toMatchObject({
+      kind: "authenticated",
+      user: {
+        username: "pratique:returning:system:node:a",
+        groups: ["pratique:returning"],
+        extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${hex}`] },
+      },
+      credential: { username: "system:node:a", ids: [`X509SHA256=${hex}`] },
+    });
+  });
+
+  it("turns into that, and into nothing, at its time, whatever was remembered", async () => {
+    let now = start + hour;
+    const one = judge(() => now);
+    const leaf = node();
+    const name = async (): Promise<string> => {
+      const result = await ask(one, leaf);
+      return result.kind === "authenticated" ? result.user.username : result.kind;
+    };
+    expect(await name()).toBe("system:node:a");
+    now = start + hour + 999;
+    expect(await name()).toBe("system:node:a");
+    now += 1;
+    expect([await name(), await name()]).toEqual(Array(2).fill("pratique:returning:system:node:a"));
+    now += 10 * day - 1;
+    expect(await name()).toBe("pratique:returning:system:node:a");
+    now += 1;
+    expect(await name()).toBe("rejected");
+  });
+
+  it("is nothing beside another credential, also once it was remembered", async () => {
+    const one = judge(() => start + day);
+    const leaf = node();
+    expect((await ask(one, leaf)).kind).toBe("authenticated");
+    expect((await one({ authorization: "Bearer x", peerCertificates: [leaf] })).kind).toBe("rejected");
+    expect((await ask(one, leaf)).kind).toBe("authenticated");
+  });
+
+  it.each([
+    ["of another CA", { issuer: attacker, organizations: ["system:nodes"] }],
+    ["of a node in other groups", {}],
+    ["of a person", { commonName: "ann", organizations: ["system:nodes"] }],
+    ["of no node", { commonName: "system:node:", organizations: ["system:nodes"] }],
+    ["of a server", { usages: ["server auth"], organizations: ["system:nodes"] }],
+  ])("is nothing %s", async (_, what) => {
+    expect(
+      (
+        await ask(
+          judge(() => start + day),
+          issue(what),
+        )
+      ).kind,
+    ).toBe("rejected");
+  });
+
+  it("is nothing once its CA has expired, and where nobody may come back", async () => {
+    expect(
+      (
+        await ask(
+          judge(() => start + 366 * day, 400 * day),
+          node(),
+        )
+      ).kind,
+    ).toBe("rejected");
+    expect(
+      (
+        await ask(
+          judge(() => start + day, 0),
+          node(),
+        )
+      ).kind,
+    ).toBe("rejected");
+  });
+
+  it("cannot be claimed by a name or group in one that is good", async () => {
+    const one = judge(() => start);
+    expect((await ask(one, issue({ commonName: "pratique:returning:system:node:a" }))).kind).toBe("rejected");
+    expect((await ask(one, issue({ organizations: ["pratique:returning"] }))).kind).toBe("rejected");
+  });
+});

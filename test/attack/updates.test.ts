@@ -124,6 +124,9 @@ const access: Readonly<Record<string, object>> = {
       lastSeen: "2026-01-01T00:00:00Z",
     },
   },
+  recoverypolicies: {
+    spec: { nodeNames: ["a", "b-*"], windowSeconds: 3600, times: 2, perSeconds: 7200, networks: ["10.0.0.0/8"] },
+  },
   accessrequests: { spec: { pubKey, profile: "none", hostname: "h", claims: { a: "b" } } },
   customresourcedefinitions: {
     spec: {

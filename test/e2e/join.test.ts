@@ -7,6 +7,7 @@ import type { JoinError } from "../../src/agent/join-error.ts";
 import type { JoinEvent } from "../../src/agent/join-event.ts";
 import type { Discovery, Joined, JoinOptions } from "../../src/agent/join-options.ts";
 import { certificateRequests, type RequestObject } from "../../src/agent/node-request.ts";
+import { privateFiles } from "../../src/agent/private-files.ts";
 import { wallClock } from "../../src/agent/wall-clock.ts";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
@@ -265,6 +266,41 @@ describe("a hub where a person approves", () => {
     expect(joined.outcome).toBe("joined");
     expect(error.message).toContain(joined.requestName ?? "no name");
   });
+});
+
+describe("a join whose answer was lost", () => {
+  const off = new Set(["when its request was made", "when it was approved and issued"]);
+
+  test.each([...off, "when its certificate was there, and could not be written"])(
+    "%s is repeated with the same key, and burns nothing",
+    async (when) => {
+      const nodeName = `lost-${when.length}`;
+      const discovery = await discoveryOf(manual);
+      const stop = new AbortController();
+      let asked = "";
+      const approve = (): Promise<void> => decide(manual.kubeconfig, asked, "Approved");
+      const error = await failure(discovery, {
+        nodeName,
+        signal: stop.signal,
+        files: { ...privateFiles, replaceLink: () => Promise.reject(Object.assign(new Error("x"), { code: "EIO" })) },
+        onEvent: (event) => {
+          if (event.kind !== "request-created") return;
+          asked = event.name;
+          if (off.has(when)) stop.abort();
+          else void approve();
+        },
+      });
+      expect(error.code).toBe(off.has(when) ? "aborted" : "write-failed");
+      if (when === "when it was approved and issued") await approve();
+      bench.events.length = 0;
+      const joined = await run(discovery, {
+        nodeName,
+        onEvent: (event) => event.kind === "waiting-for-approval" && void approve(),
+      });
+      expect([joined.outcome, joined.requestName]).toEqual(["joined", asked]);
+      expect(bench.events.map(({ kind }) => kind)).not.toContain("request-created" satisfies JoinEvent["kind"]);
+    },
+  );
 });
 
 test("a hub that restarts while a machine waits finds it waiting still", async () => {
