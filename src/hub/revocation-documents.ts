@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
 import { rfc3339 } from "../core/clock.ts";
 import type { Reply } from "../http/exchange.ts";
+import type { CertificateAuthority } from "../pki/ca.ts";
 import { encodePem } from "../pki/pem.ts";
 import { revocationList } from "../pki/revocation-list.ts";
 import { objectOf } from "../registry/entry.ts";
@@ -31,7 +32,8 @@ const audience = "pratique-revocations";
 
 /**
  * The signed lists for those who check credentials elsewhere, by the path below `/revocations`: all revocations as a JWS of the key of
- * ServiceAccount tokens, and under `crl` the certificates of the signing CA whose serial number is known as a revocation list of X.509.
+ * ServiceAccount tokens, and under `crl` the certificates whose serial number is known as revocation lists of X.509, one for each CA that
+ * is believed, that which signs first.
  * @see RFC 7515; RFC 5280 section 5
  */
 export function revocationDocuments(options: RevocationDocumentsOptions): (rest: string) => Promise<Reply | undefined> {
@@ -78,7 +80,26 @@ function crl(
   all: readonly CredentialRevocation[],
   now: number,
 ): Reply {
-  const issuer = authorities().signer;
+  const lists = authorities().trusted.map((issuer) =>
+    listOf(issuer, { all, revocations, now, number: cache.revision() }),
+  );
+  return { status: 200, contentType: "application/x-pem-file", body: lists.join(""), headers: notStored };
+}
+
+function listOf(
+  issuer: CertificateAuthority,
+  {
+    all,
+    revocations,
+    now,
+    number,
+  }: {
+    readonly all: readonly CredentialRevocation[];
+    readonly revocations: RevocationDocumentsOptions["revocations"];
+    readonly now: number;
+    readonly number: number;
+  },
+): string {
   const signer = createHash("sha256").update(issuer.rawSubject).digest("hex");
   const revoked = new Map<string, { readonly serialNumber: string; readonly at: number }>();
   for (const { metadata, spec } of all) {
@@ -90,8 +111,8 @@ function crl(
     issuer,
     thisUpdate: now,
     nextUpdate: now + validMs,
-    number: cache.revision(),
+    number,
     revoked: [...revoked.values()],
   });
-  return { status: 200, contentType: "application/x-pem-file", body: encodePem("X509 CRL", list), headers: notStored };
+  return encodePem("X509 CRL", list);
 }

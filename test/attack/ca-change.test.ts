@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import { createHash, randomBytes, sign, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -5,6 +6,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentReport } from "../../src/agent/agent-event.ts";
 import { trustKeeper, type Trust } from "../../src/agent/keep-trust.ts";
@@ -124,6 +126,33 @@ describe("a CA that is believed no more", () => {
     // Nor is there anything with which it could pose as the hub to those who trust the CA that stayed.
     const stayed = new X509Certificate(hub.ca);
     expect(stolen.filter((pem) => pem !== "" && new X509Certificate(pem).verify(stayed.publicKey))).toEqual([]);
+  });
+
+  test("is still told of what was revoked of it, while it is believed", async () => {
+    const thief = clientOf(caOf("ca"), { commonName: "thief" });
+    const serialNumber = new X509Certificate(thief.cert ?? "").serialNumber.toLowerCase();
+    const file = join(hub.dir, "revocation.json");
+    const spec = { certificate: { serialNumber } };
+    const object = {
+      apiVersion: "access.pratique.dev/v1alpha1",
+      kind: "CredentialRevocation",
+      metadata: { name: "thief" },
+      spec,
+    };
+    await writeFile(file, JSON.stringify(object));
+    expect((await hub.kubectl("create", "-f", file)).err).toBe("");
+    const listed = async (stem: string, place: number): Promise<string> => {
+      const { text } = await ask("/revocations/crl", { headers: [as("ops")] });
+      const pem = text.split("-----END X509 CRL-----\n")[place] ?? "";
+      await writeFile(file, `${pem}-----END X509 CRL-----\n`);
+      const args = ["crl", "-in", file, "-CAfile", join(hub.dataDir, "pki", `${stem}.crt`), "-noout", "-text"];
+      const { stdout, stderr } = await promisify(execFile)("openssl", args);
+      return `${stderr}${stdout.toLowerCase().includes(serialNumber) ? "listed" : "not listed"}`;
+    };
+    expect(await listed("ca", 0)).toBe("verify OK\nlisted");
+    await take("prepare", "switch");
+    expect([await listed("ca-2", 0), await listed("ca", 1)]).toEqual(["verify OK\nlisted", "verify OK\nlisted"]);
+    expect((await ask(maps, { dial: thief })).status).toBe(401);
   });
 
   test("is not the operator's either: a folder of another time changes nothing for a CA of one's own", async () => {
