@@ -4,7 +4,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rm } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { peerFolder } from "./peers.ts";
+import { peerFolder, peerProgram, type PeerProgram } from "./peers.ts";
 
 /** The Open Cluster Management that tests run against ours. */
 export const ocmVersion = "v1.2.0";
@@ -22,11 +22,17 @@ export interface OcmPeer {
 }
 
 /**
- * A group of tests that need the original's program, which is compiled by the Go toolchain where it is absent: the first time takes
- * minutes. Where that cannot be done the whole group is skipped with one line. To be awaited at the top of a file.
+ * A group of tests that need the original's program, and `needs` beside it; the program is compiled by the Go toolchain where it is
+ * absent: the first time takes minutes. Where that cannot be done the whole group is skipped with one line. To be awaited at the top
+ * of a file.
  */
-export async function ocmSuite(title: string, body: (ocm: OcmPeer) => void): Promise<void> {
-  const made = await ocmPeer();
+export async function ocmSuite(
+  title: string,
+  needs: readonly PeerProgram[],
+  body: (ocm: OcmPeer) => void,
+): Promise<void> {
+  const absent = needs.find((name) => peerProgram(name) === undefined);
+  const made = absent === undefined ? await ocmPeer() : { missing: `${absent} is not in ${peerFolder()}` };
   if ("missing" in made) tellSkipped(title, made.missing);
   const run = "peer" in made ? describe : describe.skip;
   run(title, () => {

@@ -11,7 +11,6 @@ import { startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "..
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { ocmSuite } from "../kits/peers-ocm.ts";
 import { eventually, goFlags, spawnProcess, type PeerProcess } from "../kits/peers-process.ts";
-import { peerProgram } from "../kits/peers.ts";
 import { skippingClock } from "../kits/skipping-clock.ts";
 
 const limitMs = 120_000;
@@ -52,7 +51,7 @@ function asKubernetes120Takes(definition: string): string {
     .replaceAll(/^ +x-kubernetes-list-map-keys:\n +- group\n +- resource\n +x-kubernetes-list-type: map\n/gm, "");
 }
 
-await ocmSuite("our klusterlet, with the registration controller of Open Cluster Management", (ocm) => {
+await ocmSuite("our klusterlet, with the registration controller of Open Cluster Management", kubePrograms, (ocm) => {
   let kube: Kubernetes;
   let admin: ApiClient;
   let controller: PeerProcess;
@@ -132,7 +131,8 @@ await ocmSuite("our klusterlet, with the registration controller of Open Cluster
       await cluster("east", says("ManagedClusterJoined", "True", "ManagedClusterJoined"));
       await cluster("east", says(available, "True", "ManagedClusterAvailable"));
       await cluster("east", says("ManagedClusterConditionClockSynced", "True", "ManagedClusterClockSynced"));
-      await cluster("east", ({ spec }) => (spec as { readonly taints?: readonly object[] }).taints === undefined);
+      const untainted = await cluster("east", ({ spec }) => !Object.hasOwn(spec as object, "taints"));
+      expect(untainted.metadata.finalizers).toContain("cluster.open-cluster-management.io/api-resource-cleanup");
     },
     limitMs,
   );
@@ -162,7 +162,7 @@ await ocmSuite("our klusterlet, with the registration controller of Open Cluster
       await letIn("south", agent);
       await accept("south", false);
       await cluster("south", says("HubAcceptedManagedCluster", "False", "HubClusterAdminDenied"));
-      await agent.told("denied");
+      expect(await agent.told("denied")).toMatchObject({ kind: "denied" });
       agent.forget();
       await accept("south", true);
       await cluster("south", isLetIn);
