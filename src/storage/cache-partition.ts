@@ -18,7 +18,10 @@ export interface SubscribeOptions {
   readonly wake: () => void;
 }
 
-/** A reader's place in the history of a partition. It holds no events of its own, so a slow reader costs nothing but its place. */
+/**
+ * A reader's place in the history of a partition. It holds no events of its own, so a slow reader costs nothing but its place; a reader
+ * of one key costs nothing for changes of others either.
+ */
 export interface Subscription {
   /** The next events, at most `max`; `expired` once the reader has fallen out of the window. */
   take(max: number): readonly CacheEvent[] | "expired";
@@ -40,6 +43,8 @@ export interface Partition {
 interface Reader {
   readonly prefix: string;
   readonly wake: () => void;
+  /** Told of the place of each change, for a reader of one key. */
+  readonly note?: (place: number) => void;
 }
 
 /** For how many of the newest events the encoded frames are kept. */
@@ -73,8 +78,11 @@ export function cachePartition(options: {
   const remove = (key: string): void => {
     if (entries.delete(key)) keys = removeKey(keys, key);
   };
-  const wakeReaders = (key: string): void => {
-    for (const reader of byKey.get(key) ?? []) waking.add(reader);
+  const wakeReaders = (key: string, place: number): void => {
+    for (const reader of byKey.get(key) ?? []) {
+      reader.note?.(place);
+      waking.add(reader);
+    }
     for (const reader of byPrefix) if (key.startsWith(reader.prefix)) waking.add(reader);
   };
 
@@ -99,23 +107,18 @@ export function cachePartition(options: {
       if (event === undefined) return undefined;
       if (event.type === "DELETED") remove(event.entry.key);
       else put(event.entry);
-      window.push(event);
-      wakeReaders(event.entry.key);
+      wakeReaders(event.entry.key, window.push(event));
       return event;
     },
     subscribe: (prefix, { fromRevision, key, wake }) => {
       const first = window.after(fromRevision);
       if (first === undefined) return "expired";
-      let cursor = first;
-      const reader: Reader = { prefix, wake };
+      const taking = key === undefined ? takingAll(window, first) : takingKey(window, { first, key });
+      const reader: Reader = { prefix, wake, note: taking.note };
       if (key === undefined) byPrefix.add(reader);
       else byKey.set(key, (byKey.get(key) ?? new Set()).add(reader));
       return {
-        take: (max) => {
-          const taken = window.slice(cursor, max);
-          if (taken !== "expired") cursor += taken.length;
-          return taken;
-        },
+        take: taking.take,
         close: () => {
           waking.delete(reader);
           byPrefix.delete(reader);
@@ -129,8 +132,47 @@ export function cachePartition(options: {
   };
 }
 
+interface Taking extends Pick<Subscription, "take"> {
+  readonly note: (place: number) => void;
+}
+
+function takingAll(window: EventWindow, first: number): Taking {
+  let cursor = first;
+  return {
+    note: () => undefined,
+    take: (max) => {
+      const taken = window.slice(cursor, max);
+      if (taken !== "expired") cursor += taken.length;
+      return taken;
+    },
+  };
+}
+
+/** Reads at the places of its own changes only: ten thousand readers of one key each would else all read what concerns one of them. */
+function takingKey(window: EventWindow, { first, key }: { readonly first: number; readonly key: string }): Taking {
+  const before = window.slice(first, Number.POSITIVE_INFINITY);
+  let places = before === "expired" ? [] : before.flatMap(({ entry }, at) => (entry.key === key ? [first + at] : []));
+  let expired = before === "expired";
+  return {
+    note: (place) => {
+      // What waits longest is gone from the window by then: nothing more has to be kept.
+      if (window.at(places[0] ?? place) === undefined) [expired, places] = [true, []];
+      if (!expired) places.push(place);
+    },
+    take: (max) => {
+      const taken = places.slice(0, max).map((place) => window.at(place));
+      if (expired || taken.includes(undefined)) return "expired";
+      places = places.slice(taken.length);
+      return taken.filter((event) => event !== undefined);
+    },
+  };
+}
+
 interface EventWindow {
-  push(event: CacheEvent): void;
+  /** Returns the place of the event. */
+  push(event: CacheEvent): number;
+  /** The event at a place, or undefined where it is gone. */
+  at(place: number): CacheEvent | undefined;
   /** The place of the first event above `revision`; undefined when events above it are gone. */
   after(revision: number): number | undefined;
   slice(from: number, max: number): readonly CacheEvent[] | "expired";
@@ -164,6 +206,7 @@ function eventWindow(options: {
 
   return {
     push: (event) => {
+      const place = firstPlace + events.length - head;
       events.push(event);
       // Whoever keeps up has sent it by now; whoever does not encodes it again.
       const settled = events[events.length - 1 - sharedFrames];
@@ -172,7 +215,9 @@ function eventWindow(options: {
       last = event.revision;
       while (events.length - head > options.windowEvents || (bytes > options.windowBytes && events.length - head > 1))
         drop();
+      return place;
     },
+    at: (place) => (place < firstPlace ? undefined : events[head + place - firstPlace]),
     after: (revision) => {
       if (revision < droppedRevision) return undefined;
       let [low, high] = [head, events.length];

@@ -1,0 +1,91 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cachePartition, type CacheEvent, type Partition } from "./cache-partition.ts";
+import { entryOf } from "./stored-object.ts";
+
+const prefix = "/registry/things/";
+
+function partition(windowEvents = 8): Partition {
+  return cachePartition({ start: 0, windowEvents, windowBytes: 1 << 20 });
+}
+
+function event(key: string, revision: number): CacheEvent {
+  const entry = entryOf(prefix + key, Buffer.from('{"kind":"T","apiVersion":"v1","metadata":{}}'), revision);
+  return { type: "ADDED", revision, entry, previous: undefined, frames: undefined };
+}
+
+const wake = (): void => undefined;
+
+function follow(of: Partition, key: string, fromRevision = 0): { taken(max?: number): readonly number[] | "expired" } {
+  const subscription = of.subscribe(prefix, { fromRevision, key: prefix + key, wake });
+  return {
+    taken: (max = 100) => {
+      const events = subscription === "expired" ? subscription : subscription.take(max);
+      return events === "expired" ? events : events.map(({ revision }) => revision);
+    },
+  };
+}
+
+describe("a reader of one key", () => {
+  it("takes its own changes in order, however few at a time", () => {
+    const of = partition();
+    const reader = follow(of, "a");
+    for (const [at, key] of ["a", "b", "a", "ab", "a"].entries()) of.apply(event(key, at + 1));
+    expect([reader.taken(2), reader.taken(2), reader.taken(2)]).toEqual([[1, 3], [5], []]);
+  });
+
+  it("begins with its changes after the revision that it names", () => {
+    const of = partition();
+    for (const [at, key] of ["a", "b", "a", "a"].entries()) of.apply(event(key, at + 1));
+    expect(follow(of, "a", 1).taken()).toEqual([3, 4]);
+    expect(follow(of, "a", 4).taken()).toEqual([]);
+  });
+
+  it("does not fall out of history for what happens to others", () => {
+    const of = partition(4);
+    const reader = follow(of, "a");
+    for (let revision = 1; revision <= 5000; revision += 1) of.apply(event("b", revision));
+    of.apply(event("a", 5001));
+    expect(reader.taken()).toEqual([5001]);
+  });
+
+  it("is expired once a change of its own is gone that it has not taken, and stays so", () => {
+    const of = partition(4);
+    const reader = follow(of, "a");
+    of.apply(event("a", 1));
+    for (let revision = 2; revision <= 6; revision += 1) of.apply(event("b", revision));
+    expect(reader.taken()).toBe("expired");
+    for (let revision = 7; revision <= 20; revision += 1) of.apply(event("a", revision));
+    expect([reader.taken(), reader.taken()]).toEqual(["expired", "expired"]);
+  });
+
+  it("is told of no start that is gone", () => {
+    const of = partition(2);
+    for (let revision = 1; revision <= 5; revision += 1) of.apply(event("b", revision));
+    expect(follow(of, "a", 1).taken()).toBe("expired");
+  });
+
+  it("sees what a reader of everything sees of that key", () => {
+    const step = fc.record({ key: fc.constantFrom("a", "b", "c"), take: fc.integer({ min: 0, max: 3 }) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const of = partition(64);
+        const everything = of.subscribe(prefix, { fromRevision: 0, wake });
+        const reader = follow(of, "a");
+        const seen: (number | "expired")[] = [];
+        const gather = (max: number): void => {
+          seen.push(...[reader.taken(max)].flat());
+        };
+        for (const [at, { key, take }] of steps.entries()) {
+          of.apply(event(key, at + 1));
+          gather(take);
+        }
+        gather(100);
+        const all = everything === "expired" ? everything : everything.take(100);
+        const wanted = all === "expired" ? [] : all.filter(({ entry }) => entry.key === `${prefix}a`);
+        expect(seen).toEqual(wanted.map(({ revision }) => revision));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
