@@ -3,7 +3,7 @@ import { recoveryPolicies } from "./recovery-policy.ts";
 
 function problems(spec: object): readonly string[] {
   const object = { apiVersion: "access.pratique.dev/v1alpha1", kind: "RecoveryPolicy", metadata: { name: "p" }, spec };
-  return (recoveryPolicies.validate?.(object) ?? []).map(({ field }) => field);
+  return (recoveryPolicies.validate?.(object) ?? []).map(({ path }) => path);
 }
 
 describe("a recovery policy", () => {
