@@ -1,5 +1,5 @@
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import { remoteClient, type RawReply, type RemoteClient } from "../client/remote.ts";
 import type { ClientCredentials } from "../client/transport.ts";
 import type { Clock } from "../core/clock.ts";
 import { rehearsalName, rehearsalPath } from "../trust/ca-rehearsal.ts";
@@ -104,15 +104,21 @@ export function withCa(kubeconfig: string, before: string, after: string): strin
     : undefined;
 }
 
-/** The CAs in cluster-info, or why they cannot be read. It is there for those without a credential, so none is shown. */
+/** The CAs in cluster-info, or why they cannot be read. It is there for those without a credential; one is shown only to a hub that wants it. */
 async function toldCas(trust: Trust, asking: Asking): Promise<{ readonly caPem: string } | string> {
-  return calling({ ...trust, credentials: {} }, asking, async (client) => {
-    const reply = await client.raw("GET", clusterInfoPath, { signal: asking.signal });
-    if (reply.status !== 200) return `${trust.server} shows no cluster-info (status ${reply.status})`;
-    const data = dataIn(reply.body);
-    const info = parseClusterInfo(typeof data === "string" ? data : "");
-    return info.kind === "parsed" ? { caPem: info.caPem } : info.message;
-  });
+  const ask = (client: RemoteClient): Promise<RawReply> =>
+    client.raw("GET", clusterInfoPath, { signal: asking.signal });
+  const first = await calling({ ...trust, credentials: {} }, asking, ask);
+  const isRefused = typeof first !== "string" && (first.status === 401 || first.status === 403);
+  const reply = isRefused ? await calling(trust, asking, ask) : first;
+  return typeof reply === "string" ? reply : casIn(reply, trust);
+}
+
+function casIn(reply: RawReply, trust: Trust): { readonly caPem: string } | string {
+  if (reply.status !== 200) return `${trust.server} shows no cluster-info (status ${reply.status})`;
+  const data = dataIn(reply.body);
+  const info = parseClusterInfo(typeof data === "string" ? data : "");
+  return info.kind === "parsed" ? { caPem: info.caPem } : info.message;
 }
 
 function dataIn(body: Buffer): unknown {

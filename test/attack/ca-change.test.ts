@@ -325,6 +325,22 @@ describe("an agent that is told of CAs", () => {
     }
   });
 
+  test("asks as itself where nobody else may, and only then", async () => {
+    await hub.close("keep");
+    hub = await startTestHub({ clock, dir: hub.dir, anonymousAuth: false, users: { ops: ["system:masters"] } });
+    const stranger = machine({ server: hub.url, caPem: hub.ca, credentials: { token: "unknown" } });
+    const own = machine({ server: hub.url, caPem: hub.ca, credentials: { token: hub.token("ops") } });
+    await take("prepare");
+    const both = `${hub.ca}${pki("ca-2.crt")}`;
+    await expect
+      .poll(async () => (await hub.kubectl("get", "cm", "cluster-info", "-n", "kube-public", "-o", "yaml")).out)
+      .toContain(Buffer.from(both).toString("base64"));
+    await stranger.act();
+    await own.act();
+    expect(stranger.written.size).toBe(0);
+    expect(own.written.get("ca.crt")).toBe(both);
+  });
+
   test("keeps what it has where the hub tells of CAs by which it is not reached", async () => {
     const info = { data: { kubeconfig: "" } };
     const evil = createCa({ commonName: "other", key: generatePrivateKey(), now: Date.now(), years: 1, random });
