@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ApiObject } from "../../src/core/object.ts";
@@ -91,6 +91,19 @@ await ocmSuite("the registration agent of Open Cluster Management", [], (ocm) =>
     );
   };
 
+  /** Returns once the heartbeat has gone on twice, every second. */
+  async function beats(cluster: string): Promise<void> {
+    const body = { spec: { leaseDurationSeconds: 1 } };
+    await stage.admin(`${clustersPath}/${cluster}`, { method: "PATCH", type: merge, body });
+    const times = new Set<string>();
+    await eventually(`two heartbeats of ${cluster}`, async () => {
+      const path = `/apis/coordination.k8s.io/v1/namespaces/${cluster}/leases/managed-cluster-lease`;
+      const { spec } = (await stage.admin(path)).object() as { readonly spec?: { readonly renewTime?: string } };
+      times.add(spec?.renewTime ?? "");
+      return times.size > 2 ? true : undefined;
+    });
+  }
+
   const serialOf = async (cluster: string): Promise<string> =>
     new X509Certificate((await dataOf(`hub-${cluster}`))["tls.crt"] ?? "").serialNumber;
 
@@ -112,6 +125,7 @@ await ocmSuite("the registration agent of Open Cluster Management", [], (ocm) =>
         "tls.crt",
         "tls.key",
       ]);
+      await beats("east");
       const before = await serialOf("east");
       // It looks at its certificate whenever the secret changes, and otherwise every five minutes. Changes that follow each other
       // faster than it writes would keep it from writing.
@@ -209,6 +223,32 @@ await ocmSuite("the registration agent of Open Cluster Management", [], (ocm) =>
       } finally {
         client.close();
       }
+    },
+    limitMs,
+  );
+
+  test(
+    "comes back after a new installation as another agent, once that is approved",
+    async () => {
+      const first = await startAgent("centre");
+      await letIn("centre");
+      await stage.cluster("centre", says(available, "True"));
+      const before = await dataOf("hub-centre");
+      await first.stop();
+      await onSpoke(`${secrets}/hub-centre`, { method: "DELETE" });
+      await rm(join(spoke.dir, "centre"), { recursive: true });
+      await startAgent("centre");
+      const request = await eventually("another request", async () =>
+        (await requestsOf("centre")).find((one) => certificateOf(one) === ""),
+      );
+      expect(request["spec"]).toMatchObject({ username: "booter" });
+      await stage.approve(request.metadata.name ?? "");
+      const after = await eventually("another credential", async () => {
+        const data = await dataOf("hub-centre");
+        return data["tls.crt"] === undefined ? undefined : data;
+      });
+      expect(after["agent-name"]).not.toBe(before["agent-name"]);
+      await beats("centre");
     },
     limitMs,
   );
