@@ -21,7 +21,7 @@ export interface MachineTally {
   beats: number;
   /** Beats and rotations that the hub did not answer, or refused. */
   failures: number;
-  /** The longest time between two beats that the hub has taken, in milliseconds. */
+  /** The longest time between two beats that the hub has taken, or from the last of them to the end, in milliseconds. */
   longestGapMs: number;
   /** The common names of all certificates that it was given. */
   readonly identities: Set<string>;
@@ -147,6 +147,8 @@ async function beating(options: SimulatedMachineOptions, files: PrivateFiles): P
     } else tally.failures += 1;
     await clock.sleep(beatMs * (0.9 + 0.2 * fraction()), signal);
   }
+  // Whoever was out of reach at the end was so until then.
+  tally.longestGapMs = Math.max(tally.longestGapMs, clock.now() - last);
   client.close();
 }
 

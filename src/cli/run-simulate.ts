@@ -43,7 +43,8 @@ export async function runSimulate(args: Args, io: Io): Promise<ExitName> {
   end();
   const report = fleet.report();
   await writeResult(args, io, { data: report, table: () => text(report) });
-  return report.lost + report.joinedAgain + report.otherIdentity === 0 ? "ok" : "failed";
+  const isWell = report.joined === machines && report.lost + report.joinedAgain + report.otherIdentity === 0;
+  return isWell ? "ok" : "failed";
 }
 
 /** @throws CliError usage */

@@ -51,6 +51,49 @@ it("a fleet lives through a restart of its hub, each machine under its own name 
   expect(report.perSecond.reduce((all, one) => all + one, 0)).toBeGreaterThanOrEqual(report.beats);
 }, 90_000);
 
+it("a hub that is gone until the end is a gap, and machines that never came in are a failure", async () => {
+  hub = await startTestHub();
+  const stop = new AbortController();
+  let ahead = 0;
+  const fleet = simulateFleet({
+    machines: 2,
+    namePrefix: "sim-",
+    discovery: { kind: "token", endpoint: `127.0.0.1:${hub.port}`, token: await tokenOf(), pins: [hub.hub.caPin] },
+    beatMs: 100,
+    spreadMs: 0,
+    clock: { now: () => Date.now() + ahead, sleep: wallClock.sleep },
+    fraction: Math.random,
+    userAgent: "test",
+    signal: stop.signal,
+  });
+  await reaches(fleet, ({ joined, beats }) => joined === 2 && beats > 4);
+  const { port } = hub;
+  await hub.close("keep");
+  await reaches(fleet, ({ failures }) => failures > 2);
+  ahead = 600_000;
+  stop.abort();
+  await fleet.ended;
+  expect(fleet.report().longestGapMs).toBeGreaterThanOrEqual(600_000);
+  const io = {
+    ...processIo(),
+    stdout: { write: () => undefined, isTty: false },
+    stderr: { write: () => undefined, isTty: false },
+  };
+  const words = [
+    "simulate",
+    `127.0.0.1:${port}`,
+    "--token",
+    "abcdef.0123456789abcdef",
+    "--machines",
+    "1",
+    "--duration",
+    "1s",
+  ];
+  const pin = ["--discovery-token-ca-cert-hash", hub.hub.caPin];
+  expect(await runProgram(commands, [...words, ...pin, "--spread", "0s"], io)).toBe(1);
+  hub = await startTestHub({ dir: hub.dir });
+}, 60_000);
+
 it("a machine that is refused is lost, and the command says why and ends with 1", async () => {
   hub = await startTestHub();
   const written = { out: "", err: "" };
