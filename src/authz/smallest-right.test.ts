@@ -47,6 +47,19 @@ describe("the smallest right", () => {
     expect(smallestRight(request({ user: { username: "", groups: [] } })).commands).toEqual([]);
   });
 
+  it.each<[string, Partial<Attributes>]>([
+    ["a comma in the verb", { verb: "get,delete" }],
+    ["a comma in the resource", { resource: "pods,secrets" }],
+    ["a comma in the group", { group: "a,b" }],
+    ["a comma in the subresource", { subresource: "log,secrets" }],
+    ["a comma in a path", { path: "/version,/metrics" }],
+    ["a quote in a path", { path: '"/version","/metrics"' }],
+    ["the end of a line in a path", { path: "/version\n/metrics" }],
+    ["a path that a role would take for all below it", { path: "/apis/*" }],
+  ])("is none for %s, which kubectl or RBAC takes for more", (_what, changes) => {
+    expect(smallestRight(request(changes))).toMatchObject({ commands: [], notes: [expect.any(String)] });
+  });
+
   it("warns of giving a right to everybody without a credential", () => {
     const anonymous = { username: "system:anonymous", groups: ["system:unauthenticated"] };
     expect(smallestRight(request({ user: anonymous })).notes.join()).toContain("without a credential");
@@ -55,10 +68,24 @@ describe("the smallest right", () => {
   it("of mode ABAC is a line that allows the request and not another", async () => {
     for (const changes of [{}, { namespace: "" }, { path: "/x" }, { user: { username: "", groups: ["g"] } }]) {
       const asked = request(changes);
-      const { authorize } = abac(parseAbacPolicies(smallestAbacPolicy(asked)));
+      const { commands, notes } = smallestAbacPolicy(asked);
+      const { authorize } = abac(parseAbacPolicies(commands.join("\n")));
+      expect(notes.join()).toContain("--authorization-policy-file");
       expect((await authorize(asked)).verdict).toBe("allow");
       expect((await authorize({ ...asked, verb: "delete" })).verdict).toBe("noOpinion");
       expect((await authorize({ ...asked, user: { username: "eve", groups: [] } })).verdict).toBe("noOpinion");
     }
+  });
+
+  it.each<[string, Partial<Attributes>]>([
+    ["a user who is called like everybody", { user: { username: "*", groups: [] } }],
+    ["a group that is called like everybody", { user: { username: "", groups: ["*"] } }],
+    ["all resources", { resource: "*" }],
+    ["all groups", { group: "*" }],
+    ["all namespaces by a word", { namespace: "*" }],
+    ["all paths below one", { path: "/apis/*" }],
+    ["nobody", { user: { username: "", groups: [] } }],
+  ])("of mode ABAC is none for %s", (_what, changes) => {
+    expect(smallestAbacPolicy(request(changes))).toMatchObject({ commands: [], notes: [expect.any(String)] });
   });
 });

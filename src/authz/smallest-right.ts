@@ -11,22 +11,22 @@ export interface SmallestRight {
 
 const accountPrefix = "system:serviceaccount:";
 const longestName = 120;
+const forEverything = "The request asks for everything of a kind at once; ask for what is really needed.";
+const forNobody = "There is neither a user nor a group to give a right to.";
 
 /**
  * The kubectl commands that give the subject exactly what the request asks for and nothing else: a role of one rule, and its binding.
  * Their names follow from the request alone, so that they tell nothing of what exists.
  */
 export function smallestRight(attributes: Attributes): SmallestRight {
-  const { user, verb, resource, group, path } = attributes;
-  if ([verb, path ?? resource, path === undefined ? group : ""].includes("*")) {
-    return {
-      commands: [],
-      notes: ["The request asks for everything of a kind at once; ask for what is really needed."],
-    };
-  }
+  const { user, verb, resource, group, subresource, path } = attributes;
+  const words = path === undefined ? [verb, resource, group, subresource] : [verb, path];
+  if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);
+  // kubectl reads these flags as lines of CSV.
+  if (words.some((word) => /[",\r\n]/.test(word)))
+    return none("kubectl would take its commas or quotes for more than one of them: such a role is written by hand.");
   const subject = subjectFlag(attributes);
-  if (subject === undefined)
-    return { commands: [], notes: ["There is neither a user nor a group to give a right to."] };
+  if (subject === undefined) return none(forNobody);
   const name = shellWord(nameOf(attributes));
   const namespace = path === undefined && attributes.namespace !== "" ? ` -n ${shellWord(attributes.namespace)}` : "";
   const [role, binding] = namespace === "" ? ["clusterrole", "clusterrolebinding"] : ["role", "rolebinding"];
@@ -39,13 +39,29 @@ export function smallestRight(attributes: Attributes): SmallestRight {
   };
 }
 
-/** The line that would allow the request in the policy file of mode ABAC, which is read at the start. */
-export function smallestAbacPolicy({ user, verb, namespace, group, resource, path }: Attributes): string {
+/**
+ * The line that would allow the request in the policy file of mode ABAC, which is read at the start. It cannot name verbs, other than
+ * reading, nor objects; none where a word of it would stand for everything.
+ */
+export function smallestAbacPolicy({ user, verb, namespace, group, resource, path }: Attributes): SmallestRight {
+  if (user.username === "" && user.groups.length === 0) return none(forNobody);
   const who = user.username === "" ? { group: groupOf(user) } : { user: user.username };
+  const words = [...Object.values(who), ...(path === undefined ? [namespace, group, resource] : [])];
+  if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);
   const what = path === undefined ? { namespace, apiGroup: group, resource } : { nonResourcePath: path };
   const readonly = ["get", "list", "watch"].includes(verb) ? { readonly: true } : {};
   const spec = { ...who, ...what, ...readonly };
-  return JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec });
+  return {
+    commands: [JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec })],
+    notes: [
+      "The line belongs into the file of --authorization-policy-file, which is read when the hub starts.",
+      `ABAC knows neither single verbs nor names: the line allows ${"readonly" in readonly ? "all reading" : "everything"} there.`,
+    ],
+  };
+}
+
+function none(note: string): SmallestRight {
+  return { commands: [], notes: [note] };
 }
 
 function whatFlags({ group, resource, subresource, name, path }: Attributes): string {

@@ -88,7 +88,8 @@ function nearestLines({ status: { allowed, nearest = [] }, source }: WhyShown): 
 function toAllowLines({ status: { allowed, toAllow = [] }, user }: WhyShown): readonly string[] {
   if (allowed || toAllow.length === 0) return [];
   const who = user === undefined ? " (for somebody who may change roles)" : "";
-  return [`To allow exactly this, and nothing else${who}:`, ...toAllow.map((line) => `  ${line}`)];
+  const what = toAllow.every((line) => line.startsWith("kubectl ")) ? "exactly this, and nothing else" : "this";
+  return [`To allow ${what}${who}:`, ...toAllow.map((line) => `  ${line}`)];
 }
 
 function objectText({ kind, namespace, name }: ExplainedObject): string {

@@ -108,14 +108,8 @@ function remedy(
   if (verdict === "deny" && !trace.slice(0, -1).some(({ type }) => type === "RBAC" || type === "ABAC")) {
     return { commands: [], notes: ["An authorizer forbids it before RBAC is asked: no role can allow it."] };
   }
-  if (uses("RBAC")) {
-    const { commands, notes } = smallestRight(attributes);
-    return { commands, notes };
-  }
-  if (uses("ABAC")) {
-    const note = "The line belongs into the file of --authorization-policy-file, which is read when the hub starts.";
-    return { commands: [smallestAbacPolicy(attributes)], notes: [note] };
-  }
+  if (uses("RBAC")) return smallestRight(attributes);
+  if (uses("ABAC")) return smallestAbacPolicy(attributes);
   return { commands: [], notes: ["No mode is on in which rights could be added here: RBAC or ABAC."] };
 }
 
