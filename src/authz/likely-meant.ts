@@ -1,5 +1,6 @@
 import { nearest } from "../core/nearest.ts";
 import { quoted } from "../core/quoted.ts";
+import { storedVerbs } from "../resources/resource.ts";
 import type { Attributes } from "./authorizer.ts";
 import type { NearMiss } from "./nearest-rights.ts";
 
@@ -13,16 +14,7 @@ export interface ServedKind {
   readonly subresources: readonly string[];
 }
 
-const servedVerbs: ReadonlySet<string> = new Set([
-  "create",
-  "delete",
-  "deletecollection",
-  "get",
-  "list",
-  "patch",
-  "update",
-  "watch",
-]);
+const servedVerbs: readonly string[] = storedVerbs;
 
 /**
  * What was probably meant where a request speaks of something that the server does not have: the same resource in another group, a
@@ -33,7 +25,7 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
   if (path !== undefined || resource === "*" || group === "*" || resource === "") return [];
   const here = kinds.find((kind) => kind.plural === resource && kind.group === group);
   // With verbs of their own, such as approve, rules speak of things that no server serves, such as signers.
-  if (!servedVerbs.has(verb)) return here === undefined ? [] : nearVerb(verb);
+  if (!servedVerbs.includes(verb)) return here === undefined ? [] : nearVerb(verb);
   if (here !== undefined) {
     if (subresource === "" || subresource === "*" || here.subresources.includes(subresource)) return [];
     const near = meant(nearest(subresource, here.subresources));
@@ -52,7 +44,7 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
 
 /** A verb that no request has, and that is nearly one of those that requests have. */
 function nearVerb(verb: string): readonly NearMiss[] {
-  const near = nearest(verb, [...servedVerbs]);
+  const near = nearest(verb, servedVerbs);
   return near === undefined
     ? []
     : [{ lacks: "verb", text: `no request for objects has the verb ${quoted(verb)}${meant(near)}` }];
