@@ -1,10 +1,8 @@
-import type { Clock } from "../core/clock.ts";
+import { rfc3339, type Clock } from "../core/clock.ts";
 import { setCondition } from "../core/conditions.ts";
-import { rfc3339 } from "../core/clock.ts";
-import type { Condition, ObjectKey } from "../core/object.ts";
+import type { ApiObject, Condition, ObjectKey } from "../core/object.ts";
 import { nodeReturningAs } from "../core/returning.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { UserInfo } from "../core/user.ts";
+import { nodeNameOf, type UserInfo } from "../core/user.ts";
 import { CsrError, type CsrContents } from "../pki/csr.ts";
 import { keyFingerprint } from "../pki/keys.ts";
 import { isClientKubelet } from "../pki/signers.ts";
@@ -128,7 +126,9 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
 
 /** The request of a node, or of whoever comes back as one, for its own client certificate; undefined for any other. */
 function ownRequest(csr: CsrView, parse: CsrRecoveringOptions["parse"]): CsrContents | undefined {
-  const node = nodeReturningAs(csr.requester) ?? csr.requester.username;
+  const { requester } = csr;
+  const node = nodeReturningAs(requester) ?? (nodeNameOf(requester) === undefined ? undefined : requester.username);
+  if (node === undefined) return undefined;
   try {
     const request = parse(csr.request);
     const isOwn = request.subject.commonName === node && isClientKubelet(csr.signerName, request, csr.usages);
