@@ -67,6 +67,15 @@ describe("what is to be done to let a cluster in", () => {
     });
   });
 
+  test("is to wait where what asks cannot be the agent's, and says why", () => {
+    const foreign = request({ name: "foreign", commonName: "system:open-cluster-management:east2:x7k2p" });
+    expect(planOf(sight(cluster(), foreign), anyOne, now)).toEqual({
+      kind: "wait",
+      missing:
+        "a certificate request of its agent; csr/foreign bears its name and cannot be its agent's: its common name is that of another cluster than its label",
+    });
+  });
+
   test("is both halves for the only agent that asks", () => {
     const plan = planOf(sight(cluster(), request()), anyOne, now);
     expect(plan).toMatchObject({ kind: "go", accept: true, approve: { name: "r", agent: "x7k2p" }, warnings: [] });
