@@ -8,6 +8,8 @@ import { queryPath } from "./query-path.ts";
 
 const largestCa = 1 << 20;
 const largestToken = 16_384;
+const noValue =
+  "OPA has no value there, which is no opinion; this is told once: is --query right, and the policy loaded?";
 const longestTimeoutMs = 30_000;
 
 /** A policy that an OPA server evaluates. Its CA and token may change. @throws CliError usage */
@@ -28,19 +30,38 @@ export async function openOpaPolicy(given: string, world: PolicyWorld): Promise<
       return {
         key: [ca?.key, token?.key].join(" "),
         compile: async (): Promise<OpaServer> =>
-          opaServer({
-            url,
-            path,
-            timeoutMs,
-            clock: io.clock,
-            caPem: pemOf((await ca?.bytes())?.toString("utf8")),
-            token: tokenOf((await token?.bytes())?.toString("utf8")),
-          }),
+          withWarning(
+            opaServer({
+              url,
+              path,
+              timeoutMs,
+              clock: io.clock,
+              caPem: pemOf((await ca?.bytes())?.toString("utf8")),
+              token: tokenOf((await token?.bytes())?.toString("utf8")),
+            }),
+            () => log({ level: "warn", message: noValue, query: path.join(".") }),
+          ),
       };
     },
     log,
     ...(reloaded === undefined ? {} : { reloaded }),
   });
+}
+
+/** Tells once of an answer without a value: OPA gives the same for a rule that does not hold as for a misspelt one. */
+function withWarning(server: OpaServer, warn: () => void): OpaServer {
+  let isTold = false;
+  return {
+    ...server,
+    ask: async (input) => {
+      const judgement = await server.ask(input);
+      if (!isTold && "json" in judgement && judgement.json === undefined) {
+        isTold = true;
+        warn();
+      }
+      return judgement;
+    },
+  };
 }
 
 function urlOf(given: string, hasCa: boolean): URL {

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { apiClient } from "../kits/api-client.ts";
 import { startAuthorizer, testCa, type TestAuthorizer } from "../kits/authorizer.ts";
 import { startTestHub } from "../kits/hub.ts";
+import { startJsonService } from "../kits/json-service.ts";
 
 const regoFor = (group: string): string => `package k8s\n\nallow if "${group}" in input.spec.groups\n`;
 const celFor = (group: string): string => `
@@ -115,6 +116,26 @@ describe("pratique authorizer", () => {
       denied: true,
       reason: "nothing changes there",
     });
+  });
+});
+
+describe("pratique authorizer before an OPA server", () => {
+  it("has no opinion where OPA has no value, and says once that the query may be wrong", async () => {
+    let result: boolean | undefined;
+    const opa = await startJsonService(() => ({ body: { ...(result === undefined ? {} : { result }) } }));
+    try {
+      await writeFile(join(dir, "opa.crt"), opa.caPem);
+      running = await startAuthorizer(`--opa-url=${opa.url}`, `--opa-ca-file=${join(dir, "opa.crt")}`);
+      const { ask, log } = running;
+      const asked = { user: "ann", resourceAttributes };
+      for (const _ of [1, 2, 3]) expect(await ask(asked)).toEqual({ allowed: false });
+      expect(log().match(/is --query right/g)).toHaveLength(1);
+      expect(log()).toContain("query=k8s.allow");
+      result = true;
+      expect(await ask(asked)).toEqual({ allowed: true });
+    } finally {
+      await opa.close();
+    }
   });
 });
 
