@@ -9,6 +9,7 @@ import { jsonProblem } from "../core/json-value.ts";
 import { badRequest, StatusError } from "../core/status.ts";
 import type { KeyPair } from "../hub/authority.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
+import { CliError } from "./cli-error.ts";
 
 /** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
 export type JsonAnswer = (asked: unknown) => Promise<unknown>;
@@ -50,7 +51,7 @@ export interface JsonServer extends Omit<Server, "renew"> {
   readonly renew: (pair: KeyPair) => void;
 }
 
-/** Answers questions sent with POST, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and what is under way are bounded. */
+/** Answers questions sent with POST, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and what is under way are bounded. @throws CliError */
 export async function serveJson(options: JsonServerOptions): Promise<JsonServer> {
   const isTrusted = clientCheck(options);
   let underWay = 0;
@@ -98,7 +99,7 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
 
   const { certPem, keyPem, host, port, clientCaPem, caPem, clock } = options;
   const shownCa = { clientCaPem: clientCaPem ?? caPem };
-  const server = await listen({
+  const listening = listen({
     certPem,
     keyPem,
     host,
@@ -110,7 +111,21 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
       handle(request, response).catch(options.onFault);
     },
   });
+  const server = await listening.catch((error: unknown) => {
+    throw startError(error, `${host}:${port}`);
+  });
   return { ...server, renew: (pair) => server.renew({ ...pair, ...shownCa }) };
+}
+
+/** Why nothing is served, in the words of the options. */
+function startError(error: unknown, place: string): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "EADDRINUSE")
+    return new CliError("failed", `${place} is in use; choose another --secure-port, or 0 for a free one`);
+  if (code === "EACCES" || code === "EADDRNOTAVAIL") return new CliError("failed", `${place} cannot be used (${code})`);
+  if (!/^ERR_(OSSL|SSL|TLS)/.test(code)) return error;
+  const files = "--tls-cert-file and --tls-private-key-file";
+  return new CliError("usage", `${files} hold no certificate and key in PEM that belong together (${code})`);
 }
 
 function text(status: number, body: string): Answer {
@@ -129,9 +144,17 @@ function parsed(body: Buffer): unknown {
   return value;
 }
 
+function rootsOf(pem: string): ReturnType<typeof loadTrustRoots> {
+  try {
+    return loadTrustRoots(pem);
+  } catch (error) {
+    throw new CliError("usage", `--client-ca-file: ${error instanceof Error ? error.message : "cannot be read"}`);
+  }
+}
+
 function clientCheck({ clientCaPem, clock }: JsonServerOptions): (request: Incoming) => Promise<boolean> {
   if (clientCaPem === undefined) return async () => true;
-  const roots = loadTrustRoots(clientCaPem);
+  const roots = rootsOf(clientCaPem);
   const authenticate = x509({ roots: () => roots, now: () => clock.now() });
   const presented = peerCertificates();
   return async (request) => {

@@ -1,11 +1,13 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { apiClient } from "../kits/api-client.ts";
 import { startAuthorizer, testCa, type TestAuthorizer } from "../kits/authorizer.ts";
+import { fakeIo, runLine } from "../kits/fake-io.ts";
 import { startTestHub } from "../kits/hub.ts";
 import { startJsonService } from "../kits/json-service.ts";
 
@@ -116,6 +118,39 @@ describe("pratique authorizer", () => {
       denied: true,
       reason: "nothing changes there",
     });
+  });
+});
+
+describe("pratique authorizer does not start", () => {
+  it.each<[string, readonly string[], string]>([
+    ["no CA of clients", ["--client-ca-file=FILE"], "--client-ca-file: CA bundle: there is no PEM block"],
+    [
+      "a CA of clients that is not there",
+      ["--client-ca-file=nowhere"],
+      "--client-ca-file nowhere cannot be read (ENOENT)",
+    ],
+    [
+      "no certificate",
+      ["--tls-cert-file=FILE", "--tls-private-key-file=FILE"],
+      "--tls-cert-file and --tls-private-key-file hold no certificate and key",
+    ],
+    [
+      "a certificate that is not there",
+      ["--tls-cert-file=nowhere", "--tls-private-key-file=FILE"],
+      "--tls-cert-file nowhere cannot be read (ENOENT)",
+    ],
+  ])("with %s, and says which option is wrong", async (_what, words, said) => {
+    await writeFile(join(dir, "no.pem"), "no PEM");
+    const more = words.map((word) => word.replace("FILE", join(dir, "no.pem")));
+    await expect(start("Rego", ...more)).rejects.toThrow(said);
+  });
+
+  it("on a port that is taken, and says what to do", async () => {
+    const { port } = await start("Rego");
+    const io = { ...fakeIo({ random: (size) => randomBytes(size) }), readFile: (file: string) => readFile(file) };
+    const line = ["authorizer", `--policy=${join(dir, "k8s.rego")}`, `--cert-dir=${join(dir, "again")}`];
+    expect(await runLine([...line, `--secure-port=${port}`], io)).toBe(1);
+    expect(io.err()).toContain(`127.0.0.1:${port} is in use; choose another --secure-port, or 0 for a free one`);
   });
 });
 
