@@ -69,11 +69,33 @@ it("a joined cluster believes the next CA of its hub before that signs, and forg
   expect(await hubInFile()).toEqual(before);
 }, 60_000);
 
-async function ca(step: string): Promise<void> {
+it("a cluster that was left behind registers again with its old bootstrap kubeconfig, by what it has learned since", async () => {
+  await ca("prepare");
+  agent.forget();
+  clock.skip(2 * 3_600_000);
+  const { pins } = await agent.told("trusts");
+  expect(pins).toHaveLength(2);
+  await ca("switch");
+  await ca("retire", "--force");
+  agent.forget();
+  const timer = setInterval(() => clock.skip(600_000), 200);
+  try {
+    const { request } = await agent.told("requested");
+    // The test's own clients know the first CA only; the hub has written its administrator's file anew.
+    await stage.hub.kubectl.ok("certificate", "approve", request);
+    await agent.told("issued");
+    await agent.told("accepted");
+    await expect.poll(async () => (await hubInFile()).pins, { timeout: 20_000 }).toEqual([pins[1]]);
+  } finally {
+    clearInterval(timer);
+  }
+}, 60_000);
+
+async function ca(step: string, ...more: readonly string[]): Promise<void> {
   const count = (): number => stage.hub.log.filter(({ message }) => message === "the CAs were read anew").length;
   const before = count();
   const silent = { write: () => undefined, isTty: false };
   const io = { ...processIo(), clock: time, stdout: silent, stderr: silent };
-  expect(await runProgram(commands, ["ca", step, "--data-dir", stage.hub.dataDir], io)).toBe(0);
+  expect(await runProgram(commands, ["ca", step, "--data-dir", stage.hub.dataDir, ...more], io)).toBe(0);
   await expect.poll(count, { timeout: 20_000 }).toBe(before + 1);
 }

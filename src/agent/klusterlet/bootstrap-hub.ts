@@ -5,6 +5,7 @@ import type { ClientCredentials } from "../../client/transport.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { JoinError } from "../join-error.ts";
 import type { HubAddress } from "./hub-kubeconfig.ts";
+import type { LearnedTrust } from "./registration-state.ts";
 
 /** A hub as a bootstrap kubeconfig names it, and what may be said to it. The credentials are secret. */
 export interface BootstrapHub extends HubAddress {
@@ -55,6 +56,15 @@ export async function readBootstrapHub(file: string, readFile: ReadFile): Promis
     if (error instanceof KubeconfigError || error instanceof PinError) throw bad(`${file}: ${error.message}`);
     throw error;
   }
+}
+
+/**
+ * The hub with what the agent has learned of it since: a bootstrap kubeconfig outlives the CA and the address that stand in it. It stays
+ * the same hub, whose `origin` is that of the file.
+ */
+export function withLearned(hub: BootstrapHub, learned: LearnedTrust | undefined): BootstrapHub {
+  if (learned === undefined || learned.origin !== hub.origin) return hub;
+  return { ...hub, server: learned.server, caPem: learned.caPem };
 }
 
 /** One text for each hub, as far as an agent can tell hubs apart. */

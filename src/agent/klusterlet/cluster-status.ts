@@ -3,6 +3,7 @@ import { findCondition, isConditionTrue, setCondition } from "../../core/conditi
 import { jsonEqual } from "../../core/equal.ts";
 import type { Condition } from "../../core/object.ts";
 import { clusterCondition, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { plainText } from "../join-error.ts";
 
 /** Something that a cluster says of itself. */
 export interface ClusterClaim {
@@ -76,7 +77,7 @@ function factChanges(
 export function whyWithheld(cluster: ManagedCluster): string | undefined {
   const clock = findCondition(cluster.status?.conditions, clusterCondition.clock);
   if (clock?.status !== "False") return undefined;
-  return `the hub's clock and this one differ too much, so no status is written until one is set, for example with NTP: ${clock.message ?? ""}`;
+  return `the hub's clock and this one differ too much, so no status is written until one is set, for example with NTP: ${plainText(clock.message ?? "")}`;
 }
 
 function saidConditions(

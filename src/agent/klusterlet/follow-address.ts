@@ -3,6 +3,7 @@ import { parseClusterInfo } from "../../trust/cluster-info.ts";
 import { clusterInfoPath } from "../cluster-info-read.ts";
 import type { ClusterCredential } from "./cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
+import type { KeptState } from "./kept-state.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { tellFailure, type Serving } from "./serving-cluster.ts";
 
@@ -24,6 +25,7 @@ export async function followAddress(serving: Serving): Promise<boolean> {
       tellFailure(serving, "address", `the hub tells that it is at ${address} now, ${why}; the address in use is kept`);
       return false;
     }
+    await learn(state, next);
     await options.store.writeCredential(credentialFiles(credential, next.hub));
     await state.change({ told: address });
     options.report({ kind: "moved", server: address });
@@ -59,4 +61,12 @@ async function whyNotThere({ session, state, cluster }: Serving, next: ClusterCr
   } finally {
     client.close();
   }
+}
+
+/** Remembers where the hub is and which CAs it has, for when the bootstrap kubeconfig is needed again. */
+export async function learn(state: KeptState, credential: ClusterCredential | undefined): Promise<void> {
+  const { origin } = state.now();
+  if (origin === undefined || credential?.hub.caPem === undefined) return;
+  const { server, caPem } = credential.hub;
+  await state.change({ learned: { origin, server, caPem } });
 }

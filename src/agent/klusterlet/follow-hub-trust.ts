@@ -1,5 +1,6 @@
 import { trustKeeper, type TrustFiles } from "../keep-trust.ts";
-import { followAddress } from "./follow-address.ts";
+import { readClusterCredential } from "./cluster-credential.ts";
+import { followAddress, learn } from "./follow-address.ts";
 import { randomFraction } from "./random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { tellFailure, type Serving } from "./serving-cluster.ts";
@@ -39,7 +40,7 @@ export async function followHubTrust(serving: Serving): Promise<void> {
 }
 
 /** The kubeconfig is all that names the CA. */
-function trustFiles({ session, options }: Serving, caPem: string, written: () => void): TrustFiles {
+function trustFiles({ session, options, state }: Serving, caPem: string, written: () => void): TrustFiles {
   const { store } = options;
   const kubeconfig = "kubeconfig";
   return {
@@ -53,7 +54,9 @@ function trustFiles({ session, options }: Serving, caPem: string, written: () =>
       path === kubeconfig ? credentialFiles(session.credential(), session.credential().hub).kubeconfig : undefined,
     write: async (_path, content) => {
       const credential = session.credential();
-      await store.writeCredential({ ...credentialFiles(credential, credential.hub), kubeconfig: content });
+      const files = { ...credentialFiles(credential, credential.hub), kubeconfig: content };
+      await learn(state, readClusterCredential(files));
+      await store.writeCredential(files);
       written();
     },
   };

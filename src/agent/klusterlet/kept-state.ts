@@ -14,13 +14,14 @@ export function keptState(store: KlusterletStore, first: RegistrationState): Kep
   return {
     now: () => state,
     change: async (fields) => {
-      const { origin, told, pending, ...names } = { ...state, ...fields };
+      const { origin, told, learned, pending, ...names } = { ...state, ...fields };
       const { clusterName = state.clusterName, agentName = state.agentName } = names;
       const next: RegistrationState = {
         clusterName,
         agentName,
         ...(origin === undefined ? {} : { origin }),
         ...(told === undefined ? {} : { told }),
+        ...(learned === undefined ? {} : { learned }),
         ...(pending === undefined ? {} : { pending }),
       };
       await store.writeState(registrationStateText(next));

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { dnsLabelProblems, generatedName } from "../../core/names.ts";
 import { JoinError } from "../join-error.ts";
-import { originOf, readBootstrapHub, type BootstrapHub } from "./bootstrap-hub.ts";
+import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bootstrap-hub.ts";
 import { chooseHub } from "./choose-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
 import { hubSession } from "./hub-session.ts";
@@ -119,7 +119,7 @@ interface Memory {
 async function oneLife(state: KeptState, memory: Memory, options: KlusterletOptions): Promise<void> {
   await finishLayingOut(state, options);
   const credential = await usableCredential(state, options);
-  const hubs = await bootstrapHubs(options).catch((error: unknown) => {
+  const hubs = await bootstrapHubs(state, options).catch((error: unknown) => {
     // A hub that is joined is not doubted because its bootstrap kubeconfig cannot be read at the moment.
     if (credential !== undefined && error instanceof JoinError) return [];
     throw error;
@@ -147,7 +147,7 @@ async function served(
 ): Promise<boolean> {
   const session = hubSession(credential, options);
   const bootstrap = async (): Promise<BootstrapHub | undefined> => {
-    const hubs = await bootstrapHubs(options).catch(() => []);
+    const hubs = await bootstrapHubs(state, options).catch(() => []);
     return hubs.find(({ origin }) => origin === state.now().origin) ?? hubs[0];
   };
   try {
@@ -193,12 +193,12 @@ async function usableCredential(
 }
 
 /** Those that can be read. @throws JoinError bad-discovery-file where none can and there are some */
-async function bootstrapHubs(options: KlusterletOptions): Promise<readonly BootstrapHub[]> {
+async function bootstrapHubs(state: KeptState, options: KlusterletOptions): Promise<readonly BootstrapHub[]> {
   const found: BootstrapHub[] = [];
   let failure: JoinError | undefined;
   for (const file of options.bootstrapKubeconfigs) {
     try {
-      found.push(await readBootstrapHub(file, options.readFile));
+      found.push(withLearned(await readBootstrapHub(file, options.readFile), state.now().learned));
     } catch (error) {
       if (!(error instanceof JoinError)) throw error;
       failure = error;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { rfc3339 } from "../../core/clock.ts";
+import { dnsLabelProblems } from "../../core/names.ts";
 import { setCondition } from "../../core/conditions.ts";
 import { jsonEqual } from "../../core/equal.ts";
 import type { ApiObject, Condition } from "../../core/object.ts";
@@ -13,6 +14,8 @@ import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
 const lookMs = 60_000;
 const againMs = 2_000;
+/** A hub does not fill a cluster with namespaces. */
+const namespacesAtMost = 500;
 
 /** A namespace that a set of clusters wants on each of its clusters. */
 interface ManagedNamespace {
@@ -70,7 +73,12 @@ async function keepOnce(spoke: Client, cluster: ManagedCluster, { session, optio
 
 function wantedOf({ status }: ManagedCluster): readonly ManagedNamespace[] {
   const { managedNamespaces } = (status ?? {}) as { readonly managedNamespaces?: unknown };
-  return Array.isArray(managedNamespaces) ? (managedNamespaces as readonly ManagedNamespace[]) : [];
+  return Array.isArray(managedNamespaces) ? managedNamespaces.filter(isNamespace).slice(0, namespacesAtMost) : [];
+}
+
+function isNamespace(value: unknown): value is ManagedNamespace {
+  if (typeof value !== "object" || value === null || !("name" in value)) return false;
+  return typeof value.name === "string" && dnsLabelProblems(value.name).length === 0;
 }
 
 async function madeOn(spoke: Client, name: string, label: string): Promise<Condition> {

@@ -11,6 +11,15 @@ export interface PendingRequest {
   readonly certificatePem?: string;
 }
 
+/** What was learned of a hub since its bootstrap kubeconfig was written. */
+export interface LearnedTrust {
+  /** Which bootstrap kubeconfig is behind. */
+  readonly origin: string;
+  /** An `https://` URL. */
+  readonly server: string;
+  readonly caPem: string;
+}
+
 /** What an agent of a cluster knows of itself from its first moment on. */
 export interface RegistrationState {
   readonly clusterName: string;
@@ -19,6 +28,7 @@ export interface RegistrationState {
   readonly origin?: string;
   /** The address that the hub told in cluster-info when it was last looked at. */
   readonly told?: string;
+  readonly learned?: LearnedTrust;
   readonly pending?: PendingRequest;
 }
 
@@ -34,13 +44,22 @@ export function readRegistrationState(text: string): RegistrationState | undefin
   const { clusterName, agentName, origin, told } = value;
   if (typeof clusterName !== "string" || typeof agentName !== "string") return undefined;
   const pending = pendingIn(value.pending);
+  const learned = learnedIn(value.learned);
   return {
     clusterName,
     agentName,
     ...(typeof origin === "string" ? { origin } : {}),
     ...(typeof told === "string" ? { told } : {}),
+    ...(learned === undefined ? {} : { learned }),
     ...(pending === undefined ? {} : { pending }),
   };
+}
+
+function learnedIn(value: unknown): LearnedTrust | undefined {
+  if (!isRecord(value)) return undefined;
+  const { origin, server, caPem } = value;
+  if (typeof origin !== "string" || typeof server !== "string" || typeof caPem !== "string") return undefined;
+  return { origin, server, caPem };
 }
 
 function pendingIn(value: unknown): PendingRequest | undefined {
@@ -59,12 +78,7 @@ function parsed(text: string): unknown {
   }
 }
 
-type Fields = Partial<
-  Record<
-    "clusterName" | "agentName" | "origin" | "told" | "pending" | "by" | "request" | "keyPem" | "certificatePem",
-    unknown
-  >
->;
+type Fields = Partial<Record<keyof RegistrationState | keyof PendingRequest | keyof LearnedTrust, unknown>>;
 
 function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
