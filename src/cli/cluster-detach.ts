@@ -1,7 +1,7 @@
 import type { Client } from "../client/client.ts";
 import { namespaces } from "../controllers/kinds.ts";
 import { conditionOf, detachGraceMs } from "../controllers/managed-cluster-policy.ts";
-import { formatDuration } from "../core/duration.ts";
+import { humanDuration } from "../core/duration.ts";
 import {
   clusterCondition,
   forceDetachAnnotation,
@@ -52,7 +52,7 @@ async function detachOne(detaching: Detaching): Promise<void> {
       "It goes on without waiting.",
       force
         ? "Is the hub's controller running?"
-        : `The hub waits ${formatDuration(detachGraceMs)} for the spoke; if that is gone for good: pratique cluster detach ${name} --force`,
+        : `The hub waits ${humanDuration(detachGraceMs)} for the spoke; if that is gone for good: pratique cluster detach ${name} --force`,
     ],
     look: () => left(client, name, uid),
   });

@@ -10,7 +10,7 @@ import type { ResourceRef } from "../client/client.ts";
 import { nodePatternProblem } from "../controllers/node-pattern.ts";
 import { secrets, serviceAccounts } from "../controllers/kinds.ts";
 import { rfc3339 } from "../core/clock.ts";
-import { formatDuration } from "../core/duration.ts";
+import { humanDuration } from "../core/duration.ts";
 import type { ApiObject } from "../core/object.ts";
 import { shellWord } from "../core/shell-word.ts";
 import { StatusError } from "../core/status.ts";
@@ -78,7 +78,7 @@ function checkPatterns(clusters: readonly string[]): void {
 function lifetime(args: Args): number {
   const ms = args.number("ttl") ?? 0;
   const least = args.text("identity") === "service-account" ? 600_000 : 60_000;
-  if (ms < least) throw new CliError("usage", `--ttl must be ${formatDuration(least)} or more`);
+  if (ms < least) throw new CliError("usage", `--ttl must be ${humanDuration(least)} or more`);
   return Math.floor(ms / 1000) * 1000;
 }
 
@@ -236,7 +236,7 @@ function tell({ made, file, clusters }: Told, io: Io): void {
       : [
           `Wrote ${file}, readable by you only. It holds a secret: take it to the spoke by a way that others do not see.`,
         ]),
-    `It is ${user}, for ${formatDuration(made.ttlMs)}, until ${rfc3339(until)}.`,
+    `It is ${user}, for ${humanDuration(made.ttlMs)}, until ${rfc3339(until)}.`,
     "It may ask for clusters to join, in any name, and see what was asked. It lets nobody in.",
     `On the spoke:    pratique cluster join --bootstrap-kubeconfig ${shown} --cluster-name ${cluster}`,
     `Then on the hub: pratique pending, and pratique cluster accept ${cluster}`,

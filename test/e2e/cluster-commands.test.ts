@@ -174,7 +174,7 @@ describe("pratique cluster token", () => {
     expect(made.out).toContain("server: https://hub.example:6443");
     expect(made.err).toContain("  - user: system:serviceaccount:open-cluster-management:agent-registration-bootstrap");
     expect(made.err).toContain('    clusters: ["edge-*", "lab"]');
-    expect(made.err).toContain("for 1h");
+    expect(made.err).toContain("for 60m");
   });
 
   it("ends with 4 for somebody who may not make one", async () => {
