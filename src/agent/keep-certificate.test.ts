@@ -9,6 +9,7 @@ import { kubeletKubeconfig } from "../client/build-kubeconfig.ts";
 import { exportSec1Pem, generatePrivateKey, spkiOf } from "../pki/keys.ts";
 import { buildName } from "../pki/names.ts";
 import type { AgentEvent } from "./agent-event.ts";
+import { agentStatus } from "./agent-status.ts";
 import { certificateFolder, type CertificateFolder } from "./certificate-folder.ts";
 import type { Keeper } from "./keeper.ts";
 import { certificateKeeper, type KeepCertificateOptions } from "./keep-certificate.ts";
@@ -102,6 +103,34 @@ describe("a client certificate", () => {
     const wait = await pause(keeper());
     expect(Math.abs(wait - hour)).toBeLessThan(2000);
     expect([posts(), kinds()]).toEqual([0, ["planned"]]);
+  });
+
+  test("that has expired asks to come back with its key, says so once, and goes on when it is let in", async () => {
+    await clock.advance(2 * hour);
+    hub.auto = false;
+    const one = keeper();
+    const acting = one.act(signal);
+    while (hub.requests.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    const [name = ""] = hub.requests.keys();
+    hub.condition(name, { type: "Returning", reason: "NoPolicy", message: "n1 comes back; ask ann" });
+    while (!(await readFile(folder.state, "utf8")).includes("ask ann")) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      await clock.advance(500);
+    }
+    const expiresAt = end;
+    expect(events.filter(({ event }) => event === "returning")).toMatchObject([
+      { expiresAt },
+      { expiresAt, waitsFor: "n1 comes back; ask ann" },
+    ]);
+    expect(JSON.parse(await readFile(folder.state, "utf8"))).toMatchObject({ waitsFor: "n1 comes back; ask ann" });
+    const found = [{ kind: "node", certDir, kubeconfig: join(certDir, "kubelet.conf") }] as const;
+    const [status] = await agentStatus(found, { files: privateFiles, now: clock.now() });
+    expect(status).toMatchObject({ good: false, agent: { returning: "n1 comes back; ask ann", request: name } });
+    hub.approve(name);
+    hub.issue(name);
+    expect(await passing(acting, 500)).toEqual({ kind: "again" });
+    await pause(one);
+    expect(kinds().slice(-2)).toEqual(["renewed", "planned"]);
   });
 
   test("is then replaced by one with a new key, asked for with the old one, and others are told once", async () => {
@@ -314,6 +343,13 @@ describe("a serving certificate", () => {
   });
 
   test("is not asked for before the machine has an address", async () => {
+    expect(await pause(serving())).toBe(20_000);
+    expect(posts()).toBe(0);
+  });
+
+  test("is not asked for while the client certificate has expired, which alone can come back", async () => {
+    names = { dns: [], ip: ["10.0.0.7"] };
+    await clock.advance(2 * hour);
     expect(await pause(serving())).toBe(20_000);
     expect(posts()).toBe(0);
   });

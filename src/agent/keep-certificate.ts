@@ -43,9 +43,12 @@ export function certificateKeeper(options: KeepCertificateOptions): Keeper {
   async function rotated(looked: Looked, signal: AbortSignal): Promise<Turn> {
     const { session, current, serving } = looked;
     let under: Pick<CertificateState, "request" | "waitsFor"> = {};
-    const asked = async (request: string, waitsFor?: string): Promise<void> => {
+    let writing = Promise.resolve();
+    const asked = (request: string, waitsFor?: string): Promise<void> => {
+      const state = { ...looked.memory.state, request, waitsFor };
       under = { request, waitsFor };
-      await writeCertificateState(folder, { ...looked.memory.state, ...under });
+      writing = writing.then(() => writeCertificateState(folder, state));
+      return writing;
     };
     const { notAfter: expiresAt } = session.identity;
     if (expiresAt <= clock.now() && looked.memory.state.failures === 0) {
@@ -53,7 +56,9 @@ export function certificateKeeper(options: KeepCertificateOptions): Keeper {
     }
     try {
       await rotateCertificate({ ...options, name: keeping.name, session, current, serving, signal, asked });
+      await writing;
     } catch (error) {
+      await writing;
       const expired = session.identity.notAfter <= clock.now();
       const failure = rotationFailure(error, session, expired);
       if (signal.aborted) return { kind: "wait", until: clock.now() };
