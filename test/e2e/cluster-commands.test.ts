@@ -152,9 +152,9 @@ async function come(agent: ApiClient, name: string): Promise<void> {
 
 describe("pratique cluster token", () => {
   it("writes a file for its owner with an identity that may ask and nothing else, and says how long it lives", async () => {
-    const made = await cluster("admin", "token", "--bootstrap-kubeconfig", "east.kubeconfig", "--ttl", "10m");
+    const made = await cluster("admin", "token", "--bootstrap-kubeconfig", "first.kubeconfig", "--ttl", "10m");
     expect([made.code, made.err]).toEqual([0, expect.stringContaining("leads other machines to themselves")]);
-    const path = join(stage.hub.dir, "east.kubeconfig");
+    const path = join(stage.hub.dir, "first.kubeconfig");
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const id = /system:bootstrap:([a-z0-9]{6}), for 10m/.exec(made.out)?.[1] ?? "";
     expect(made.out).toContain(`pratique token delete ${id}`);
@@ -163,8 +163,8 @@ describe("pratique cluster token", () => {
     const secret = (await stage.admin(`/api/v1/namespaces/kube-system/secrets/bootstrap-token-${id}`)).object();
     const data = secret["data"] as Readonly<Record<string, string>>;
     expect(Object.keys(data).filter((key) => key.startsWith("usage"))).toEqual(["usage-bootstrap-authentication"]);
-    const again = await cluster("admin", "token", "--bootstrap-kubeconfig", "east.kubeconfig");
-    expect([again.code, again.err]).toEqual([7, "error: east.kubeconfig exists; --force replaces it\n"]);
+    const again = await cluster("admin", "token", "--bootstrap-kubeconfig", "first.kubeconfig");
+    expect([again.code, again.err]).toEqual([7, "error: first.kubeconfig exists; --force replaces it\n"]);
   });
 
   it("gives a token of the original's account, with its end, and the rule for named clusters", async () => {
