@@ -134,7 +134,8 @@ describe("pratique why on a hub with Node and RBAC", () => {
     expect(out).not.toContain("kubectl");
     expect((await admin("why --as bob list pods.apps -n dev")).err).toContain("was pods meant?");
     expect((await admin("why --as bob get accessrequests/status")).err).toContain("--subresource=status");
-    expect((await admin("why --as bob approve signers.certificates.k8s.io/x")).err).toBe("");
+    expect((await admin("why --as bob approve signers.certificates.k8s.io/kubernetes.io/x")).err).toBe("");
+    expect((await admin("why --as bob get pods/web/log")).err).toContain("no pods are called web/log; ");
   });
 
   it("lets nobody explain others who has not the right to", async () => {
