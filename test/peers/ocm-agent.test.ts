@@ -20,7 +20,7 @@ const touchMs = 2000;
 /** With the five minutes by which the signer backdates, an agent renews once few seconds of this have passed. */
 const signingSeconds = 104;
 
-await ocmSuite("the registration agent of Open Cluster Management", [], (ocm) => {
+await ocmSuite("the registration agent of Open Cluster Management", ["kubectl"], (ocm) => {
   let stage: ClusterStage;
   /** The cluster that the agents are of; another hub of ours serves its API. */
   let spoke: TestHub;
