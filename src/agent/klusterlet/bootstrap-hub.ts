@@ -53,7 +53,8 @@ export async function readBootstrapHub(file: string, readFile: ReadFile): Promis
       origin: originOf(address),
     };
   } catch (error) {
-    if (error instanceof KubeconfigError || error instanceof PinError) throw bad(`${file}: ${error.message}`);
+    if (error instanceof KubeconfigError) throw bad(error.message);
+    if (error instanceof PinError) throw bad(`${file}: ${error.message}`);
     throw error;
   }
 }

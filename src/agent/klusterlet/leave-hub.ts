@@ -10,7 +10,7 @@ import {
 } from "../../resources/managed-cluster.ts";
 import { connectionFailure } from "../connection-failure.ts";
 import { JoinError, stopIfAborted } from "../join-error.ts";
-import { readBootstrapHub } from "./bootstrap-hub.ts";
+import { readBootstrapHub, withLearned } from "./bootstrap-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { hubSession } from "./hub-session.ts";
@@ -137,7 +137,9 @@ async function seenByOthers(name: string, options: KlusterletOptions): Promise<L
   const [file] = options.bootstrapKubeconfigs;
   if (file === undefined) return "shut-out";
   try {
-    const client = bootstrapClient(await readBootstrapHub(file, options.readFile), options);
+    const text = await options.store.readState();
+    const learned = text === undefined ? undefined : readRegistrationState(text)?.learned;
+    const client = bootstrapClient(withLearned(await readBootstrapHub(file, options.readFile), learned), options);
     try {
       return (await managedClusterOn(client, name)) === undefined ? "nothing" : undefined;
     } finally {

@@ -45,6 +45,14 @@ describe("the namespaces that a hub wants on its clusters", () => {
     expect(stage.spoke.all(namespaces)).toMatchObject([{ metadata: { name: "team-a", labels: { [label]: "false" } } }]);
   });
 
+  it("are passed over where they are no names", async () => {
+    const managedNamespaces = [null, "x", { name: 1 }, { name: "../secrets" }, { name: "__proto__" }, { name: "fine" }];
+    stage = await servingStage({ status: { ...acceptedStatus, managedNamespaces } });
+    void keepManagedNamespaces(stage.serving);
+    await stage.clock.advance(0);
+    expect(stage.spoke.all(namespaces).map(({ metadata }) => metadata.name)).toEqual(["fine"]);
+  });
+
   it("carry a label of 63 characters made of the hub's address", () => {
     expect(label).toMatch(/^clusterset\.open-cluster-management\.io\/[0-9a-f]{63}$/);
     expect(managedNamespaceLabel("https://other:6443")).not.toBe(label);

@@ -11,6 +11,7 @@ describe("the state of a registration", () => {
         agentName: "a1b2c",
         origin: "o",
         told: "https://hub:1",
+        learned: { origin: "o", server: "https://hub:1", caPem: "c" },
         pending: { origin: "o", by: "agent", request: "east-x", keyPem: "k", certificatePem: "c" },
       },
     ];
