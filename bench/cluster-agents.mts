@@ -194,14 +194,18 @@ async function beat({ name, session }: Spoke): Promise<void> {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${name}/leases/managed-cluster-lease`;
   for (;;) {
     const read = await ask(session, { method: "GET", path });
-    const lease = JSON.parse(read.body) as { spec?: object };
-    const spec = { ...lease.spec, renewTime: new Date().toISOString().replace("Z", "000Z") };
     const { status } =
-      read.status === 200 ? await ask(session, { method: "PUT", path, body: { ...lease, spec } }) : read;
+      read.status === 200 ? await ask(session, { method: "PUT", path, body: renewed(read.body) }) : read;
     if (status === 200) return;
     count(`beat: ${status}`);
     await sleep(200);
   }
+}
+
+/** The Lease as it was read, with the time of this moment. */
+function renewed(body: string): object {
+  const lease = JSON.parse(body) as { spec?: object };
+  return { ...lease, spec: { ...lease.spec, renewTime: new Date().toISOString().replace("Z", "000Z") } };
 }
 
 /** All beat, but for those that fall silent, each at a moment of its own. */
