@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
+import { cp, mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { join } from "../../src/agent/join.ts";
@@ -15,6 +15,7 @@ import { runProgram } from "../../src/cli/program.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { programRun } from "../kits/program-run.ts";
 import { eventually } from "../kits/peers-process.ts";
 
 const hour = 3_600_000;
@@ -230,6 +231,9 @@ async function nodeOutcome(at: Stage, dir: string, node: string): Promise<readon
         expect.stringContaining(`system:node:${node} comes back`),
       ]);
       expect(mine[0]?.status?.conditions?.[0]?.message).toContain("known since");
+      const shown = await printed(at, "pending");
+      expect(shown).toContain("These come back:\n");
+      expect(shown).toMatch(new RegExp(`csr/${mine[0]?.metadata.name}: system:node:${node} comes back.*known since`));
       const conditions = [{ type: "Approved", status: "True", reason: "ByHand", message: "it is ours" }];
       const type = "application/merge-patch+json";
       const path = `${requests}/${mine[0]?.metadata.name}/approval`;
@@ -242,6 +246,13 @@ async function nodeOutcome(at: Stage, dir: string, node: string): Promise<readon
   } finally {
     expect(await running.stop()).toBe(0);
   }
+}
+
+/** What a command prints for whoever has every right. */
+async function printed({ hub }: Stage, ...words: readonly string[]): Promise<string> {
+  const run = programRun([...words, "--kubeconfig", await hub.kubeconfigOf("ops")], ahead);
+  expect([await run.done, run.err()]).toEqual([0, ""]);
+  return run.out();
 }
 
 async function accessOutcome(at: Stage, dir: string): Promise<string> {
@@ -262,6 +273,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
     if ((await tokenEnd(dir)) > time.now()) return "comes back";
     expect(asked).toHaveLength(1);
     expect(asked[0]?.status?.evidence?.returning).toMatchObject({ times: 1 });
+    expect(await printed(at, "pending")).toMatch(/accessrequest\/\S+: its key was let in once since .*, last as vm-/);
     const type = "application/merge-patch+json";
     const path = `${access}/accessrequests/${asked[0]?.metadata.name}/status`;
     expect((await ops(path, { method: "PATCH", type, body: { status: { accepted: true } } })).status).toBe(200);
@@ -357,3 +369,33 @@ describe.each(lanes)("a machine that was off: $heading", ({ heading, recovery, t
     60_000,
   );
 });
+
+test("a machine that two hold is shown as cloned, with both certificates that are locked out", async () => {
+  const at = await stage(undefined);
+  try {
+    const dir = joinPath(at.hub.dir, "one");
+    await mkdir(dir);
+    expect(await joined(at, { dir, nodeName: "two-of-it", token: await bootstrapToken(at, 3600) })).toBe("joined");
+    const copy = joinPath(at.hub.dir, "other");
+    await cp(dir, copy, { recursive: true });
+    for (const path of ["kubelet.conf", joinPath("pki", "pratique-join.json")]) {
+      const text = await readFile(joinPath(copy, path), "utf8");
+      await writeFile(joinPath(copy, path), text.replaceAll(dir, copy));
+    }
+    const link = joinPath(copy, "pki", "kubelet-client-current.pem");
+    const target = await readlink(link);
+    await rm(link);
+    await symlink(target.replace(dir, copy), link);
+    ahead = 23 * hour;
+    const right = agent(dir);
+    await soon(() => right.err().includes("renewed the client certificate"), right.err);
+    expect(await right.stop()).toBe(0);
+    const thief = agent(copy);
+    await soon(() => thief.err().includes("does not accept the client certificate (401)"), thief.err);
+    expect(await thief.stop()).toBe(0);
+    expect(await printed(at, "credentials")).toMatch(/! +system:node:two-of-it +client +CLONED/);
+    expect((await printed(at, "revocations", "list")).match(/^clone-/gm)).toHaveLength(2);
+  } finally {
+    await at.close();
+  }
+}, 60_000);
