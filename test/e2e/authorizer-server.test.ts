@@ -157,7 +157,7 @@ describe("pratique authorizer does not start", () => {
 describe("pratique authorizer before an OPA server", () => {
   it("has no opinion where OPA has no value, and says once that the query may be wrong", async () => {
     let result: boolean | undefined;
-    const opa = await startJsonService(() => ({ body: { ...(result === undefined ? {} : { result }) } }));
+    const opa = await startJsonService(() => ({ body: result === undefined ? {} : { result } }));
     try {
       await writeFile(join(dir, "opa.crt"), opa.caPem);
       running = await startAuthorizer(`--opa-url=${opa.url}`, `--opa-ca-file=${join(dir, "opa.crt")}`);
