@@ -22,6 +22,13 @@ export const klusterletCommand: Command = {
       default: "10m",
       description: "with several hubs: how long one may take no heartbeat before the next is tried",
     },
+    {
+      name: "health-address",
+      kind: "text",
+      value: "HOST:PORT",
+      description:
+        "where to answer GET /livez, and /readyz with 200 while the cluster is available on its hub, over plain HTTP; default nowhere",
+    },
     { name: "leave", kind: "boolean", default: "false", description: "take this cluster off its hub and end" },
     {
       name: "force",

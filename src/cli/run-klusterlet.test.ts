@@ -54,6 +54,30 @@ describe("pratique klusterlet", () => {
     expect(err).toContain("a1b2c");
   });
 
+  it("answers health checks: ready while the cluster is available on its hub", async () => {
+    const answers: number[] = [];
+    const io = fakeIo({
+      runKlusterlet: async ({ report }) => {
+        const port = Number(/port=(\d+)/.exec(io.err())?.[1]);
+        const ask = async (path: string): Promise<void> => {
+          const reply = await fetch(`http://127.0.0.1:${port}${path}`);
+          await reply.text();
+          answers.push(reply.status);
+        };
+        await ask("/livez");
+        await ask("/readyz");
+        report({ kind: "available" });
+        report({ kind: "planned", at: 0, expiresAt: 0 });
+        await ask("/readyz");
+        report({ kind: "denied", message: "no" });
+        await ask("/readyz");
+        return { cluster: "", agent: "", server: undefined };
+      },
+    });
+    expect(await runLine("klusterlet --bootstrap-kubeconfig a --health-address 127.0.0.1:0", io)).toBe(0);
+    expect(answers).toEqual([200, 503, 200, 503]);
+  });
+
   it("keeps its credential in the cluster where that has an API", async () => {
     let place = "";
     const world: FakeIoOptions = {

@@ -1,10 +1,12 @@
 import { klusterletStatus, type KlusterletStatus } from "../agent/klusterlet/klusterlet-status.ts";
 import type { LeftHub } from "../agent/klusterlet/leave-hub.ts";
+import type { KlusterletEvent } from "../agent/klusterlet/klusterlet-event.ts";
 import { JoinError } from "../agent/join-error.ts";
 import { rfc3339 } from "../core/clock.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 import type { ExitName } from "./exit-code.ts";
+import { serveHealth } from "./health-listener.ts";
 import type { Io } from "./io.ts";
 import { joinExit } from "./join-exit.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
@@ -32,17 +34,36 @@ async function stay(args: Args, io: Io): Promise<ExitName> {
   }
   const log = logTo(args, io);
   const signal = io.interrupted();
-  await withKlusterlet(args, io, (options) =>
-    io.runKlusterlet({
-      ...options,
-      hubTimeoutMs: args.number("hub-timeout"),
-      signal,
-      report: (event) => log(klusterletLine(event)),
-    }),
-  );
+  let isAvailable = false;
+  const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable });
+  if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
+  try {
+    await withKlusterlet(args, io, (options) =>
+      io.runKlusterlet({
+        ...options,
+        hubTimeoutMs: args.number("hub-timeout"),
+        signal,
+        report: (event) => {
+          isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
+          log(klusterletLine(event));
+        },
+      }),
+    );
+  } finally {
+    await health?.close();
+  }
   log({ level: "info", message: "stopped" });
   return "ok";
 }
+
+const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
+  "unavailable",
+  "withheld",
+  "denied",
+  "detached",
+  "registering-again",
+  "leaving-hub",
+]);
 
 async function leave(args: Args, io: Io): Promise<ExitName> {
   const log = logTo(args, io);

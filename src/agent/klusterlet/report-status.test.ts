@@ -126,6 +126,14 @@ describe("the status of a cluster", () => {
     expect(conditionOf("ClusterCertificateRotated")).toBe("False ClientCertificateUpdateFailed");
   });
 
+  it("is told of again once the hub accepts the cluster again", async () => {
+    await staged();
+    await stage.change((cluster) => ({ ...cluster, status: { conditions: [] } }));
+    stage.events.splice(0);
+    await stage.change((cluster) => ({ ...cluster, status: acceptedStatus }));
+    expect(stage.events).toEqual([{ kind: "available" }]);
+  });
+
   it("comes with an event when it turns", async () => {
     await staged();
     const events = {

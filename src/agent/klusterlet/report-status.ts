@@ -23,6 +23,7 @@ export async function reportStatus(serving: Serving): Promise<void> {
     if (why !== undefined && why !== withheld) options.report({ kind: "withheld", message: why });
     withheld = why ?? "";
     if (!isAcceptedByHub(now) || why !== undefined) {
+      forgetHealth(notes);
       await serving.changed(everyMs);
       continue;
     }
@@ -60,12 +61,17 @@ async function say(cluster: ManagedCluster, health: SpokeHealth, serving: Servin
   const after = health.isGood ? "True" : "False";
   const wasTold = notes.told.has(`health ${after}`);
   if (before === after && wasTold) return;
-  notes.told.delete("health True");
-  notes.told.delete("health False");
+  forgetHealth(notes);
   notes.told.add(`health ${after}`);
   if (!wasTold)
     options.report(health.isGood ? { kind: "available" } : { kind: "unavailable", message: health.message });
   if (before !== after) await writeEvent(cluster, health, serving);
+}
+
+/** What is said next is news. */
+function forgetHealth({ told }: Serving["notes"]): void {
+  told.delete("health True");
+  told.delete("health False");
 }
 
 async function factsOf({ options }: Serving): Promise<SpokeFacts> {
