@@ -435,6 +435,29 @@ describe("a key that was copied", () => {
     await remove();
   });
 
+  test("or a name that two machines joined under is found when the first of them renews", async () => {
+    const id = randomBytes(3).toString("hex");
+    const stringData = {
+      "token-id": id,
+      "token-secret": "0123456789abcdef",
+      "usage-bootstrap-authentication": "true",
+      "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+    };
+    const metadata = { name: `bootstrap-token-${id}` };
+    const secret = { metadata, type: "bootstrap.kubernetes.io/token", stringData };
+    expect((await ask({ path: "/api/v1/namespaces/kube-system/secrets", body: secret })).status).toBe(201);
+    const node = `n-${(count += 1)}`;
+    const bearer: [string, string][] = [["Authorization", `Bearer ${id}.0123456789abcdef`]];
+    const first = await answered(await post({}, node, {}, bearer));
+    expect(await identity(hub, first)).toContain(node);
+    const second = await answered(await post({}, node, {}, bearer));
+    expect(await identity(hub, second)).toContain(node);
+    await post(first, node);
+    await eventually("both to be out", async () =>
+      (await version(first)) === 401 && (await version(second)) === 401 ? true : undefined,
+    );
+  });
+
   test("one of the two can be let go on, and the other stays out", async () => {
     const { node, dial } = await enrolled();
     const next = await answered(await post(dial, node));
