@@ -152,6 +152,36 @@ describe("answers that are kept", () => {
     expect(other.sent).toHaveLength(2);
   });
 
+  it.each<Partial<Attributes>>([
+    { user: { ...request.user, username: "bob" } },
+    { user: { ...request.user, uid: "8" } },
+    { user: { ...request.user, groups: ["devs", "ops"] } },
+    { user: { ...request.user, groups: [] } },
+    { user: { ...request.user, extra: { k: ["v", "w"] } } },
+    { user: { ...request.user, extra: Object.fromEntries([["__proto__", ["v"]]]) } },
+    { user: { username: "ann", uid: "7", groups: ["devs"] } },
+    { verb: "list" },
+    { group: "" },
+    { version: "v2" },
+    { resource: "pods" },
+    { subresource: "scale" },
+    { namespace: "" },
+    { name: "e" },
+    // What one field loses another gains.
+    { namespace: "", name: "default" },
+    { path: "/apis" },
+    { fieldSelector: [{ key: "metadata.name", operator: "In", values: ["d"] }] },
+    { labelSelector: [{ key: "metadata.name", operator: "In", values: ["d"] }] },
+    { labelSelector: [{ key: "metadata.name", operator: "NotIn", values: ["d"] }] },
+  ])("are not those of another question, as %j", async (change) => {
+    const { ask, sent } = bench(() => (sent.length === 1 ? allowed : { status: { denied: true } }));
+    expect((await ask()).verdict).toBe("allow");
+    expect((await ask(change)).verdict).toBe("deny");
+    expect((await ask()).verdict).toBe("allow");
+    expect(sent).toHaveLength(2);
+    expect(sent[1]).not.toEqual(sent[0]);
+  });
+
   it("do not count when the clock goes back before them", async () => {
     const { ask, sent, pass } = bench(() => allowed);
     await ask();

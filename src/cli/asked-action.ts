@@ -57,15 +57,17 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
         ? ["the server does not say which resources it has; the words are taken as they are"]
         : []),
       ...hints.map(({ text }) => text),
-      ...(kind !== undefined && name.includes("/")
-        ? [`no ${kind.plural} are called ${name}; for a part of one name it and the part: NAME --subresource=PART`]
-        : []),
-      ...(subresource === "" && kind?.subresources.includes(name) === true
-        ? [`${name} is taken as the name of one object; for the part of any give --subresource=${name}`]
-        : []),
+      ...(kind === undefined ? [] : nameWarnings(kind, name, subresource)),
       ...place.warnings,
     ],
   };
+}
+
+/** A part is often written like a name. */
+function nameWarnings({ plural, subresources }: DiscoveredKind, name: string, subresource: string): readonly string[] {
+  if (name.includes("/")) return [`no ${plural} are called ${name}; for a part: NAME --subresource=PART`];
+  if (subresource !== "" || !subresources.includes(name)) return [];
+  return [`${name} is taken as the name of one object; for the part of any give --subresource=${name}`];
 }
 
 const nobody = { username: "", groups: [] };
