@@ -70,7 +70,7 @@ async function live() {
     hub: { before, after },
   };
   process.stdout.write(`${JSON.stringify(figures, undefined, 2)}\n`);
-  if (counts.lost + counts.joinedAgain + counts.otherIdentity > 0 || counts.joined < machines) process.exitCode = 1;
+  if (counts.lost + counts.otherIdentity > 0 || counts.joined < machines) process.exitCode = 1;
 }
 
 /** The fleet in a process of its own; resolves with its report. */

@@ -22,8 +22,6 @@ export interface FleetOptions {
 export interface FleetReport {
   readonly machines: number;
   readonly joined: number;
-  /** Machines that have joined more than once. */
-  readonly joinedAgain: number;
   /** Machines that were given certificates of more than one name, or of another than their own. */
   readonly otherIdentity: number;
   /** Machines that have given up, with the reasons of the first few. */
@@ -75,8 +73,7 @@ function summary(tallies: readonly MachineTally[], prefix: string, perSecond: re
   const reasons = new Set(tallies.map(({ lost }) => lost).filter((why) => why !== undefined));
   return {
     machines: tallies.length,
-    joined: count(({ joins }) => joins > 0),
-    joinedAgain: count(({ joins }) => joins > 1),
+    joined: count(({ joined }) => joined),
     otherIdentity: count(({ identities }, index) =>
       [...identities].some((name) => name !== `system:node:${prefix}${index}`),
     ),

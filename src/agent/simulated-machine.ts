@@ -16,7 +16,7 @@ import type { PrivateFiles } from "./private-files.ts";
 
 /** What a simulated machine has come to so far. */
 export interface MachineTally {
-  joins: number;
+  joined: boolean;
   rotations: number;
   beats: number;
   /** Beats and rotations that the hub did not answer, or refused. */
@@ -47,7 +47,15 @@ export interface SimulatedMachineOptions {
 
 /** A tally of a machine that has done nothing yet. */
 export function newTally(): MachineTally {
-  return { joins: 0, rotations: 0, beats: 0, failures: 0, longestGapMs: 0, identities: new Set(), lost: undefined };
+  return {
+    joined: false,
+    rotations: 0,
+    beats: 0,
+    failures: 0,
+    longestGapMs: 0,
+    identities: new Set(),
+    lost: undefined,
+  };
 }
 
 const certDir = "/simulated/pki";
@@ -77,7 +85,7 @@ async function joined(options: SimulatedMachineOptions, files: PrivateFiles): Pr
     try {
       called();
       await join(wanted, () => undefined);
-      tally.joins += 1;
+      tally.joined = true;
       await identified(files, tally);
       return;
     } catch (error) {
