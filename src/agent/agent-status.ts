@@ -2,7 +2,7 @@ import type { CredentialName } from "./agent-event.ts";
 import { accessFolder } from "./access-folder.ts";
 import { readAgentState } from "./agent-state.ts";
 import { certificateFolder, type CertificatePrefix } from "./certificate-folder.ts";
-import { readCertificateState } from "./certificate-state.ts";
+import { readCertificateState, type CertificateState } from "./certificate-state.ts";
 import { JoinError } from "./join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import { keptAccess } from "./kept-access.ts";
@@ -84,13 +84,8 @@ async function certificateStatus(
     const state = await readCertificateState(folder);
     // What was written about an earlier certificate says nothing of this one.
     const own = state?.serial === (current?.serial ?? "") ? state : undefined;
-    const { nextAt, renewedAt, failures, lastError, request, waitsFor } = own ?? {};
-    const isAway = current !== undefined && current.notAfter <= now && request !== undefined;
-    const returning = isAway ? (waitsFor ?? "an answer of the hub") : undefined;
-    const agent: Pick<CredentialStatus, "agent"> =
-      nextAt === undefined
-        ? {}
-        : { agent: { nextAt, renewedAt, failures: failures ?? 0, lastError, refused: false, request, returning } };
+    const isOver = current !== undefined && current.notAfter <= now;
+    const agent = own === undefined ? {} : { agent: certificateAgent(own, isOver) };
     if (current === undefined) {
       const problem = text === undefined ? "there is none yet" : "the file holds no certificate with its key";
       return { ...name, good: false, server, problem, ...agent };
@@ -101,6 +96,12 @@ async function certificateStatus(
     if (!(error instanceof JoinError)) throw error;
     return { ...name, good: false, problem: error.message };
   }
+}
+
+function certificateAgent(state: CertificateState, isOver: boolean): CredentialAgent {
+  const { nextAt, renewedAt, failures, lastError, request, waitsFor } = state;
+  const returning = isOver && request !== undefined ? (waitsFor ?? "an answer of the hub") : undefined;
+  return { nextAt, renewedAt, failures, lastError, refused: false, request, returning };
 }
 
 async function tokenStatus(dir: string, { files, now }: StatusView): Promise<CredentialStatus> {

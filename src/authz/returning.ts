@@ -1,4 +1,4 @@
-import type { Attributes, Decision } from "./authorizer.ts";
+import type { Attributes, Decision, SelectorRequirement } from "./authorizer.ts";
 
 /** Whether the server is there, which release it is, what time it has. */
 const readablePaths: ReadonlySet<string> = new Set([
@@ -23,16 +23,30 @@ export function returningDecision(attributes: Attributes): Decision {
 }
 
 function mayReturning(attributes: Attributes): boolean {
-  const { path, verb, group, resource, subresource, namespace, name, fieldSelector = [] } = attributes;
+  const { path, verb, group, resource, subresource } = attributes;
   if (path !== undefined) return (verb === "get" || verb === "head") && readablePaths.has(path);
-  if (group === "" && resource === "configmaps" && subresource === "") {
-    return verb === "get" && namespace === "kube-public" && name === "cluster-info";
-  }
-  if (group !== "certificates.k8s.io" || resource !== "certificatesigningrequests" || subresource !== "") return false;
-  if (verb === "create") return true;
-  if (verb === "get") return name !== "";
-  if (verb !== "list" && verb !== "watch") return false;
-  return fieldSelector.some(
+  if (subresource !== "") return false;
+  return mayWith.get(`${resource}.${group}`)?.(attributes) ?? false;
+}
+
+/** By `<resource>.<group>`. */
+const mayWith: ReadonlyMap<string, (attributes: Attributes) => boolean> = new Map([
+  [
+    "configmaps.",
+    ({ verb, namespace, name }) => verb === "get" && namespace === "kube-public" && name === "cluster-info",
+  ],
+  [
+    "certificatesigningrequests.certificates.k8s.io",
+    ({ verb, name, fieldSelector = [] }) => {
+      if (verb === "create") return true;
+      if (verb === "get") return name !== "";
+      return (verb === "list" || verb === "watch") && selectsName(fieldSelector);
+    },
+  ],
+]);
+
+function selectsName(requirements: readonly SelectorRequirement[]): boolean {
+  return requirements.some(
     ({ key, operator, values }) =>
       key === "metadata.name" && operator === "In" && values.length === 1 && values[0] !== "",
   );

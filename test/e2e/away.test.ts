@@ -179,6 +179,10 @@ async function joined({ hub }: Stage, plan: JoinPlan): Promise<string> {
   }
 }
 
+async function joinedAs(outcome: string, at: Stage, plan: JoinPlan): Promise<void> {
+  expect(await joined(at, plan)).toBe(outcome);
+}
+
 async function inUse(dir: string, which: "client" | "server"): Promise<number> {
   const text = await readFile(joinPath(dir, "pki", `kubelet-${which}-current.pem`), "utf8");
   return readKeptCertificate(text)?.notAfter ?? 0;
@@ -210,9 +214,27 @@ async function listed({ ops }: Stage, path: string): Promise<readonly RequestObj
   return (await ops(path)).items() as unknown as readonly RequestObject[];
 }
 
+/** A person looks at what waits, and lets the node in. */
+async function letBack(at: Stage, node: string): Promise<void> {
+  const mine = (await listed(at, requests)).filter(
+    ({ spec, status }) =>
+      spec.username === `pratique:returning:system:node:${node}` && status?.conditions?.length === 1,
+  );
+  expect(mine.map(({ status }) => status?.conditions?.[0]?.message)).toEqual([
+    expect.stringContaining(`system:node:${node} comes back`),
+  ]);
+  expect(mine[0]?.status?.conditions?.[0]?.message).toContain("known since");
+  const shown = await printed(at, "pending");
+  expect(shown).toContain("These come back:\n");
+  expect(shown).toMatch(new RegExp(`csr/${mine[0]?.metadata.name}: system:node:${node} comes back.*known since`));
+  const conditions = [{ type: "Approved", status: "True", reason: "ByHand", message: "it is ours" }];
+  const type = "application/merge-patch+json";
+  const path = `${requests}/${mine[0]?.metadata.name}/approval`;
+  expect((await at.ops(path, { method: "PATCH", type, body: { status: { conditions } } })).status).toBe(200);
+}
+
 /** What became of a node's certificates. A person at the hub approves what waits, and nobody touches the machine. */
 async function nodeOutcome(at: Stage, dir: string, node: string): Promise<readonly [client: string, serving: string]> {
-  const { ops } = at;
   const running = agent(dir);
   const good = async (which: "client" | "server"): Promise<boolean> => (await inUse(dir, which)) > time.now();
   try {
@@ -223,21 +245,7 @@ async function nodeOutcome(at: Stage, dir: string, node: string): Promise<readon
     await soon(async () => (await good("client")) || running.err().includes("waiting to come back"), running.err);
     const waits = !(await good("client"));
     if (waits) {
-      const mine = (await listed(at, requests)).filter(
-        ({ spec, status }) =>
-          spec.username === `pratique:returning:system:node:${node}` && status?.conditions?.length === 1,
-      );
-      expect(mine.map(({ status }) => status?.conditions?.[0]?.message)).toEqual([
-        expect.stringContaining(`system:node:${node} comes back`),
-      ]);
-      expect(mine[0]?.status?.conditions?.[0]?.message).toContain("known since");
-      const shown = await printed(at, "pending");
-      expect(shown).toContain("These come back:\n");
-      expect(shown).toMatch(new RegExp(`csr/${mine[0]?.metadata.name}: system:node:${node} comes back.*known since`));
-      const conditions = [{ type: "Approved", status: "True", reason: "ByHand", message: "it is ours" }];
-      const type = "application/merge-patch+json";
-      const path = `${requests}/${mine[0]?.metadata.name}/approval`;
-      expect((await ops(path, { method: "PATCH", type, body: { status: { conditions } } })).status).toBe(200);
+      await letBack(at, node);
     }
     await soon(() => good("client"), running.err);
     await soon(() => good("server"), running.err);
@@ -306,10 +314,10 @@ describe.each(lanes)("a machine that was off: $heading", ({ heading, recovery, t
         dirs.set(`${what} ${absence}`, dir);
       }
       const dir = dirOf(`node ${absence}`);
-      expect(await joined(at, { dir, nodeName: nodeOf(absence), token, serving: true })).toBe("joined");
+      await joinedAs("joined", at, { dir, nodeName: nodeOf(absence), token, serving: true });
       const first = agent(dir);
       await soon(() => first.err().includes("renewed the serving certificate"));
-      expect(await first.stop()).toBe(0);
+      await first.stop();
       await granted(absence);
       tokens.set(absence, await bootstrapToken(at, ttlSeconds));
       const late = {
@@ -317,7 +325,7 @@ describe.each(lanes)("a machine that was off: $heading", ({ heading, recovery, t
         nodeName: `late-${nodeOf(absence)}`,
         token: tokens.get(absence) ?? "",
       };
-      expect(await joined(at, { ...late, untilAsked: true })).toBe("aborted");
+      await joinedAs("aborted", at, { ...late, untilAsked: true });
     }
   }, 60_000);
   afterAll(() => at.close());
@@ -363,8 +371,7 @@ describe.each(lanes)("a machine that was off: $heading", ({ heading, recovery, t
       const join = went === "joined" ? "goes on" : "token has ended";
       expect(["join", join, went]).toEqual(["join", cell(/^a join/, absence), went]);
       // Whoever makes another token needs nothing from the machine but the same command.
-      if (went !== "joined")
-        expect(await joined(at, { dir, nodeName, token: await bootstrapToken(at, 3600) })).toBe("joined");
+      if (went !== "joined") await joinedAs("joined", at, { dir, nodeName, token: await bootstrapToken(at, 3600) });
     },
     60_000,
   );
