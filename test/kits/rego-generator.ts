@@ -244,51 +244,62 @@ function freshName(writer: Writer): string {
 
 const comparisons = ["==", "!=", "<", "<=", ">", ">=", "==", "=="];
 
+interface Writing {
+  readonly writer: Writer;
+  readonly vars: Vars;
+  readonly depth: number;
+  /** A name that nothing has yet. */
+  readonly name: string;
+  readonly term: () => string;
+  readonly test: () => string;
+}
+
+/** The shapes of a literal; the first ten may stand at any depth. */
+const literalShapes: readonly ((writing: Writing) => Body)[] = [
+  ({ test, vars }) => ({ text: test(), vars }),
+  ({ test, vars }) => ({ text: test(), vars }),
+  ({ name, term, vars }) => ({ text: `${name} := id(${term()})`, vars: [...vars, name] }),
+  ({ name, writer, vars }) => ({ text: `some ${name} in ${collectionOf(writer, vars)}`, vars: [...vars, name] }),
+  ({ name, writer, vars }) => {
+    const key = freshName(writer);
+    return { text: `some ${key}, ${name} in ${collectionOf(writer, vars)}`, vars: [...vars, key, name] };
+  },
+  ({ term, writer, vars }) => ({ text: `id(${term()}) in ${collectionOf(writer, vars)}`, vars }),
+  ({ writer, vars }) => ({
+    text: writer.chance.percent(50) ? refOf(writer, vars) : callOf(writer, vars, 1),
+    vars,
+  }),
+  ({ name, writer, vars }) => ({ text: `${name} = ${collectionOf(writer, vars)}[_]`, vars: [...vars, name] }),
+  ({ test, writer, vars }) => ({ text: `not ${writer.chance.percent(60) ? test() : refOf(writer, vars)}`, vars }),
+  ({ name, term, writer, vars }) => {
+    const other = freshName(writer);
+    const right = writer.chance.percent(50) ? `[id(${term()}), id(${term()})]` : refOf(writer, vars);
+    return { text: `[${name}, ${other}] = ${right}`, vars: [...vars, name, other] };
+  },
+  ({ name, depth, writer, vars }) => {
+    const body = bodyOf(writer, [...vars, name], depth + 1);
+    const used = body.text.replace("{", `{ id(${name}) != 9;`);
+    return { text: `every ${name} in ${collectionOf(writer, vars)} ${used}`, vars };
+  },
+  ({ term, test, writer, vars }) => ({ text: `${test()} with input.${writer.chance.one(keys)} as ${term()}`, vars }),
+  ({ name, term, writer, vars }) => ({
+    text: `some ${name}; ${placeOf(writer, vars)}[${name}] == ${term()}`,
+    vars: [...vars, name],
+  }),
+  ({ term, writer, vars }) => ({ text: `not ${refOf(writer, vars)} with input as ${term()}`, vars }),
+];
+
+const atAnyDepth = 10;
+const withLogic = 16;
+
 function literalOf(writer: Writer, vars: Vars, depth: number): Body {
   const { chance } = writer;
   const term = (): string => termOf(writer, vars, 1);
   const test = (): string => `id(${term()}) ${chance.one(comparisons)} ${term()}`;
   const name = freshName(writer);
-  const isDeep = depth > 1;
-  switch (chance.below(isDeep ? 10 : 16)) {
-    case 0:
-    case 1:
-      return { text: test(), vars };
-    case 2:
-      return { text: `${name} := id(${term()})`, vars: [...vars, name] };
-    case 3:
-      return { text: `some ${name} in ${collectionOf(writer, vars)}`, vars: [...vars, name] };
-    case 4: {
-      const key = freshName(writer);
-      return { text: `some ${key}, ${name} in ${collectionOf(writer, vars)}`, vars: [...vars, key, name] };
-    }
-    case 5:
-      return { text: `id(${term()}) in ${collectionOf(writer, vars)}`, vars };
-    case 6:
-      return { text: chance.percent(50) ? refOf(writer, vars) : callOf(writer, vars, 1), vars };
-    case 7:
-      return { text: `${name} = ${collectionOf(writer, vars)}[_]`, vars: [...vars, name] };
-    case 8:
-      return { text: `not ${chance.percent(60) ? test() : refOf(writer, vars)}`, vars };
-    case 9: {
-      const other = freshName(writer);
-      const text = `[${name}, ${other}] = ${chance.percent(50) ? `[id(${term()}), id(${term()})]` : refOf(writer, vars)}`;
-      return { text, vars: [...vars, name, other] };
-    }
-    case 10: {
-      const body = bodyOf(writer, [...vars, name], depth + 1);
-      const used = body.text.replace("{", `{ id(${name}) != 9;`);
-      return { text: `every ${name} in ${collectionOf(writer, vars)} ${used}`, vars };
-    }
-    case 11:
-      return { text: `${test()} with input.${chance.one(keys)} as ${term()}`, vars };
-    case 12:
-      return { text: `some ${name}; ${placeOf(writer, vars)}[${name}] == ${term()}`, vars: [...vars, name] };
-    case 13:
-      return { text: `not ${refOf(writer, vars)} with input as ${term()}`, vars };
-    default:
-      return writer.hasLogic ? logicOf(writer, vars, depth) : { text: test(), vars };
-  }
+  const shape = literalShapes[chance.below(depth > 1 ? atAnyDepth : withLogic)];
+  if (shape !== undefined) return shape({ writer, vars, depth, name, term, test });
+  return writer.hasLogic ? logicOf(writer, vars, depth) : { text: test(), vars };
 }
 
 function logicOf(writer: Writer, vars: Vars, depth: number): Body {

@@ -122,12 +122,15 @@ const shortEscapes: ReadonlyMap<string, string> = new Map([
   ["\v", "\\v"],
 ]);
 
+/** By the number of digits that follow. */
+const escapeLetters = { 2: "x", 4: "u", 8: "U" } as const;
+
 /** `strconv.Quote` of Go. */
 function quoted(text: string): string {
   const escape = (sign: string): string => {
     const code = sign.codePointAt(0) ?? 0;
-    const [letter, width] = code < 0x80 ? ["x", 2] : code < 0x1_0000 ? ["u", 4] : ["U", 8];
-    return shortEscapes.get(sign) ?? `\\${letter}${code.toString(16).padStart(Number(width), "0")}`;
+    const width = code < 0x80 ? 2 : code < 0x1_0000 ? 4 : 8;
+    return shortEscapes.get(sign) ?? `\\${escapeLetters[width]}${code.toString(16).padStart(width, "0")}`;
   };
   return `"${text.replaceAll(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, escape)}"`;
 }
