@@ -8,7 +8,7 @@ import { masters } from "../../src/authz/masters.ts";
 import { rbac } from "../../src/authz/rbac.ts";
 import { type RbacIndex, rbacIndex } from "../../src/authz/rbac-index.ts";
 import type { RbacKind, RbacObject } from "../../src/authz/rbac-types.ts";
-import { isAggregated, neededRules } from "../../src/controllers/cluster-role-aggregation-policy.ts";
+import { isAggregated, neededRules } from "../../src/controllers/objects/cluster-role-aggregation-policy.ts";
 import type { ClusterRole } from "../../src/resources/cluster-role.ts";
 import { isQuick, print } from "./measure.mts";
 

@@ -2,7 +2,7 @@ import { ConnectionError } from "../client/client.ts";
 import { StatusError } from "../core/status.ts";
 import { CliError } from "./cli-error.ts";
 import type { ExitName } from "./exit-code.ts";
-import { whyHint } from "./why-hint.ts";
+import { whyHint } from "./why/why-hint.ts";
 
 /** What to tell a person about a thrown thing, and how the process ends. */
 export interface Failure {

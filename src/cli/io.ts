@@ -11,7 +11,7 @@ import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { HubOptions } from "../hub/hub-options.ts";
 
-import type { ChildEnd, ChildRun } from "./child-program.ts";
+import type { ChildEnd, ChildRun } from "./agent/child-program.ts";
 
 /** Where text goes. */
 export interface Output {

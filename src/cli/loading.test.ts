@@ -46,12 +46,12 @@ describe("what is loaded", () => {
     ]);
     // Had the patterns found nothing, all this would hold too.
     expect(lazily).toContain("hub/hub.ts");
-    expect(lazily).toContain("cli/run-join.ts");
+    expect(lazily).toContain("cli/agent/run-join.ts");
     expect(now.length).toBeGreaterThan(15);
   });
 
   test("with `join` is never the hub, its store or its metrics", () => {
-    const files = ["cli/main.ts", "cli/run-join.ts", "agent/join.ts"].flatMap((file) => loadedWith(file).now);
+    const files = ["cli/main.ts", "cli/agent/run-join.ts", "agent/join.ts"].flatMap((file) => loadedWith(file).now);
     for (const room of ["hub", "storage", "registry", "http", "controllers", "admission", "authz"]) {
       expect(rooms(files)).not.toContain(room);
     }

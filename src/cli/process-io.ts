@@ -33,7 +33,7 @@ export function processIo(): Io {
       const entries = await readdir(resolve(process.cwd(), path), { withFileTypes: true }).catch(() => []);
       return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
     },
-    runChild: async (words, run) => (await import("./child-program.ts")).runChild(words, run),
+    runChild: async (words, run) => (await import("./agent/child-program.ts")).runChild(words, run),
     connect: async (config) => {
       const { remoteClient } = await import("../client/remote.ts");
       const { fileCredentials } = await import("./file-credentials.ts");

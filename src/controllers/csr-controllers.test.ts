@@ -8,11 +8,11 @@ import { createCsr, parseCsr } from "../pki/csr.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
 import type { ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
-import { csrApproving } from "./csr-approving.ts";
-import { csrCleaner } from "./csr-cleaner.ts";
-import { csrSigning } from "./csr-signing.ts";
-import type { SigningOrder } from "./csr-signing.ts";
-import { csrView } from "./csr-view.ts";
+import { csrApproving } from "./certificates/csr-approving.ts";
+import { csrCleaner } from "./certificates/csr-cleaner.ts";
+import { csrSigning } from "./certificates/csr-signing.ts";
+import type { SigningOrder } from "./certificates/csr-signing.ts";
+import { csrView } from "./certificates/csr-view.ts";
 import { certificateSigningRequests as csrs } from "./kinds.ts";
 
 const kubelet = "kubernetes.io/kube-apiserver-client-kubelet";

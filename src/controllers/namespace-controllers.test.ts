@@ -5,10 +5,10 @@ import { controllerBench } from "../../test/kits/controller-bench.ts";
 import type { ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { configMaps, namespaces, secrets, serviceAccounts } from "./kinds.ts";
-import { namespaceController } from "./namespace.ts";
-import { withConditions } from "./namespace-policy.ts";
-import { rootCaPublisher } from "./root-ca-publisher.ts";
-import { serviceAccountDefault } from "./service-account-default.ts";
+import { namespaceController } from "./objects/namespace.ts";
+import { withConditions } from "./objects/namespace-policy.ts";
+import { rootCaPublisher } from "./joining/root-ca-publisher.ts";
+import { serviceAccountDefault } from "./objects/service-account-default.ts";
 
 const verbs = ["get", "list", "watch", "create", "delete", "deletecollection"];
 const namespaceObject = (name: string): ApiObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });

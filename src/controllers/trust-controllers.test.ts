@@ -7,11 +7,11 @@ import { tokenSecret } from "../trust/token-secret.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
 import type { ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
-import { bootstrapSigner } from "./bootstrap-signer.ts";
-import { neededKubeconfig } from "./cluster-info-publisher-policy.ts";
-import { clusterInfoPublisher } from "./cluster-info-publisher.ts";
+import { bootstrapSigner } from "./joining/bootstrap-signer.ts";
+import { neededKubeconfig } from "./joining/cluster-info-publisher-policy.ts";
+import { clusterInfoPublisher } from "./joining/cluster-info-publisher.ts";
 import { configMaps, namespaces, secrets } from "./kinds.ts";
-import { tokenCleaner } from "./token-cleaner.ts";
+import { tokenCleaner } from "./joining/token-cleaner.ts";
 
 const token = { id: "abcdef", secret: "0123456789abcdef" };
 const server = "https://10.0.0.1:6443";

@@ -3,7 +3,7 @@ import { accessRequestAdmission, type AccessRequestLookups } from "../admission/
 import { accessTokenAdmission } from "../admission/access-tokens.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
 import type { AdmissionPlugin } from "../admission/admission.ts";
-import { profileFor } from "../controllers/access-request-policy.ts";
+import { profileFor } from "../controllers/access/access-request-policy.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject } from "../core/object.ts";
 import { objectOf } from "../registry/entry.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { AutoApproval } from "../controllers/cluster-approving-policy.ts";
-import { nodePatternProblem } from "../controllers/node-pattern.ts";
+import type { AutoApproval } from "../controllers/clusters/cluster-approving-policy.ts";
+import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
 import { fieldsSchema, listSchema, readConfigurationFile } from "../core/configuration-file.ts";
 import { invalid, required, type FieldError } from "../core/field-error.ts";
 import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";

@@ -1,10 +1,10 @@
 import { apiserverAccount } from "../controllers/kinds.ts";
-import type { CredentialUse } from "../controllers/issued-credentials.ts";
+import type { CredentialUse } from "../controllers/credentials/issued-credentials.ts";
 import { runControllers, type RunningControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { Clock } from "../core/clock.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
-import type { ServingApproval } from "../controllers/serving-approving.ts";
+import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { errorText } from "./error-text.ts";

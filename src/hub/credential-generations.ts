@@ -1,7 +1,7 @@
-import type { CredentialUse } from "../controllers/issued-credentials.ts";
-import type { AccessRecoveryView } from "../controllers/access-recovery.ts";
-import { recordName } from "../controllers/credential-record.ts";
-import { credentialStanding, type FoundStanding } from "../controllers/credential-standing.ts";
+import type { CredentialUse } from "../controllers/credentials/issued-credentials.ts";
+import type { AccessRecoveryView } from "../controllers/access/access-recovery.ts";
+import { recordName } from "../controllers/credentials/credential-record.ts";
+import { credentialStanding, type FoundStanding } from "../controllers/credentials/credential-standing.ts";
 import { nodeReturningAs } from "../core/returning.ts";
 import { nodeNameOf, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import { objectOf } from "../registry/entry.ts";

@@ -1,4 +1,4 @@
-import type { CredentialUse } from "../controllers/issued-credentials.ts";
+import type { CredentialUse } from "../controllers/credentials/issued-credentials.ts";
 import type { TokenOrder } from "../authn/service-account-claims.ts";
 import type { Clock } from "../core/clock.ts";
 import { rfc3339 } from "../core/clock.ts";

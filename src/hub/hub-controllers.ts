@@ -1,27 +1,31 @@
 import { randomBytes } from "node:crypto";
 import { legacyClaims } from "../authn/service-account-claims.ts";
-import { accessRequest, type AccessRequestOptions } from "../controllers/access-request.ts";
-import { bootstrapSigner } from "../controllers/bootstrap-signer.ts";
-import { clusterInfoPublisher } from "../controllers/cluster-info-publisher.ts";
-import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
+import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";
+import { bootstrapSigner } from "../controllers/joining/bootstrap-signer.ts";
+import { clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
+import { clusterRoleAggregation } from "../controllers/objects/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
-import { crdApproval } from "../controllers/crd-approval.ts";
-import { crdFinalizer } from "../controllers/crd-finalizer.ts";
-import { crdNaming } from "../controllers/crd-naming.ts";
-import { csrApproving } from "../controllers/csr-approving.ts";
-import { csrRecovering, type CsrRecoveringOptions } from "../controllers/csr-recovering.ts";
-import { csrCleaner } from "../controllers/csr-cleaner.ts";
-import { csrSigning, type SigningOrder } from "../controllers/csr-signing.ts";
-import { garbageCollector } from "../controllers/garbage-collector.ts";
-import { credentialKeeper, credentialRecorders, type CredentialUse } from "../controllers/issued-credentials.ts";
-import { namespaceController } from "../controllers/namespace.ts";
-import { revocationCleaner } from "../controllers/revocation-cleaner.ts";
-import { rootCaPublisher } from "../controllers/root-ca-publisher.ts";
-import { serviceAccountDefault } from "../controllers/service-account-default.ts";
-import { serviceAccountToken } from "../controllers/service-account-token.ts";
-import { servingApproving, type ServingApproval } from "../controllers/serving-approving.ts";
+import { crdApproval } from "../controllers/custom-resources/crd-approval.ts";
+import { crdFinalizer } from "../controllers/custom-resources/crd-finalizer.ts";
+import { crdNaming } from "../controllers/custom-resources/crd-naming.ts";
+import { csrApproving } from "../controllers/certificates/csr-approving.ts";
+import { csrRecovering, type CsrRecoveringOptions } from "../controllers/certificates/csr-recovering.ts";
+import { csrCleaner } from "../controllers/certificates/csr-cleaner.ts";
+import { csrSigning, type SigningOrder } from "../controllers/certificates/csr-signing.ts";
+import { garbageCollector } from "../controllers/objects/garbage-collector.ts";
+import {
+  credentialKeeper,
+  credentialRecorders,
+  type CredentialUse,
+} from "../controllers/credentials/issued-credentials.ts";
+import { namespaceController } from "../controllers/objects/namespace.ts";
+import { revocationCleaner } from "../controllers/credentials/revocation-cleaner.ts";
+import { rootCaPublisher } from "../controllers/joining/root-ca-publisher.ts";
+import { serviceAccountDefault } from "../controllers/objects/service-account-default.ts";
+import { serviceAccountToken } from "../controllers/objects/service-account-token.ts";
+import { servingApproving, type ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";
-import { tokenCleaner } from "../controllers/token-cleaner.ts";
+import { tokenCleaner } from "../controllers/joining/token-cleaner.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { UserInfo } from "../core/user.ts";
 import { issueCertificate } from "../pki/certificate.ts";

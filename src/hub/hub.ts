@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { Client } from "../client/client.ts";
-import type { ServingApproval } from "../controllers/serving-approving.ts";
+import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Clock } from "../core/clock.ts";
 import { mastersGroup, type UserInfo } from "../core/user.ts";
 import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";

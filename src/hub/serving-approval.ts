@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { inventoryOfCsv, type NodeInventory } from "../controllers/node-inventory.ts";
-import { nodePatternProblem } from "../controllers/node-pattern.ts";
-import type { ServingApproval } from "../controllers/serving-approving.ts";
-import type { NetworkRule, ServingProvider } from "../controllers/serving-approving-policy.ts";
+import { inventoryOfCsv, type NodeInventory } from "../controllers/certificates/node-inventory.ts";
+import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
+import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
+import type { NetworkRule, ServingProvider } from "../controllers/certificates/serving-approving-policy.ts";
 import { DecodeError } from "../core/decode-error.ts";
 import { decodeObject } from "../core/decode.ts";
 import { dnsSubdomainProblems } from "../core/names.ts";

@@ -1,5 +1,5 @@
 import { Resolver } from "node:dns/promises";
-import type { ServingResolver } from "../controllers/serving-approving.ts";
+import type { ServingResolver } from "../controllers/certificates/serving-approving.ts";
 
 /** Asks the servers of the system, each for two seconds, twice. A name without an answer has none. */
 export function systemResolver(): ServingResolver {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isAggregated, neededRules } from "../../controllers/cluster-role-aggregation-policy.ts";
+import { isAggregated, neededRules } from "../../controllers/objects/cluster-role-aggregation-policy.ts";
 import { invalidObject } from "../../core/field-error.ts";
 import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
 import { clusterRoleBindings } from "../../resources/cluster-role-binding.ts";

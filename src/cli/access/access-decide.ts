@@ -1,0 +1,273 @@
+import type { Client } from "../../client/client.ts";
+import { StatusError } from "../../core/status.ts";
+import { profileDefaults } from "../../resources/access-profile.ts";
+import { accessRequests, stateOf, type AccessDecision, type AccessRequest } from "../../resources/access-request.ts";
+import { sameWords } from "../../trust/pairing-words.ts";
+import type { AccessReview } from "./access-review.ts";
+import { accessSentence } from "./access-text.ts";
+import { approverWords } from "./access-words.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../printable.ts";
+import type { ServerAccess } from "../server-access.ts";
+import { shellWord } from "../../core/shell-word.ts";
+
+/** What people decide about access. */
+export type AccessVerdict = AccessDecision["verdict"];
+
+/** What was asked for on the command line, without the request that it is about. */
+export interface AccessAsked {
+  readonly verdict: AccessVerdict;
+  readonly reason: string | undefined;
+  /** The words as somebody typed them. */
+  readonly words: string | undefined;
+}
+
+/** A decision on one request; `seen` is what was looked at, where it was. */
+export interface AccessAct extends AccessAsked {
+  readonly name: string;
+  readonly seen: AccessRequest | undefined;
+  /** Whether it is one of many that were selected and not named. */
+  readonly isBulk: boolean;
+  readonly dryRun: boolean;
+}
+
+/** What a decision is made with. */
+export interface AccessDeciding {
+  readonly server: ServerAccess;
+  readonly io: Io;
+  readonly review: (request: AccessRequest) => Promise<AccessReview>;
+}
+
+/** Reads what the options say of a decision on access. */
+export function accessAsked(verdict: AccessVerdict, args: Args): AccessAsked {
+  const reason = [args.text("reason"), verdict === "Denied" ? args.text("message") : undefined]
+    .filter((text) => text !== undefined)
+    .join(": ");
+  return {
+    verdict,
+    reason: reason === "" ? undefined : reason,
+    words: verdict === "Approved" ? args.text("words") : undefined,
+  };
+}
+
+const triesAtMost = 10;
+
+/**
+ * Writes the decision and says so. With words, nothing is written unless they are those of this request and this side's CA.
+ * @throws CliError refused where the words differ, conflict where it was decided otherwise; StatusError
+ */
+export async function decideAccess(act: AccessAct, { server, io, review }: AccessDeciding): Promise<void> {
+  const { client } = server;
+  const { name, verdict, dryRun } = act;
+  let uid = act.seen?.metadata.uid;
+  for (let attempt = 1; ; attempt += 1) {
+    const seen = attempt === 1 ? act.seen : undefined;
+    const request = seen ?? (await sameRequest(client, { name, uid }));
+    uid = request.metadata.uid;
+    const expected = await compared(act, request, server);
+    if (isDone(act, request)) {
+      io.stdout.write(`accessrequest/${printable(name)} is ${verdict.toLowerCase()} already\n`);
+      return;
+    }
+    const looked = verdict === "Approved" ? await review(request) : undefined;
+    if (looked !== undefined && attempt === 1 && !act.isBulk) warn(looked, io);
+    const after = await written(act, request, client);
+    if (after === "changed meanwhile" && attempt < triesAtMost) continue;
+    if (after === "changed meanwhile") {
+      throw new CliError("conflict", `access request "${name}" changes all the time; nothing was done`);
+    }
+    tell(act, { after, expected, looked: verdict === "Approved" ? await review(after) : undefined }, io);
+    if (dryRun && looked !== undefined) io.stdout.write(`${accessSentence(looked)}\n`);
+    return;
+  }
+}
+
+/** The request as it is now. @throws CliError conflict where it is another than the one that was looked at */
+async function sameRequest(
+  client: Client,
+  { name, uid }: { readonly name: string; readonly uid: string | undefined },
+): Promise<AccessRequest> {
+  const request = await client.get<AccessRequest>(accessRequests, { name });
+  // A request deleted and made anew meanwhile is another one, which nobody has looked at.
+  if (uid === undefined || request.metadata.uid === uid) return request;
+  throw new CliError(
+    "conflict",
+    `access request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
+  );
+}
+
+/** The words of this side, once they are found to be those that were typed; none were typed: those to compare. */
+async function compared(
+  act: AccessAct,
+  request: AccessRequest,
+  { config }: ServerAccess,
+): Promise<readonly (readonly string[])[]> {
+  const { name, verdict, words, isBulk, dryRun } = act;
+  if (verdict !== "Approved" || (isBulk && !dryRun)) return [];
+  const expected = await approverWords(request, config);
+  if (words === undefined) return expected;
+  if (expected.length === 0) {
+    throw new CliError(
+      "usage",
+      `the words of accessrequest/${name} cannot be computed: the kubeconfig names no CA (certificate-authority-data), or the request has no key that can be read`,
+    );
+  }
+  if (expected.some((own) => sameWords(own, words))) return expected;
+  throw new CliError(
+    "refused",
+    `these are not the words of accessrequest/${name}; it was not approved`,
+    mismatch(expected, words, request),
+  );
+}
+
+const fewWrong = 2;
+
+/** The right words are not told: they would only be typed again. */
+function mismatch(
+  expected: readonly (readonly string[])[],
+  typed: string,
+  { metadata, status }: AccessRequest,
+): readonly string[] {
+  const given = typed.toLowerCase().match(/[a-z]+/g) ?? [];
+  const wrong = expected.map((own) => own.flatMap((word, at) => (given[at] === word ? [] : [at + 1])));
+  const fewest = wrong.toSorted((a, b) => a.length - b.length)[0] ?? [];
+  if (given.length === expected[0]?.length && fewest.length <= fewWrong) {
+    return [`All but word ${fewest.join(" and ")} agree: have them read again, and type them again.`];
+  }
+  return [
+    "If they were read and typed well, the machine saw another key, another CA or another request than this side:",
+    "somebody may stand between the machine and the hub. Then do not approve it, and deny it:",
+    `  pratique ${status?.accepted === true ? "revoke" : "deny"} accessrequest/${shellWord(metadata.name ?? "")} --reason "the words differ"`,
+  ];
+}
+
+/** Whether nothing is left to do. @throws CliError conflict where it was decided otherwise */
+function isDone({ name, verdict }: AccessAct, request: AccessRequest): boolean {
+  const { accepted, denied, revoked } = request.status ?? {};
+  const not = (why: string): CliError => new CliError("conflict", `access request "${name}" ${why}`);
+  const again = "the machine must ask anew";
+  switch (verdict) {
+    case "Approved":
+      if (revoked === true) throw not(`is already Revoked; ${again}`);
+      if (denied === true) throw not(`is already Denied; ${again}`);
+      if (accepted !== true && stateOf(request) === "Expired") throw not(`has expired; ${again}`);
+      return accepted === true;
+    case "Denied":
+      if (accepted === true && revoked !== true) throw not("is already Approved; take it back with pratique revoke");
+      return denied === true || revoked === true;
+    case "Revoked":
+      if (accepted !== true) throw not("was not approved; pratique deny turns it away");
+      return revoked === true;
+  }
+}
+
+function warn({ name, needsCare, warnings }: AccessReview, io: Io): void {
+  if (!needsCare) return;
+  for (const warning of warnings) io.stderr.write(`${printable(`warning: accessrequest/${name} ${warning}`)}\n`);
+}
+
+const fields: Readonly<Record<AccessVerdict, "accepted" | "denied" | "revoked">> = {
+  Approved: "accepted",
+  Denied: "denied",
+  Revoked: "revoked",
+};
+
+async function written(
+  act: AccessAct,
+  request: AccessRequest,
+  client: Client,
+): Promise<AccessRequest | "changed meanwhile"> {
+  const { name, verdict, reason, words, dryRun } = act;
+  const { uid, resourceVersion } = request.metadata;
+  const status = {
+    [fields[verdict]]: true,
+    ...(reason === undefined ? {} : { reason }),
+    ...(words === undefined ? {} : { wordsCompared: true }),
+  };
+  // With its version: what was looked at is what is decided on.
+  const patch = { metadata: { uid, resourceVersion }, status };
+  try {
+    return await client.patch<AccessRequest>(accessRequests, { name }, patch, { subresource: "status", dryRun });
+  } catch (error) {
+    if (error instanceof StatusError && isStale(error)) return "changed meanwhile";
+    if (error instanceof StatusError && error.reason === "Invalid") throw new CliError("conflict", error.message);
+    throw error;
+  }
+}
+
+/** A stale version is a conflict; the uid of another object is a conflict to some servers, and a field that cannot change to others. */
+function isStale({ reason, details }: StatusError): boolean {
+  return reason === "Conflict" || details?.causes?.some(({ field }) => field === "metadata.uid") === true;
+}
+
+interface Told {
+  readonly after: AccessRequest;
+  readonly expected: readonly (readonly string[])[];
+  readonly looked: AccessReview | undefined;
+}
+
+function tell({ name, verdict, words, dryRun }: AccessAct, told: Told, io: Io): void {
+  const shown = `accessrequest/${printable(name)}`;
+  const dry = dryRun ? " (dry run)" : "";
+  if (verdict !== "Approved") {
+    io.stdout.write(`${shown} ${verdict.toLowerCase()}${dry}\n`);
+    return;
+  }
+  io.stdout.write(`${shown} ${told.after.status?.accepted === true ? "approved" : partly(told)}${dry}\n`);
+  if (words !== undefined) {
+    io.stdout.write("The words agree: machine and approver see the same key, CA and request.\n");
+    return;
+  }
+  if (told.expected.length === 0) return;
+  const own = told.expected.map((one) => one.join(" ")).join('" or "');
+  for (const line of [
+    `note: ${shown} ${dryRun ? "would be" : "was"} approved without comparing words. The machine must show: "${own}"`,
+    ...(dryRun
+      ? []
+      : [`      If it shows others, somebody stands between: pratique revoke accessrequest/${shellWord(name)}`]),
+  ]) {
+    io.stderr.write(`${printable(line)}\n`);
+  }
+}
+
+function partly({ looked }: Told): string {
+  const have = looked?.approvals.length ?? 0;
+  const approvers = looked?.grants?.approvers;
+  if (approvers === undefined || approvers <= profileDefaults.approvers) {
+    return "approved by you; other people must approve it as well";
+  }
+  const missing = approvers - have;
+  return `approved by you, ${have} of ${approvers}: ${missing === 1 ? "1 other person" : `${missing} other people`} must approve it as well`;
+}
+
+const pollMs = 1000;
+
+/** Waits until the answer is there, and says so. @throws CliError failed, conflict, timedOut; StatusError */
+export async function awaitIssued(
+  { name, until }: { readonly name: string; readonly until: number },
+  client: Client,
+  io: Io,
+): Promise<void> {
+  const signal = io.interrupted();
+  for (;;) {
+    const { status = {} } = await client.get<AccessRequest>(accessRequests, { name });
+    if (status.ready === true) {
+      io.stdout.write(`accessrequest/${printable(name)} issued, valid until ${printable(status.expiresAt ?? "")}\n`);
+      return;
+    }
+    const failed = status.conditions?.find(({ type, status: holds }) => type === "Issued" && holds === "False");
+    if (failed !== undefined) {
+      throw new CliError("failed", `access request "${name}" was approved and nothing was issued: ${failed.message}`);
+    }
+    if (status.denied === true || status.revoked === true) {
+      throw new CliError("conflict", `access request "${name}" was taken back meanwhile`);
+    }
+    if (signal.aborted) throw new CliError("interrupted", `stopped before access request "${name}" was issued`);
+    if (io.clock.now() + pollMs > until) {
+      throw new CliError("timedOut", `access request "${name}" is not issued yet; it goes on without waiting`);
+    }
+    await io.clock.sleep(pollMs, signal);
+  }
+}

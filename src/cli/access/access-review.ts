@@ -1,0 +1,267 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import { isMadeFor } from "../../controllers/access/access-grant.ts";
+import { profileFor } from "../../controllers/access/access-request-policy.ts";
+import { serviceAccounts } from "../../controllers/kinds.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { accessProfiles, decidedProfile, profileDefaults, type AccessProfile } from "../../resources/access-profile.ts";
+import {
+  accessRequests,
+  readKey,
+  stateOf,
+  type AccessRequest,
+  type DecidedProfile,
+} from "../../resources/access-request.ts";
+
+/** What an approver needs to know of a request. Texts of the machine are as it chose them: escape them before they reach a terminal. */
+export interface AccessReview {
+  readonly kind: "AccessRequest";
+  readonly name: string;
+  /** RFC 3339, or empty. */
+  readonly created: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The one that is asked for, by name; absent for the default one where it may not be read or none is. */
+  readonly profile?: string;
+  /** What approving would grant; absent where the profile may not be read or does not exist. */
+  readonly grants?: AccessGrants;
+  readonly fingerprint?: string;
+  readonly keyKind?: string;
+  readonly sourceAddress?: string;
+  readonly userAgent?: string;
+  readonly requester?: string;
+  readonly possession?: "Proven" | "Unproven";
+  readonly earlierRequests?: number;
+  /** Of a machine whose key was let in before: since when, and what it waits for. */
+  readonly returning?: string;
+  /** The machine's own words, as `claims` are. */
+  readonly hostname?: string;
+  readonly claims?: Readonly<Record<string, string>>;
+  /** Who has approved so far. */
+  readonly approvals: readonly string[];
+  /** Whether something about it is a reason to look twice; a missing second approver is none. */
+  readonly needsCare: boolean;
+  /** Sentences about what needs care, and who is still needed. */
+  readonly warnings: readonly string[];
+}
+
+/** A profile in short. */
+export interface AccessGrants {
+  readonly namespace: string;
+  /** Each as `ClusterRole/view`, with its extent where that is the whole cluster. */
+  readonly roles: readonly string[];
+  readonly tokenSeconds: number;
+  readonly bootstrapToken: boolean;
+  readonly approvers: number;
+}
+
+/** What lies around a request. */
+interface AccessSurroundings {
+  /** Undefined where the reader may not see them. */
+  readonly profiles: readonly AccessProfile[] | undefined;
+  /** Requests that were denied or revoked, by the fingerprint of their key. */
+  readonly turnedAway: ReadonlyMap<string, readonly AccessRequest[]>;
+  /** The accounts of the profile's namespace, by name. */
+  readonly accounts: ReadonlyMap<string, ApiObject>;
+}
+
+/**
+ * A reader of requests that asks for what lies around them once: profiles, other requests (unless given) and the accounts of each
+ * namespace. What may not be read is passed over.
+ */
+export function accessReviewer(
+  client: Client,
+  requests?: readonly AccessRequest[],
+): (request: AccessRequest) => Promise<AccessReview> {
+  let shared: Promise<Omit<AccessSurroundings, "accounts">> | undefined;
+  const accounts = new Map<string, Promise<ReadonlyMap<string, ApiObject>>>();
+  async function read(): Promise<Omit<AccessSurroundings, "accounts">> {
+    const profiles = await listed<AccessProfile>(client, accessProfiles);
+    const all = requests ?? (await listed<AccessRequest>(client, accessRequests)) ?? [];
+    return { profiles, turnedAway: turnedAwayIn(all) };
+  }
+  function accountsIn(namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
+    const found = accounts.get(namespace) ?? accountsByName(client, namespace);
+    accounts.set(namespace, found);
+    return found;
+  }
+  return async (request) => {
+    const around = await (shared ??= read());
+    const namespace = profileFor(around.profiles ?? [], request.spec.profile)?.spec.namespace;
+    const near = namespace === undefined ? new Map<string, ApiObject>() : await accountsIn(namespace);
+    return reviewAccess(request, { ...around, accounts: near });
+  };
+}
+
+async function accountsByName(client: Client, namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
+  const found = (await listed(client, serviceAccounts, namespace)) ?? [];
+  return new Map(found.map((account) => [account.metadata.name ?? "", account]));
+}
+
+function turnedAwayIn(requests: readonly AccessRequest[]): ReadonlyMap<string, readonly AccessRequest[]> {
+  const found = new Map<string, AccessRequest[]>();
+  for (const request of requests) {
+    const state = stateOf(request);
+    const fingerprint = state === "Denied" || state === "Revoked" ? readKey(request)?.fingerprint : undefined;
+    if (fingerprint === undefined) continue;
+    const same = found.get(fingerprint);
+    if (same === undefined) found.set(fingerprint, [request]);
+    else same.push(request);
+  }
+  return found;
+}
+
+async function listed<T extends ApiObject>(
+  client: Client,
+  resource: ResourceRef,
+  namespace?: string,
+): Promise<readonly T[] | undefined> {
+  try {
+    return (await client.list<T>(resource, namespace === undefined ? {} : { namespace })).items;
+  } catch (error) {
+    if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return undefined;
+    throw error;
+  }
+}
+
+/** Reads a request of whatever contents. */
+function reviewAccess(request: AccessRequest, around: AccessSurroundings): AccessReview {
+  const { metadata, spec, status = {} } = request;
+  const { evidence = {} } = status;
+  const profile = profileFor(around.profiles ?? [], spec.profile);
+  const profileName = spec.profile === undefined || spec.profile === "" ? profile?.metadata.name : spec.profile;
+  const key = readKey(request);
+  const care = rules.flatMap((rule) => rule({ request, profile, around }));
+  return {
+    kind: "AccessRequest",
+    name: metadata.name ?? "",
+    created: metadata.creationTimestamp ?? "",
+    ...given("labels", metadata.labels),
+    ...given("profile", profileName),
+    ...given("grants", profile === undefined ? undefined : grantsIn(profile)),
+    ...given("fingerprint", key?.fingerprint),
+    ...given("keyKind", key?.kind),
+    ...given("sourceAddress", evidence.sourceAddress),
+    ...given("userAgent", evidence.userAgent),
+    ...given("requester", evidence.requester),
+    ...given("possession", evidence.possession),
+    ...given("earlierRequests", evidence.earlierRequests),
+    ...given("returning", returningText(request)),
+    ...given("hostname", spec.hostname),
+    ...given("claims", spec.claims),
+    approvals: approvalsOf(request, profile),
+    needsCare: care.length > 0,
+    warnings: [...care, ...stillNeeded(request, profile)],
+  };
+}
+
+/** Since when a machine is known whose key was let in before, and why it was not let in by itself. */
+function returningText({ status = {} }: AccessRequest): string | undefined {
+  const { returning } = status.evidence ?? {};
+  if (returning === undefined) return undefined;
+  const { request, since = "an unknown time", times } = returning;
+  const said = status.conditions?.find(({ type }) => type === "Returning")?.message;
+  const known = `its key was let in ${times === 1 ? "once" : `${times} times`} since ${since}, last as ${request}`;
+  return said === undefined ? known : `${known}; ${said}`;
+}
+
+function given<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]?: V });
+}
+
+function grantsIn({ spec }: AccessProfile): AccessGrants {
+  return {
+    namespace: spec.namespace,
+    roles: (spec.roles ?? []).map(
+      ({ kind, name, clusterWide = false }) => `${kind}/${name}${clusterWide ? " (all namespaces)" : ""}`,
+    ),
+    tokenSeconds: spec.tokenSeconds ?? profileDefaults.tokenSeconds,
+    bootstrapToken: spec.bootstrapToken !== undefined,
+    approvers: spec.approvers ?? profileDefaults.approvers,
+  };
+}
+
+/** Who approved a request so far: the profile as it is now, where it is known. */
+function approvalsOf({ status }: AccessRequest, profile: AccessProfile | undefined): readonly string[] {
+  return (status?.decisions ?? [])
+    .filter(({ verdict, profile: seen }) => verdict === "Approved" && isStateOf(profile, seen))
+    .map(({ user }) => user);
+}
+
+function isStateOf(profile: AccessProfile | undefined, seen: DecidedProfile | undefined): boolean {
+  if (profile === undefined) return true;
+  const { name, uid, generation } = decidedProfile(profile);
+  return seen?.name === name && seen.uid === uid && seen.generation === generation;
+}
+
+interface Looked {
+  readonly request: AccessRequest;
+  readonly profile: AccessProfile | undefined;
+  readonly around: AccessSurroundings;
+}
+
+type Rule = (looked: Looked) => readonly string[];
+
+const rules: readonly Rule[] = [
+  ({ request }) => (readKey(request) === undefined ? ["its key cannot be read: nothing can be sealed to it"] : []),
+
+  ({ request }) => {
+    const seen = request.status?.fingerprint;
+    return seen === undefined || seen === readKey(request)?.fingerprint
+      ? []
+      : ["the fingerprint in its status is not that of its key: somebody wrote to it who should not be able to"];
+  },
+
+  ({ request }) =>
+    request.status?.evidence?.possession === "Proven"
+      ? []
+      : ["has not proven that it holds the private key: whoever knows the public one may have asked"],
+
+  (looked) => {
+    const before = otherEnds(looked);
+    return before.length === 0
+      ? []
+      : [`was turned away before with the same key: ${before.slice(0, 5).join(", ")}${before.length > 5 ? ", …" : ""}`];
+  },
+
+  ({ request, profile, around }) => {
+    if (profile === undefined) return [];
+    const { name = "" } = request.metadata;
+    const { namespace } = profile.spec;
+    const taken = around.accounts.get(name);
+    return taken === undefined || taken.metadata.deletionTimestamp !== undefined || isMadeFor(request, taken)
+      ? []
+      : [`has the name of a ServiceAccount in ${quoted(namespace)} that was not made for it: nothing would be issued`];
+  },
+
+  ({ request, profile, around }) => {
+    if (profile !== undefined || around.profiles === undefined) return [];
+    const { profile: asked = "" } = request.spec;
+    return asked === ""
+      ? ["names no profile, and none is marked as default: approving it grants nothing"]
+      : [`asks for profile ${quoted(asked)}, which does not exist: approving it grants nothing`];
+  },
+];
+
+/** Other requests of the same key that ended badly. */
+function otherEnds({ request, around }: Looked): readonly string[] {
+  const same = around.turnedAway.get(readKey(request)?.fingerprint ?? "") ?? [];
+  return same
+    .filter(({ metadata }) => metadata.uid !== request.metadata.uid)
+    .map((other) => `accessrequest/${other.metadata.name} (${stateOf(other).toLowerCase()})`);
+}
+
+function stillNeeded(request: AccessRequest, profile: AccessProfile | undefined): readonly string[] {
+  const approvers = profile?.spec.approvers ?? profileDefaults.approvers;
+  const approvals = approvalsOf(request, profile);
+  if (profile === undefined || approvers < 2) return [];
+  const who = approvals.length === 0 ? "" : ` (approved by ${approvals.map(quoted).join(", ")})`;
+  const stale = approvalsOf(request, undefined).length - approvals.length;
+  return [
+    `needs ${approvers} different approvers and has ${approvals.length}${who}`,
+    ...(stale === 0 ? [] : [`was approved before its profile was changed, which does not count`]),
+  ];
+}
+
+function quoted(text: string): string {
+  return `"${text}"`;
+}

@@ -1,0 +1,153 @@
+import { hasCondition, csrView, type CsrView } from "../../controllers/certificates/csr-view.ts";
+import { returningCondition } from "../../controllers/certificates/returning-condition.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { nodeReturningAs } from "../../core/returning.ts";
+import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from "../../core/user.ts";
+import { CsrError, parseCsr, type ParsedCsr } from "../../pki/csr.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
+import { signerChecks } from "../../pki/signers.ts";
+
+/** What an approver needs to know of a request. Texts are as the requester chose them: escape them before they reach a terminal. */
+export interface CsrReview {
+  readonly name: string;
+  /** RFC 3339, or empty. */
+  readonly created: string;
+  /** Who asks, as the server recorded. */
+  readonly requestor: string;
+  readonly groups: readonly string[];
+  /** The id of the bootstrap token with which was asked. */
+  readonly tokenId?: string;
+  /** What the token is for, where its Secret may be read and says so. */
+  readonly tokenDescription?: string;
+  readonly signer: string;
+  readonly usages: readonly string[];
+  /** Absent when the request cannot be read. */
+  readonly subject?: { readonly commonName: string; readonly organizations: readonly string[] };
+  /** Each with its kind: `DNS:a`, `IP:10.0.0.1`. */
+  readonly sans: readonly string[];
+  readonly key?: string;
+  /** `SHA256:<base64>` of the public key. */
+  readonly fingerprint?: string;
+  /** Seconds asked for; absent: the signer decides. */
+  readonly durationSeconds?: number;
+  /** Of a machine that comes back with an expired certificate: its history, and what it waits for, in the words of the hub. */
+  readonly returning?: string;
+  /** Sentences about contents that need care, quoting them as they are; empty when there are none. */
+  readonly warnings: readonly string[];
+}
+
+/** Whether nobody has decided on the request, and nothing has failed. */
+export function isUndecided(object: ApiObject): boolean {
+  const view = csrView(object);
+  return !(["Approved", "Denied", "Failed"] as const).some((type) => hasCondition(view, type));
+}
+
+/** Reads a request of whatever contents; a PEM that cannot be read becomes a warning, not an error. */
+export function reviewCsr(object: ApiObject): CsrReview {
+  const view = csrView(object);
+  const { username, groups } = view.requester;
+  const read = readRequest(view);
+  const common = {
+    name: object.metadata.name ?? "",
+    created: object.metadata.creationTimestamp ?? "",
+    requestor: username,
+    groups,
+    ...(username.startsWith(bootstrapUserPrefix) ? { tokenId: username.slice(bootstrapUserPrefix.length) } : {}),
+    signer: view.signerName,
+    usages: view.usages,
+    ...(view.expirationSeconds === undefined ? {} : { durationSeconds: view.expirationSeconds }),
+    ...returningIn(view),
+  };
+  if (typeof read === "string") return { ...common, sans: [], warnings: [`the request cannot be read: ${read}`] };
+  return {
+    ...common,
+    subject: read.subject,
+    sans: sansOf(read),
+    key: read.keyKind,
+    fingerprint: keyFingerprint(read.spki),
+    warnings: rules.flatMap((rule) => rule(read, view)),
+  };
+}
+
+/** Only a hub makes such a user, and only its controller and approvers write conditions. */
+function returningIn({ requester, conditions }: CsrView): Pick<CsrReview, "returning"> {
+  const node = nodeReturningAs(requester);
+  if (node === undefined) return {};
+  const { message = "" } = conditions.find(({ type }) => type === returningCondition) ?? {};
+  return { returning: message === "" ? `${node} comes back` : message };
+}
+
+function readRequest(view: CsrView): ParsedCsr | string {
+  try {
+    return parseCsr(view.request);
+  } catch (error) {
+    if (error instanceof CsrError) return error.message;
+    throw error;
+  }
+}
+
+function sansOf({ sans }: ParsedCsr): readonly string[] {
+  return [
+    ...sans.dns.map((name) => `DNS:${name}`),
+    ...sans.ip.map((address) => `IP:${address}`),
+    ...sans.email.map((address) => `email:${address}`),
+    ...sans.uri.map((uri) => `URI:${uri}`),
+  ];
+}
+
+/** One kind of content that needs care; the sentences say what it would mean. */
+type Rule = (csr: ParsedCsr, view: CsrView) => readonly string[];
+
+const rules: readonly Rule[] = [
+  // Everything with this group passes every check.
+  ({ subject }) =>
+    subject.organizations.includes(mastersGroup) ? [`asks for the group ${mastersGroup}, which may do everything`] : [],
+
+  ({ subject }) =>
+    subject.commonName.startsWith("system:") && !subject.commonName.startsWith(nodeUserPrefix)
+      ? [`asks to be ${quoted(subject.commonName)}, a user of the system itself`]
+      : [],
+
+  ({ subject }) =>
+    subject.organizations
+      .filter((group) => group.startsWith("system:") && group !== nodesGroup && group !== mastersGroup)
+      .map((group) => `asks for the group ${quoted(group)}, a group of the system itself`),
+
+  ({ asksForCa }, { usages }) =>
+    asksForCa || usages.includes("cert sign") || usages.includes("crl sign")
+      ? ["asks for a CA: a certificate that could sign others"]
+      : [],
+
+  ({ sans }) => {
+    const wildcards = sans.dns.filter((name) => name.includes("*"));
+    return wildcards.length === 0 ? [] : [`asks for wildcard names: ${wildcards.slice(0, 5).map(quoted).join(", ")}`];
+  },
+
+  ({ subject }, { signerName, requester }) =>
+    signerName === "kubernetes.io/kubelet-serving" && requester.username !== subject.commonName
+      ? [
+          `asks for a serving certificate of ${quoted(subject.commonName)} in the name of another, ${quoted(requester.username)}`,
+        ]
+      : [],
+
+  ({ subject }, { requester }) =>
+    requester.username.startsWith(nodeUserPrefix) &&
+    subject.commonName.startsWith(nodeUserPrefix) &&
+    requester.username !== subject.commonName
+      ? [`a node, ${quoted(requester.username)}, asks to be another, ${quoted(subject.commonName)}`]
+      : [],
+
+  ({ subject }) =>
+    [subject.commonName, ...subject.organizations]
+      .filter((text) => /[^ -~]|^ | $| {2}/.test(text))
+      .map((text) => `the name ${quoted(text)} holds characters that look like others, or like none`),
+
+  (csr, { signerName, usages }) => {
+    const problem = signerChecks.get(signerName)?.(csr, usages);
+    return problem === undefined ? [] : [`its signer will refuse it: ${problem}`];
+  },
+];
+
+function quoted(text: string): string {
+  return `"${text}"`;
+}

@@ -1,0 +1,185 @@
+import type { Client } from "../../client/client.ts";
+import { certificateSigningRequests } from "../../controllers/kinds.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import { accessAsked, awaitIssued, decideAccess, type AccessDeciding, type AccessVerdict } from "./access-decide.ts";
+import { accessReviewer } from "./access-review.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import { csrCondition, decideCsr } from "./csr-decide.ts";
+import { isUndecided, reviewCsr } from "./csr-review.ts";
+import type { ExitName } from "../exit-code.ts";
+import { failureOf } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../printable.ts";
+import { requestKind, requestName, type RequestKind, type RequestName } from "./request-name.ts";
+import { withServer } from "../server-access.ts";
+
+/** What people decide; only access is revoked. */
+export type Decision = AccessVerdict;
+
+/**
+ * Writes the decision on each request that is named or selected, in order. One that fails does not keep the others from being decided;
+ * the exit code is that of the first failure.
+ */
+export async function decide(decision: Decision, args: Args, io: Io): Promise<ExitName> {
+  const selection = selectionOf(decision, args);
+  return withServer<ExitName>(args, io, async (server) => {
+    const targets = selection.kind === "named" ? selection.requests : await selected(selection, server.client, args);
+    let exit: ExitName = "ok";
+    async function each(of: readonly Target[], act: (target: Target) => Promise<void>): Promise<readonly Target[]> {
+      const done: Target[] = [];
+      const queue = [...of];
+      async function next(): Promise<void> {
+        for (let target = queue.shift(); target !== undefined; target = queue.shift()) {
+          try {
+            await act(target);
+            done.push(target);
+          } catch (error) {
+            const failure = failureOf(error);
+            for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
+            if (exit === "ok") exit = failure.exit;
+          }
+        }
+      }
+      // Those that were named are decided in their order; of many that were counted, several at a time.
+      await Promise.all(Array.from({ length: selection.kind === "named" ? 1 : atOnce }, next));
+      return done;
+    }
+    const deciding = { args, io, server, isBulk: selection.kind === "all", review: accessReviewer(server.client) };
+    const decided = await each(targets, (target) => decideOne(decision, target, deciding));
+    const waitMs = decision === "Approved" ? args.number("wait") : undefined;
+    if (waitMs !== undefined && !args.on("dry-run")) {
+      const until = io.clock.now() + waitMs;
+      const granted = decided.filter(({ kind }) => kind === "accessrequest");
+      await each(granted, ({ name }) => awaitIssued({ name, until }, server.client, io));
+    }
+    return exit;
+  });
+}
+
+const atOnce = 8;
+
+/** A request to decide on; with the one that was looked at, where it was. */
+interface Target extends RequestName {
+  readonly seen?: ApiObject;
+}
+
+type Selection =
+  | { readonly kind: "named"; readonly requests: readonly Target[] }
+  | {
+      readonly kind: "all";
+      readonly of: RequestKind;
+      readonly decision: Decision;
+      readonly labels: string | undefined;
+      readonly expected: number;
+    };
+
+/** @throws CliError usage */
+function selectionOf(decision: Decision, args: Args): Selection {
+  const labels = args.text("selector");
+  const expected = args.number("expect");
+  const many = args.on("all") ? "--all" : labels === undefined ? undefined : "--selector";
+  const bare = decision === "Revoked" ? "accessrequest" : "csr";
+  if (many === undefined) {
+    const requests = distinct(args.operands.map((operand) => requestName(operand, bare)));
+    checkNamed(decision, requests, args);
+    return { kind: "named", requests };
+  }
+  const [first, ...others] = args.operands;
+  const of = first === undefined ? bare : requestKind(first);
+  if (of === undefined || others.length > 0) throw new CliError("usage", `give names or ${many}, not both`);
+  if (decision === "Approved" && args.text("words") !== undefined)
+    throw new CliError("usage", "--words are those of one request: name it");
+  if (expected === undefined) {
+    throw new CliError("usage", `${many} needs --expect N, the number of requests that you have looked at`);
+  }
+  if (decision === "Revoked" && of === "csr") throw notRevocable(first ?? "csr");
+  return { kind: "all", of, decision, labels, expected };
+}
+
+function checkNamed(decision: Decision, requests: readonly RequestName[], args: Args): void {
+  if (requests.length === 0) {
+    const names = decision === "Revoked" ? "accessrequest/NAME" : "csr/NAME or accessrequest/NAME";
+    throw new CliError("usage", `no request is named: give ${names}, or --all with --expect N`);
+  }
+  if (args.number("expect") !== undefined) throw new CliError("usage", "--expect belongs to --all and --selector");
+  const csr = requests.find(({ kind }) => kind === "csr");
+  if (decision !== "Approved" || args.text("words") === undefined) return;
+  if (requests.length !== 1 || csr !== undefined) {
+    throw new CliError("usage", "--words are those of one access request: name accessrequest/NAME, and no other");
+  }
+}
+
+function notRevocable(what: string): CliError {
+  return new CliError("usage", `"${what}": certificates are revoked by name, csr/NAME, and not by number`);
+}
+
+function distinct(requests: readonly RequestName[]): readonly RequestName[] {
+  return [...new Map(requests.map((one) => [`${one.kind}/${one.name}`, one])).values()];
+}
+
+/** All that the decision is still open on. @throws CliError conflict where they are not as many as expected, or need care */
+async function selected(
+  selection: Extract<Selection, { kind: "all" }>,
+  client: Client,
+  args: Args,
+): Promise<readonly Target[]> {
+  const { of, decision, labels, expected } = selection;
+  const options = labels === undefined ? {} : { labelSelector: labels };
+  const { items } = await client.list(of === "csr" ? certificateSigningRequests : accessRequests, options);
+  const open = items.filter((item) => (of === "csr" ? isUndecided(item) : isOpen(decision, item)));
+  if (open.length !== expected) {
+    const what =
+      decision === "Revoked" ? ["has access", "have access"] : ["waits for a decision", "wait for a decision"];
+    throw new CliError(
+      "conflict",
+      `--expect ${expected}, but ${open.length === 1 ? `1 request ${what[0]}` : `${open.length} requests ${what[1]}`}; nothing was done`,
+      [
+        decision === "Revoked"
+          ? "Look at them again: kubectl get accessrequests"
+          : "Look at them again: pratique pending",
+      ],
+    );
+  }
+  const careful = decision === "Approved" ? await needCare(of, open, client) : [];
+  if (careful.length > 0 && !args.on("dry-run")) {
+    throw new CliError(
+      "conflict",
+      `${careful.join(", ")} has contents that need care, and must be approved by name or denied; nothing was done`,
+      ["What they are: pratique pending"],
+    );
+  }
+  return open.map((seen) => ({ kind: of, name: seen.metadata.name ?? "", seen }));
+}
+
+function isOpen(decision: Decision, item: ApiObject): boolean {
+  return decision === "Revoked" ? stateOf(item).startsWith("Approved") : stateOf(item) === "Pending";
+}
+
+async function needCare(of: RequestKind, open: readonly ApiObject[], client: Client): Promise<readonly string[]> {
+  const named = (items: readonly ApiObject[]): readonly string[] =>
+    items.map(({ metadata }) => `${of}/${metadata.name}`);
+  if (of === "csr") return named(open.filter((item) => reviewCsr(item).warnings.length > 0));
+  const requests = open as readonly AccessRequest[];
+  const review = accessReviewer(client);
+  const careful: AccessRequest[] = [];
+  for (const request of requests) if ((await review(request)).needsCare) careful.push(request);
+  return named(careful);
+}
+
+interface Deciding extends AccessDeciding {
+  readonly args: Args;
+  readonly isBulk: boolean;
+}
+
+async function decideOne(decision: Decision, { kind, name, seen }: Target, deciding: Deciding): Promise<void> {
+  const { args, io, server, isBulk } = deciding;
+  const dryRun = args.on("dry-run");
+  if (kind === "accessrequest") {
+    const looked = seen as AccessRequest | undefined;
+    return decideAccess({ ...accessAsked(decision, args), name, seen: looked, isBulk, dryRun }, deciding);
+  }
+  const condition = csrCondition(decision === "Approved" ? "Approved" : "Denied", args);
+  return decideCsr({ name, uid: seen?.metadata.uid, condition, dryRun }, server.client, io);
+}

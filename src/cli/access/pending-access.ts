@@ -1,0 +1,52 @@
+import type { Client } from "../../client/client.ts";
+import { humanDuration } from "../../core/duration.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import { accessReviewer, type AccessReview } from "./access-review.ts";
+import { grantsText, ownWords } from "./access-text.ts";
+import { cut } from "./cut.ts";
+
+/** The access requests that nobody has answered, the oldest first. @throws StatusError */
+export async function pendingAccess(client: Client): Promise<readonly AccessReview[]> {
+  const { items } = await client.list<AccessRequest>(accessRequests);
+  const review = accessReviewer(client, items);
+  const waiting = items.filter((item) => stateOf(item) === "Pending");
+  const reviews: AccessReview[] = [];
+  for (const request of waiting) reviews.push(await review(request));
+  return reviews.sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0));
+}
+
+export const accessHeadings: readonly string[] = [
+  "",
+  "NAME",
+  "AGE",
+  "PROFILE",
+  "GRANTS",
+  "APPROVALS",
+  "SOURCE",
+  "REQUESTER",
+  "KEY",
+  "FINGERPRINT",
+  "POSSESSION",
+  "EARLIER",
+  "SAYS",
+];
+
+/** The cells of a request, not yet escaped. `now` in milliseconds. */
+export function accessRow(review: AccessReview, now: number): readonly string[] {
+  const { approvals, grants, earlierRequests } = review;
+  return [
+    review.warnings.length === 0 ? "" : "!",
+    `accessrequest/${review.name}`,
+    humanDuration(now - Date.parse(review.created)),
+    cut(review.profile ?? "<default>"),
+    cut(grantsText(review)),
+    `${approvals.length} of ${grants?.approvers ?? "<unknown>"}`,
+    cut(review.sourceAddress ?? "<unknown>"),
+    cut(review.requester ?? "<unknown>"),
+    review.keyKind ?? "<unreadable>",
+    review.fingerprint ?? "<unknown>",
+    review.possession?.toLowerCase() ?? "unproven",
+    earlierRequests === undefined ? "<unknown>" : String(earlierRequests),
+    cut(ownWords(review) || "<nothing>"),
+  ];
+}

@@ -1,0 +1,167 @@
+import type { Client } from "../../client/client.ts";
+import { labelledCluster } from "../../controllers/clusters/cluster-request.ts";
+import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { humanDuration } from "../../core/duration.ts";
+import type { ApiObject } from "../../core/object.ts";
+import {
+  clusterCondition,
+  isAccepted,
+  managedClusters,
+  requesterAnnotation,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import {
+  clusterWarnings,
+  hasJoined,
+  openRequests,
+  sightOf,
+  type AgentRequest,
+  type ClusterSight,
+} from "../cluster/cluster-review.ts";
+import { cut } from "./cut.ts";
+
+/** A cluster that waits for one of its two decisions, or for both. */
+export interface PendingCluster {
+  readonly kind: "ManagedCluster";
+  readonly name: string;
+  /** RFC 3339, or empty. */
+  readonly created: string;
+  /** The agents whose requests are open, else that of the newest request. */
+  readonly agents: readonly string[];
+  /** The request to decide on first: the newest that is open, else the newest of all. */
+  readonly request?: string;
+  readonly requester?: string;
+  readonly fingerprint?: string;
+  /** How the first of the two decisions stands; `NotAsked` where there is no request, `Unknown` where none may be seen. */
+  readonly certificate: "Pending" | "Approved" | "Issued" | "Denied" | "Failed" | "NotAsked" | "Unknown";
+  /** How the second stands; `NotRegistered` where there is a request and no cluster. */
+  readonly admission: "Pending" | "Accepted" | "Denied" | "NotRegistered";
+  /** Open requests beside the newest. */
+  readonly staleRequests: number;
+  /** Sentences about what needs care. */
+  readonly warnings: readonly string[];
+}
+
+/** The clusters that wait, the oldest first, and the names of the requests that are told of with them. */
+export interface PendingClusters {
+  readonly clusters: readonly PendingCluster[];
+  readonly told: ReadonlySet<string>;
+}
+
+/** Reads the clusters and puts them together with requests, if these may be seen. `now` in milliseconds. @throws StatusError */
+export async function pendingClusters(
+  client: Client,
+  requests: readonly ApiObject[] | undefined,
+  now: number,
+): Promise<PendingClusters> {
+  const { items } = await client.list<ManagedCluster>(managedClusters);
+  const there = new Map(items.map((cluster) => [cluster.metadata.name ?? "", cluster]));
+  const byName = byCluster(requests ?? []);
+  const names = new Set([...there.keys(), ...byName.keys()]);
+  const sights = [...names].map((name) => sightOf(name, there.get(name), requests && (byName.get(name) ?? [])));
+  return {
+    clusters: sights
+      .filter(isWaiting)
+      .map((sight) => pendingCluster(sight, now))
+      .sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0)),
+    told: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
+  };
+}
+
+function byCluster(requests: readonly ApiObject[]): ReadonlyMap<string, readonly ApiObject[]> {
+  const found = new Map<string, ApiObject[]>();
+  for (const request of requests) {
+    const name = labelledCluster(request);
+    if (name === undefined) continue;
+    const own = found.get(name) ?? [];
+    own.push(request);
+    found.set(name, own);
+  }
+  return found;
+}
+
+function isWaiting(sight: ClusterSight): boolean {
+  if (openRequests(sight).length > 0) return true;
+  const { cluster, requests } = sight;
+  // Who turned away its agent has decided, and is not asked again before the agent asks again.
+  if (requests?.[0]?.state === "Denied") return false;
+  if (cluster === undefined || isAccepted(cluster) || cluster.metadata.deletionTimestamp !== undefined) return false;
+  return conditionOf(cluster, clusterCondition.accepted) === undefined;
+}
+
+function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
+  const { name, cluster, requests } = sight;
+  const open = openRequests(sight);
+  const first = open[0] ?? requests?.[0];
+  const requester = first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation];
+  const created = open.at(-1)?.created ?? cluster?.metadata.creationTimestamp ?? "";
+  return {
+    kind: "ManagedCluster",
+    name,
+    created,
+    ...factsOf(open, first),
+    ...(requester === undefined ? {} : { requester }),
+    certificate: first?.state ?? (requests === undefined ? "Unknown" : "NotAsked"),
+    admission: admissionOf(cluster),
+    staleRequests: Math.max(open.length - 1, 0),
+    warnings: [
+      ...clusterWarnings(sight, open, now),
+      ...sight.unfit.map((one) => `csr/${one.name} bears its name and cannot be its agent's: ${one.why}`),
+    ],
+  };
+}
+
+function factsOf(
+  open: readonly AgentRequest[],
+  first: AgentRequest | undefined,
+): Pick<PendingCluster, "agents" | "request" | "fingerprint"> {
+  if (first === undefined) return { agents: [] };
+  const agents = [...new Set([first, ...open].map(({ agent }) => agent))].sort();
+  return { agents, request: first.name, fingerprint: first.fingerprint };
+}
+
+function admissionOf(cluster: ManagedCluster | undefined): PendingCluster["admission"] {
+  if (cluster === undefined) return "NotRegistered";
+  if (isAccepted(cluster)) return "Accepted";
+  return conditionOf(cluster, clusterCondition.accepted) !== undefined || hasJoined(cluster) ? "Denied" : "Pending";
+}
+
+export const clusterHeadings: readonly string[] = [
+  "",
+  "NAME",
+  "AGE",
+  "AGENT ID",
+  "CERTIFICATE",
+  "ADMISSION",
+  "REQUESTOR",
+  "STALE",
+  "FINGERPRINT",
+];
+
+const words: Readonly<Record<PendingCluster["certificate"] | PendingCluster["admission"], string>> = {
+  Pending: "pending",
+  Approved: "approved",
+  Issued: "issued",
+  Denied: "denied",
+  Failed: "failed",
+  NotAsked: "not asked for",
+  Unknown: "<unknown>",
+  Accepted: "accepted",
+  NotRegistered: "not registered",
+};
+
+/** The cells of a cluster, not yet escaped. `now` in milliseconds. */
+export function clusterRow(cluster: PendingCluster, now: number): readonly string[] {
+  const { warnings, name, created, agents, certificate, admission, requester, staleRequests, fingerprint } = cluster;
+  return [
+    warnings.length === 0 ? "" : "!",
+    `managedcluster/${name}`,
+    humanDuration(now - Date.parse(created)),
+    cut(agents.join(",") || "<unknown>"),
+    words[certificate],
+    words[admission],
+    cut(requester ?? "<unknown>"),
+    String(staleRequests),
+    fingerprint ?? "<unknown>",
+  ];
+}

@@ -1,0 +1,39 @@
+import { dirname } from "node:path";
+import type { KeptName } from "../../agent/agent-event.ts";
+import { plainText } from "../../agent/join-error.ts";
+import type { LogEntry } from "../../hub/hub-options.ts";
+import type { Args } from "../command.ts";
+import type { Io } from "../io.ts";
+
+const timeoutMs = 30_000;
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** What `--after-rotation` asks for: the command is run after each renewal, and what came of it is logged. Undefined where it is not given. */
+export function afterRotation(
+  args: Args,
+  io: Io,
+  log: (entry: LogEntry) => void,
+): ((name: KeptName) => Promise<void>) | undefined {
+  const words = (args.text("after-rotation") ?? "").split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return undefined;
+  return async ({ kind, path }) => {
+    const env = {
+      PATH: io.env["PATH"] ?? systemPath,
+      PRATIQUE_KIND: kind,
+      PRATIQUE_FILE: path,
+      PRATIQUE_DIR: dirname(path),
+    };
+    const { kind: end, code, output } = await io.runChild(words, { env, timeoutMs });
+    const said = plainText(output, 1000);
+    const details = { command: words.join(" "), file: path, ...(said === "" ? {} : { output: said }) };
+    if (end === "ended" && code === 0)
+      return log({ level: "info", message: "ran the command after the rotation", ...details });
+    const why = {
+      ended: `ended with code ${code}`,
+      killed: "was killed",
+      late: `was killed after ${timeoutMs / 1000} seconds`,
+      missing: "cannot be started",
+    };
+    log({ level: "warn", message: `the command after the rotation ${why[end]}`, ...details });
+  };
+}

@@ -1,0 +1,72 @@
+import { agentFoldersOption } from "./agent-folders-option.ts";
+import type { Command } from "../command.ts";
+import { logOptions } from "../log-options.ts";
+import { outputOption } from "../output.ts";
+
+/** `pratique agent`. */
+export const agentCommand: Command = {
+  name: "agent",
+  summary: "Keep the credentials of this machine fresh: renew them before they end",
+  details: [
+    "Each is renewed with itself between 70 and 90 % of its life, and its file replaced in one stroke: whoever reads the kubeconfig always finds a valid one. A certificate gets a new key each time. Failures are tried again with growing pauses, or as the server asks.",
+    "A credential that has expired is asked for anew with the key of this machine, and people or policies of the hub let it come back: docs/recovery.md. What the hub refuses before its end cannot be renewed. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it ask for access anew, which people must approve again.",
+    "As a service it tells systemd how it stands where `systemd-notify` is there: `Type=notify`, `NotifyAccess=all`, and `WatchdogSec` if wanted.",
+  ],
+  operands: [],
+  options: [
+    agentFoldersOption,
+    {
+      name: "key",
+      kind: "text",
+      value: "FILE",
+      completes: "file",
+      description: "the private key, where `pratique request` was given one; for --ask-again",
+    },
+    { name: "once", kind: "boolean", default: "false", description: "renew what is due, and end" },
+    {
+      name: "status",
+      kind: "boolean",
+      default: "false",
+      description: "print how they stand and end, with code 0 if all are good and 1 if not; asks nobody",
+    },
+    {
+      name: "ask-again",
+      kind: "boolean",
+      default: "false",
+      description: "ask for access anew also when a token is refused before its end, and not only after it",
+    },
+    {
+      name: "after-rotation",
+      kind: "text",
+      value: "COMMAND",
+      description:
+        "run this after each renewal, without a shell: words at blanks, 30 seconds at most, with PRATIQUE_KIND, PRATIQUE_FILE and PRATIQUE_DIR in its environment",
+    },
+    {
+      name: "owner",
+      kind: "text",
+      value: "USER[:GROUP]",
+      description: "whose the files of credentials are; for root only",
+    },
+    {
+      name: "mode",
+      kind: "text",
+      value: "MODE",
+      description: "who may read them: 0600 (default), 0400, 0640 or 0440",
+    },
+    {
+      name: "health-address",
+      kind: "text",
+      value: "HOST:PORT",
+      description:
+        "where to answer GET /livez, and /readyz with 200 while all credentials are good, over plain HTTP; default nowhere",
+    },
+    outputOption,
+    ...logOptions,
+  ],
+  examples: [
+    { note: "stay, and renew", line: "agent --dir /var/lib/pratique" },
+    { note: "for a health check", line: "agent --dir /var/lib/pratique --status" },
+  ],
+  run: async (args, io) => (await import("./run-agent.ts")).runAgent(args, io),
+};

@@ -1,0 +1,86 @@
+import type { CredentialAgent, CredentialStatus } from "../../agent/agent-status.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { humanDuration } from "../../core/duration.ts";
+import { printable } from "../printable.ts";
+
+/** What `pratique agent --status` tells a person, credential by credential. `now` in milliseconds since the epoch. */
+export function agentStatusText(statuses: readonly CredentialStatus[], now: number): string {
+  const bad = statuses.filter(({ good }) => !good).length;
+  const count = statuses.length;
+  const sum =
+    bad === 0
+      ? `${count === 1 ? "The credential is" : `All ${count} credentials are`} good.`
+      : count === 1
+        ? "The credential is of no use."
+        : `${bad} of ${count} credentials ${bad === 1 ? "is" : "are"} of no use.`;
+  return `${[sum, ...statuses.map((status) => block(status, now))].join("\n")}\n`;
+}
+
+/** The same as data, with times as the API writes them. */
+export function agentStatusData(statuses: readonly CredentialStatus[]): Readonly<Record<string, unknown>> {
+  return { good: statuses.every(({ good }) => good), credentials: statuses.map(dataOf) };
+}
+
+function dataOf({ expiresAt, agent, ...rest }: CredentialStatus): Readonly<Record<string, unknown>> {
+  return {
+    ...rest,
+    ...(expiresAt === undefined ? {} : { expiresAt: rfc3339(expiresAt) }),
+    ...(agent === undefined ? {} : { agent: agentData(agent) }),
+  };
+}
+
+function agentData({ nextAt, renewedAt, ...rest }: CredentialAgent): Readonly<Record<string, unknown>> {
+  return {
+    ...rest,
+    nextAt: rfc3339(nextAt),
+    ...(renewedAt === undefined ? {} : { renewedAt: rfc3339(renewedAt) }),
+  };
+}
+
+const titles: Readonly<Record<CredentialStatus["kind"], string>> = {
+  token: "token",
+  "client-certificate": "client certificate",
+  "serving-certificate": "serving certificate",
+};
+
+const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
+  token: "ask anew with pratique request",
+  "client-certificate": "join anew with pratique join --force",
+  "serving-certificate": "it is asked for until somebody approves it",
+};
+
+function block(status: CredentialStatus, now: number): string {
+  const { kind, path, good, server, subject, expiresAt, problem, agent } = status;
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ["server", server],
+    [kind === "token" ? "account" : "node", subject],
+    ["valid", expiresAt === undefined ? undefined : validity(expiresAt, now)],
+    ["problem", problem],
+    ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
+    ["to do", good ? undefined : agent?.returning === undefined ? remedies[kind] : undefined],
+  ];
+  return [
+    `${titles[kind]} ${printable(path)}`,
+    ...rows.flatMap(([title, value]) => (value === undefined ? [] : [`  ${title.padEnd(10)}${printable(value)}`])),
+  ].join("\n");
+}
+
+function validity(expiresAt: number, now: number): string {
+  const left = expiresAt - now;
+  return `${left > 0 ? `for ${humanDuration(left)}` : "no more"}, until ${rfc3339(expiresAt)}`;
+}
+
+function agentRows(agent: CredentialAgent, now: number): readonly (readonly [string, string])[] {
+  const { nextAt, failures, lastError, refused, request, renewedAt, returning } = agent;
+  if (refused) return [["agent", lastError ?? "refused"]];
+  const back = returning === undefined ? [] : [["returning", `waits for: ${returning}`] as const];
+  const next = nextAt > now ? `in ${humanDuration(nextAt - now)}` : "due since then";
+  return [
+    ...back,
+    ...(renewedAt === undefined ? [] : [["renewed", rfc3339(renewedAt)] as const]),
+    request === undefined || nextAt > now
+      ? ["next", `${rfc3339(nextAt)} (${next})`]
+      : ["request", `csr/${request}, which waits for an answer`],
+    ...(failures === 0 ? [] : [["failed", `${failures} times in a row: ${lastError ?? ""}`] as const]),
+  ];
+}

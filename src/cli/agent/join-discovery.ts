@@ -1,0 +1,72 @@
+import { resolve } from "node:path";
+import type { Discovery } from "../../agent/join-options.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { Io } from "../io.ts";
+
+/** The one way to the hub that the command line names. @throws CliError usage */
+export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
+  const [endpoint] = args.operands;
+  const file = args.text("discovery-file");
+  const bootstrap = args.text("bootstrap-kubeconfig");
+  const ways = [endpoint, file, bootstrap].filter((way) => way !== undefined);
+  if (ways.length !== 1) {
+    throw new CliError(
+      "usage",
+      `${ways.length === 0 ? "there is no hub to join" : "there is more than one way to the hub"}: give HOST:PORT, --discovery-file or --bootstrap-kubeconfig, and only one of them`,
+    );
+  }
+  if (endpoint === undefined) refuseTokenFlags(args);
+  if (bootstrap !== undefined) {
+    if (args.text("token") !== undefined || args.text("token-file") !== undefined) {
+      throw new CliError(
+        "usage",
+        "--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file",
+      );
+    }
+    return { kind: "bootstrap-kubeconfig", path: resolve(io.cwd, bootstrap) };
+  }
+  const token = await tokenOf(args, io);
+  if (file !== undefined) {
+    return { kind: "file", location: /^https:\/\//i.test(file) ? file : resolve(io.cwd, file), token };
+  }
+  if (token === undefined) {
+    throw new CliError(
+      "usage",
+      "the token is missing: give --token-file FILE (- for standard input) or --token TOKEN",
+      ["On the hub, `pratique token create --print-join-command` prints a whole command line."],
+    );
+  }
+  return {
+    kind: "token",
+    endpoint: endpoint ?? "",
+    token,
+    pins: args.list("discovery-token-ca-cert-hash"),
+    unsafeSkipCaVerification: args.on("discovery-token-unsafe-skip-ca-verification"),
+  };
+}
+
+function refuseTokenFlags(args: Args): void {
+  if (args.list("discovery-token-ca-cert-hash").length > 0 || args.on("discovery-token-unsafe-skip-ca-verification")) {
+    throw new CliError(
+      "usage",
+      "a pin belongs to HOST:PORT; a discovery file or bootstrap kubeconfig names the CA itself",
+    );
+  }
+}
+
+async function tokenOf(args: Args, io: Io): Promise<string | undefined> {
+  const token = args.text("token");
+  const file = args.text("token-file");
+  if (file === undefined) return token;
+  if (token !== undefined) throw new CliError("usage", "--token and --token-file exclude each other");
+  if (file === "-") return (await io.stdin()).trim();
+  try {
+    return Buffer.from(await io.readFile(file))
+      .toString("utf8")
+      .trim();
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    throw new CliError("usage", `cannot read --token-file ${file} (${code})`);
+  }
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import { JoinError } from "../../agent/join-error.ts";
+import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
+import { fakeClock } from "../../../test/kits/fake-clock.ts";
+import { type FakeIo, fakeIo, type FakeIoOptions, runLine } from "../../../test/kits/fake-io.ts";
+import { unsignedToken } from "../../../test/kits/service-account-token.ts";
+
+const start = Date.UTC(2026, 10, 21);
+const minute = 60_000;
+const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+const dir = "/here/access";
+
+function world(now: number, state?: object, options: FakeIoOptions = {}): FakeIo {
+  const files = {
+    [`${dir}/token`]: unsignedToken({ issuedAt: start }),
+    [`${dir}/kubeconfig`]: tokenFileKubeconfig({
+      server: "https://hub.example:6443",
+      ca: { pem },
+      tokenFile: `${dir}/token`,
+    }),
+    ...(state === undefined ? {} : { [`${dir}/agent.json`]: JSON.stringify(state) }),
+  };
+  return fakeIo({ clock: fakeClock(now), files, ...options });
+}
+
+const planned = { expiresAt: "2026-11-21T01:00:00Z", nextAt: "2026-11-21T00:45:00Z", failures: 0, refused: false };
+
+describe("pratique agent --status", () => {
+  test("says until when the token is good and when it is renewed, with code 0", async () => {
+    const io = world(start + 30 * minute, planned);
+    expect(await runLine("agent --dir access --status", io)).toBe(0);
+    expect(io.out()).toBe(
+      `The credential is good.
+token /here/access/token
+  server    https://hub.example:6443
+  account   vms/vm-1
+  valid     for 30m, until 2026-11-21T01:00:00Z
+  next      2026-11-21T00:45:00Z (in 15m)
+`,
+    );
+  });
+
+  test.each([
+    ["has ended", start + 60 * minute, planned],
+    ["was refused", start + 30 * minute, { ...planned, refused: true, lastError: "the hub does not accept it" }],
+  ])("ends with code 1 where the token %s", async (_title, now, state) => {
+    const io = world(now, state);
+    expect(await runLine("agent --dir access --status", io)).toBe(1);
+    expect(io.out()).toContain("The credential is of no use.\n");
+    expect(io.out()).toContain("  to do     ask anew with pratique request\n");
+  });
+
+  test("does not take for this token what was written about another", async () => {
+    const io = world(start + 30 * minute, { ...planned, expiresAt: "2026-11-20T01:00:00Z", refused: true });
+    expect(await runLine("agent --dir access --status", io)).toBe(0);
+    expect(io.out()).toContain("  agent     has not looked at it\n");
+  });
+
+  test("counts by the hub's clock where that is known", async () => {
+    expect(
+      await runLine("agent --dir access --status", world(start + 62 * minute, { ...planned, aheadMs: 300_000 })),
+    ).toBe(0);
+    expect(
+      await runLine("agent --dir access --status", world(start + 58 * minute, { ...planned, aheadMs: -300_000 })),
+    ).toBe(1);
+  });
+
+  test("tells of failures, escaped, and prints JSON without the token", async () => {
+    const state = { ...planned, failures: 3, lastError: "no\u001b[2J" };
+    const io = world(start + 50 * minute, state);
+    expect(await runLine("agent --dir access --status", io)).toBe(0);
+    expect(io.out()).toContain("(due since then)\n  failed    3 times in a row: no\\u{1b}[2J\n");
+    const json = world(start + 50 * minute, state);
+    expect(await runLine("agent --dir access --status -o json", json)).toBe(0);
+    expect(JSON.parse(json.out())).toMatchObject({
+      good: true,
+      credentials: [{ kind: "token", subject: "vms/vm-1", good: true, agent: { failures: 3 } }],
+    });
+    expect(json.out()).not.toContain(unsignedToken({ issuedAt: start }).slice(-30));
+  });
+
+  test.each([{ nextAt: 7 }, ["x"], "x", { ...planned, nextAt: "never" }])(
+    "passes over a state that is none: %j",
+    async (state) => {
+      expect(await runLine("agent --dir access --status", world(start, state as object))).toBe(0);
+    },
+  );
+
+  test("finds it in folders below, once each", async () => {
+    expect(await runLine("agent --dir /here --status", world(start + 30 * minute, planned))).toBe(0);
+    const both = world(start + 30 * minute, planned);
+    expect(await runLine("agent --dir access --dir /here --status", both)).toBe(0);
+    expect(both.out().match(/^token /gm)).toHaveLength(1);
+  });
+
+  test("ends with code 6 where there is nothing", async () => {
+    const io = fakeIo();
+    expect(await runLine("agent --status", io)).toBe(6);
+    expect(io.err()).toContain("there is nothing to keep in /home/ada/.pratique: join with pratique join");
+  });
+});
+
+describe("pratique agent", () => {
+  const name = { kind: "token", path: "/t" } as const;
+
+  test("logs what it does and when it acts next, and is ready once", async () => {
+    const io = world(start, undefined, {
+      runAgent: async ({ report, reportRequest, ...options }) => {
+        expect(options).toMatchObject({ dirs: [dir], once: false, askAgain: true, keyFile: "/here/k.pem" });
+        const plan = {
+          ...name,
+          event: "planned",
+          at: start + minute,
+          expiresAt: start + 2 * minute,
+          subject: "vms/vm-1",
+        } as const;
+        report(plan);
+        report({ ...name, event: "failed", message: "away", at: start + 1000, expiresAt: start + minute });
+        report({ ...name, event: "failed", message: "away", at: start + 1000, expiresAt: start });
+        report({ ...name, event: "renewed", expiresAt: start + 3 * minute });
+        report(plan);
+        report({ ...name, event: "asking-again", message: "refused" });
+        report({ ...name, event: "lost", message: "gone" });
+        const serving = { kind: "serving-certificate", path: "/s" } as const;
+        report({ ...serving, event: "requested", request: "csr-1", found: true });
+        report({ ...serving, event: "waiting", request: "csr-1", commands: ["one", "other"] });
+        reportRequest({
+          kind: "access-asked",
+          name: "vm-1-bcdfg",
+          found: false,
+          fingerprint: "SHA256:x",
+          words: ["one", "two"],
+          vouchedBy: "pin",
+        });
+        reportRequest({ kind: "written", path: "/x" });
+      },
+    });
+    expect(await runLine("agent --dir access --ask-again --key k.pem", io)).toBe(0);
+    expect(io.err().replaceAll("2026-11-21T00:00:00.000Z ", "")).toBe(
+      `INFO  ready
+INFO  the token is kept file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
+WARN  away file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:01:00Z
+ERROR away file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:00:00Z
+INFO  renewed the token file=/t validUntil=2026-11-21T00:03:00Z
+INFO  the token is kept file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
+WARN  refused; asking for access anew file=/t
+ERROR gone file=/t
+INFO  goes on with an earlier request for the serving certificate request=csr/csr-1 file=/s
+INFO  waiting for approval of the serving certificate approve="one or other" file=/s
+INFO  asked for access: accessrequest/vm-1-bcdfg fingerprint=SHA256:x words="one two"
+INFO  stopped
+`,
+    );
+  });
+
+  test.each([
+    ["unauthorized", 4],
+    ["no-access", 6],
+    ["unreachable", 3],
+    ["denied", 4],
+  ] as const)("ends with the code for %s", async (code, exit) => {
+    const io = world(start, undefined, { runAgent: () => Promise.reject(new JoinError(code, "why")) });
+    expect(await runLine("agent --dir access", io)).toBe(exit);
+    expect(io.err()).toContain("error: why\n");
+  });
+});

@@ -1,0 +1,101 @@
+import { resolve } from "node:path";
+import { agentStatus } from "../../agent/agent-status.ts";
+import { JoinError } from "../../agent/join-error.ts";
+import { privateFiles } from "../../agent/private-files.ts";
+import type { LogEntry } from "../../hub/hub-options.ts";
+import { afterRotation } from "./after-rotation.ts";
+import { agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
+import { agentLine, requestLine } from "./agent-line.ts";
+import { agentStatusData, agentStatusText } from "./agent-status-text.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import { fileAccess } from "./file-access.ts";
+import { serveHealth } from "../health-listener.ts";
+import type { Io } from "../io.ts";
+import { joinExit } from "./join-exit.ts";
+import { logTo } from "../log-to.ts";
+import { writeResult } from "../output.ts";
+import { release } from "../release.ts";
+import { serviceManager, type ServiceManager } from "./service-manager.ts";
+import { standing, type Standing } from "./standing.ts";
+
+/** Keeps credentials until a signal, telling on stderr what it did and when it acts next. */
+export async function runAgent(args: Args, io: Io): Promise<ExitName> {
+  try {
+    return args.on("status") ? await showStatus(args, io) : await keep(args, io);
+  } catch (error) {
+    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    throw error;
+  }
+}
+
+async function keep(args: Args, io: Io): Promise<ExitName> {
+  const log = logTo(args, io);
+  const signal = io.interrupted();
+  const stands = standing();
+  const manager = serviceManager(io, log, signal);
+  const isReady = (): boolean => stands.isGood(io.clock.now());
+  const health = await serveHealth(args.text("health-address"), { isReady });
+  if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
+  try {
+    await run(args, io, { log, signal, stands, manager });
+  } finally {
+    manager.tell({ STOPPING: "1" });
+    await manager.idle();
+    await health?.close();
+  }
+  if (!args.on("once")) log({ level: "info", message: "stopped" });
+  return "ok";
+}
+
+interface Running {
+  readonly log: (entry: LogEntry) => void;
+  readonly signal: AbortSignal;
+  readonly stands: Standing;
+  readonly manager: ServiceManager;
+}
+
+async function run(args: Args, io: Io, { log, signal, stands, manager }: Running): Promise<void> {
+  const keyFile = args.text("key");
+  let stood = false;
+  await io.runAgent({
+    dirs: agentFolders(args, io),
+    view: folderView(io),
+    keyFile: keyFile === undefined ? undefined : resolve(io.cwd, keyFile),
+    once: args.on("once"),
+    askAgain: args.on("ask-again"),
+    hostname: io.hostname,
+    addresses: io.addresses,
+    clock: io.clock,
+    random: io.random,
+    signal,
+    access: await fileAccess(args, io),
+    renewed: afterRotation(args, io, log),
+    userAgent: `pratique/${release}`,
+    report: (event) => {
+      stands.note(event);
+      const isFirst = event.event === "planned" && !stood;
+      stood ||= isFirst;
+      if (isFirst && !args.on("once")) log({ level: "info", message: "ready" });
+      manager.tell({ ...(isFirst ? { READY: "1" } : {}), STATUS: stands.sentence(io.clock.now()) });
+      log(agentLine(event, io.clock.now()));
+    },
+    reportRequest: (event) => {
+      const line = requestLine(event);
+      if (line !== undefined) log(line);
+    },
+  });
+}
+
+async function showStatus(args: Args, io: Io): Promise<ExitName> {
+  const found = await foundCredentials(args, io);
+  const now = io.clock.now();
+  const files = { ...privateFiles, textIfThere: folderView(io).text };
+  const statuses = await agentStatus(found, { files, now });
+  await writeResult(args, io, {
+    data: agentStatusData(statuses),
+    table: () => agentStatusText(statuses, now),
+  });
+  return statuses.every(({ good }) => good) ? "ok" : "failed";
+}

@@ -1,0 +1,145 @@
+import { join } from "node:path";
+import type { FoundCredential } from "../../agent/find-credentials.ts";
+import { JoinError } from "../../agent/join-error.ts";
+import { machineCredential, type MachineCredential } from "../../agent/machine-credential.ts";
+import { privateFiles, type PrivateFiles } from "../../agent/private-files.ts";
+import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { joinExit } from "./join-exit.ts";
+import { jsonText } from "../json-text.ts";
+
+/** Prints the credential as client.authentication.k8s.io wants it, or the kubeconfig that makes clients ask for it so. @throws CliError */
+export async function runCredential(args: Args, io: Io): Promise<ExitName> {
+  try {
+    const found = await chosen(args, io);
+    const files = { ...privateFiles, textIfThere: folderView(io).text };
+    const credential = await machineCredential(found, { files, now: io.clock.now() });
+    if (args.on("print-kubeconfig")) {
+      io.stdout.write(kubeconfigFor(args, found, { ...credential, ca: await caOf(found, credential, files) }));
+      return "ok";
+    }
+    const asked = execInfo(io.env["KUBERNETES_EXEC_INFO"]);
+    requireSameServer(asked.server, credential.server);
+    io.stdout.write(`${jsonText(execCredential(asked.apiVersion, credential, io.clock.now()))}\n`);
+    return "ok";
+  } catch (error) {
+    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    throw error;
+  }
+}
+
+async function chosen(args: Args, io: Io): Promise<FoundCredential> {
+  const kind = args.text("kind");
+  const found = (await foundCredentials(args, io)).filter(
+    (one) => kind === undefined || (one.kind === "token") === (kind === "token"),
+  );
+  const [first, ...others] = found;
+  if (first === undefined) {
+    throw new CliError("notFound", `there is no ${kind ?? "credential"} in ${agentFolders(args, io).join(" or ")}`);
+  }
+  if (others.length > 0) {
+    throw new CliError("usage", `there are several credentials; name one with --dir or --kind`, [
+      `They are in ${found.map(folderOf).join(", ")}.`,
+    ]);
+  }
+  return first;
+}
+
+function folderOf(found: FoundCredential): string {
+  return found.kind === "token" ? found.dir : found.certDir;
+}
+
+const apiVersions: ReadonlySet<string> = new Set([
+  "client.authentication.k8s.io/v1",
+  "client.authentication.k8s.io/v1beta1",
+]);
+
+interface Asked {
+  readonly apiVersion: string;
+  /** Where the client means to send the credential, if it says so. */
+  readonly server: string | undefined;
+}
+
+/** What a client says of itself. Without it, as when a person types the command, version 1 is printed. */
+function execInfo(text: string | undefined): Asked {
+  if (text === undefined || text === "") return { apiVersion: "client.authentication.k8s.io/v1", server: undefined };
+  const value = parsed(text);
+  const apiVersion = isRecord(value) ? value["apiVersion"] : undefined;
+  if (typeof apiVersion !== "string" || !apiVersions.has(apiVersion)) {
+    throw new CliError("usage", "KUBERNETES_EXEC_INFO is not of client.authentication.k8s.io/v1 or v1beta1");
+  }
+  const spec = isRecord(value) ? value["spec"] : undefined;
+  const cluster = isRecord(spec) ? spec["cluster"] : undefined;
+  const server = isRecord(cluster) ? cluster["server"] : undefined;
+  return { apiVersion, server: typeof server === "string" ? server : undefined };
+}
+
+/** A token that is sent elsewhere is given away. */
+function requireSameServer(asked: string | undefined, own: string): void {
+  if (asked === undefined || originOf(asked) === originOf(own)) return;
+  throw new CliError("refused", `the credential is for ${own}, and the client wants to send it to another server`);
+}
+
+function originOf(server: string): string {
+  return URL.canParse(server) ? new URL(server).origin : "";
+}
+
+/** Clients keep what they got until it expires; a minute is little enough to ask again, and enough not to ask for each call. */
+const leastMs = 60_000;
+/** After the agent means to renew it, until it has. */
+const graceMs = 30_000;
+
+function execCredential(
+  apiVersion: string,
+  { credentials, expiresAt, renewsAt }: MachineCredential,
+  now: number,
+): Readonly<Record<string, unknown>> {
+  const { clientCertPem, clientKeyPem, token } = credentials;
+  const again = renewsAt === undefined ? expiresAt : Math.max(now + leastMs, renewsAt + graceMs);
+  return {
+    apiVersion,
+    kind: "ExecCredential",
+    status: {
+      expirationTimestamp: rfc3339(Math.min(expiresAt, again)),
+      ...(token === undefined ? {} : { token }),
+      ...(clientCertPem === undefined ? {} : { clientCertificateData: clientCertPem }),
+      ...(clientKeyPem === undefined ? {} : { clientKeyData: clientKeyPem }),
+    },
+  };
+}
+
+/** The file of the CA where it lies beside the credential: the agent keeps it, so that the kubeconfig outlives a change of the CA. */
+async function caOf(
+  found: FoundCredential,
+  { caPem }: MachineCredential,
+  files: Pick<PrivateFiles, "textIfThere">,
+): Promise<ClusterReference["ca"]> {
+  const file = join(folderOf(found), "ca.crt");
+  return (await files.textIfThere(file)) === caPem ? { file } : { pem: caPem };
+}
+
+function kubeconfigFor(args: Args, found: FoundCredential, { server, ca }: ClusterReference): string {
+  return execKubeconfig({
+    server,
+    ca,
+    command: args.text("command") ?? "pratique",
+    args: ["credential", "--dir", join(folderOf(found)), "--kind", found.kind === "token" ? "token" : "certificate"],
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,130 @@
+import { resolve } from "node:path";
+import { JoinError } from "../../agent/join-error.ts";
+import type { JoinEvent } from "../../agent/join-event.ts";
+import type { Joined } from "../../agent/join-options.ts";
+import type { ServingWish } from "../../agent/join-record.ts";
+import { servingWish } from "../../agent/serving-names.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { discoveryOf } from "./join-discovery.ts";
+import { joinExit } from "./join-exit.ts";
+import { writeResult } from "../output.ts";
+import { printable } from "../printable.ts";
+import { progress, type Progress } from "../progress.ts";
+import { release } from "../release.ts";
+import { shellWord } from "../../core/shell-word.ts";
+
+/** Joins, telling each step on stderr, and prints what the machine now holds. */
+export async function runJoin(args: Args, io: Io): Promise<ExitName> {
+  const discovery = await discoveryOf(args, io);
+  const shown = progress(io);
+  try {
+    const joined = await io.join(
+      {
+        discovery,
+        nodeName: args.text("node-name"),
+        certDir: absolute(args.text("cert-dir"), io),
+        kubeconfig: absolute(args.text("kubeconfig"), io),
+        waitMs: args.number("timeout"),
+        discoveryTimeoutMs: args.number("discovery-timeout"),
+        force: args.on("force"),
+        serving: servingOf(args),
+        clock: io.clock,
+        random: Math.random,
+        signal: io.interrupted(),
+        userAgent: `pratique/${release}`,
+      },
+      (event) => tell(event, shown),
+    );
+    shown.stop();
+    await writeResult(args, io, { data: joinedData(joined), table: () => joinedText(joined) });
+    return "ok";
+  } catch (error) {
+    shown.stop();
+    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    throw error;
+  }
+}
+
+/** What the agent is to keep beside the client certificate. @throws JoinError bad-node-name */
+function servingOf(args: Args): ServingWish | undefined {
+  const [names, addresses] = [args.list("serving-name"), args.list("serving-address")];
+  const isWanted = args.on("serving") || names.length + addresses.length > 0;
+  return isWanted ? servingWish({ names, addresses }) : undefined;
+}
+
+function absolute(path: string | undefined, io: Io): string | undefined {
+  return path === undefined ? undefined : resolve(io.cwd, path);
+}
+
+function tell(event: JoinEvent, shown: Progress): void {
+  switch (event.kind) {
+    case "discovering":
+      return shown.doing(`looking for the hub at ${event.server}`);
+    case "retrying":
+      return shown.note(`trying again, since ${event.message}`);
+    case "clock-differs":
+      return shown.note(event.message);
+    case "server-differs":
+      return shown.note(`the hub calls itself ${event.other}; the discovery file says ${event.used}, which is used`);
+    case "verified":
+      return shown.done(`the hub ${event.server} is the right one: ${vouched[event.by]}`);
+    case "key-ready":
+      return shown.done(
+        `${event.reused ? "the private key of an earlier try is used again" : "made a private key"}: ${event.fingerprint}`,
+      );
+    case "request-created":
+    case "request-found":
+      shown.done(
+        `${event.kind === "request-created" ? "asked" : "had asked already"} for a certificate as ${event.nodeName}: ${event.name}`,
+      );
+      return shown.doing("waiting for the certificate");
+    case "waiting-for-approval":
+      shown.note(
+        `waiting for approval. On the hub, compare the key ${event.fingerprint}, then: ${event.commands.join("  or  ")}`,
+      );
+      return shown.doing(`waiting for approval of ${event.name}`);
+    case "approved":
+      shown.done("approved");
+      return shown.doing("waiting for the signature");
+    case "issued":
+      return shown.done(`got the certificate, valid until ${rfc3339(event.validUntil)}`);
+    case "credential-found":
+      return shown.done(`${event.path} is still valid, until ${rfc3339(event.validUntil)}`);
+    case "written":
+      return shown.done(`wrote ${event.path}`);
+    default:
+      // What a request for access tells; a join asks for a certificate.
+      return undefined;
+  }
+}
+
+const vouched = {
+  pin: "its CA has the pinned key",
+  token: "it knows the token",
+  file: "the file vouches for it",
+} as const;
+
+function joinedData(joined: Joined): Readonly<Record<string, unknown>> {
+  return { ...joined, validUntil: rfc3339(joined.validUntil) };
+}
+
+function joinedText(joined: Joined): string {
+  const { outcome, nodeName, server, certDir, kubeconfig, credentialFile, validUntil } = joined;
+  const rows = [
+    ["node", nodeName],
+    ["server", server],
+    ["kubeconfig", kubeconfig],
+    ["credential", `${credentialFile}, valid until ${rfc3339(validUntil)}`],
+  ] as const;
+  return [
+    outcome === "joined" ? "This machine has joined." : "This machine had joined already; nothing was changed.",
+    ...rows.map(([name, value]) => `  ${name.padEnd(12)}${printable(value)}`),
+    `Try it: kubectl --kubeconfig ${shellWord(kubeconfig)} auth whoami`,
+    `Keep it fresh: pratique agent --dir ${shellWord(certDir)}`,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,115 @@
+import { klusterletStatus, type KlusterletStatus } from "../../agent/klusterlet/klusterlet-status.ts";
+import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
+import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
+import { JoinError } from "../../agent/join-error.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import { serveHealth } from "../health-listener.ts";
+import type { Io } from "../io.ts";
+import { joinExit } from "./join-exit.ts";
+import { klusterletLine } from "./klusterlet-line.ts";
+import { withKlusterlet } from "./klusterlet-world.ts";
+import { logTo } from "../log-to.ts";
+import { writeResult } from "../output.ts";
+import { printable } from "../printable.ts";
+
+/** Works as the agent of a cluster until a signal; or takes leave, or prints how it stands. */
+export async function runKlusterlet(args: Args, io: Io): Promise<ExitName> {
+  try {
+    if (args.on("status")) return await showStatus(args, io);
+    return args.on("leave") ? await leave(args, io) : await stay(args, io);
+  } catch (error) {
+    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    throw error;
+  }
+}
+
+async function stay(args: Args, io: Io): Promise<ExitName> {
+  if (args.list("bootstrap-kubeconfig").length === 0) {
+    throw new CliError("usage", "--bootstrap-kubeconfig is missing", [
+      "On the hub: pratique cluster token --bootstrap-kubeconfig FILE",
+    ]);
+  }
+  const log = logTo(args, io);
+  const signal = io.interrupted();
+  let isAvailable = false;
+  const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable });
+  if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
+  try {
+    await withKlusterlet(args, io, (options) =>
+      io.runKlusterlet({
+        ...options,
+        hubTimeoutMs: args.number("hub-timeout"),
+        signal,
+        report: (event) => {
+          isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
+          log(klusterletLine(event));
+        },
+      }),
+    );
+  } finally {
+    await health?.close();
+  }
+  log({ level: "info", message: "stopped" });
+  return "ok";
+}
+
+const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
+  "unavailable",
+  "withheld",
+  "denied",
+  "detached",
+  "registering-again",
+  "leaving-hub",
+]);
+
+async function leave(args: Args, io: Io): Promise<ExitName> {
+  const log = logTo(args, io);
+  const signal = io.interrupted();
+  const left = await withKlusterlet(args, io, (options) =>
+    io.leaveHub({ ...options, signal, report: (event) => log(klusterletLine(event)) }, args.on("force")),
+  );
+  await writeResult(args, io, { data: { ...left }, table: () => leftText(left) });
+  return "ok";
+}
+
+function leftText({ cluster, server, onHub }: LeftHub): string {
+  const name = printable(cluster);
+  const there = server === undefined ? "the hub" : printable(server);
+  const what = {
+    nothing: `The cluster ${name} has left ${there}; nothing of it is left there.`,
+    "shut-out": `The cluster ${name} has left ${there}, which keeps its ManagedCluster. There: kubectl delete managedcluster ${name}`,
+    "not-told": `What was kept of the cluster ${name} is removed here; ${there} was not told. There: kubectl delete managedcluster ${name}`,
+  } as const;
+  return `${what[onHub]}\n`;
+}
+
+async function showStatus(args: Args, io: Io): Promise<ExitName> {
+  const status = await withKlusterlet(args, io, ({ store }) => klusterletStatus(store, io.clock.now()));
+  if (status === undefined) throw new CliError("notFound", "there is no registration here");
+  await writeResult(args, io, { data: statusData(status), table: () => statusText(status) });
+  return status.good ? "ok" : "failed";
+}
+
+function statusData({ certificate, ...status }: KlusterletStatus): Readonly<Record<string, unknown>> {
+  return {
+    ...status,
+    ...(certificate === undefined ? {} : { certificate: { expiresAt: rfc3339(certificate.expiresAt) } }),
+  };
+}
+
+function statusText({ cluster, agent, place, server, certificate, request }: KlusterletStatus): string {
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ["cluster", cluster],
+    ["agent id", agent],
+    ["hub", server],
+    ["kept in", place],
+    ["certificate", certificate === undefined ? "none yet" : `valid until ${rfc3339(certificate.expiresAt)}`],
+    ["request", request === undefined ? undefined : `csr/${request.name}, key ${request.fingerprint}`],
+  ];
+  return rows
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(13)}${printable(value)}\n`]))
+    .join("");
+}

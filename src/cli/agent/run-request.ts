@@ -1,0 +1,117 @@
+import { join, resolve } from "node:path";
+import type { JoinEvent } from "../../agent/join-event.ts";
+import { JoinError } from "../../agent/join-error.ts";
+import type { AccessGranted } from "../../agent/request-access.ts";
+import { humanDuration } from "../../core/duration.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { joinExit } from "./join-exit.ts";
+import { writeResult } from "../output.ts";
+import { printable } from "../printable.ts";
+import { progress, type Progress } from "../progress.ts";
+import { release } from "../release.ts";
+import { shellWord } from "../../core/shell-word.ts";
+
+/** Asks for access, telling each step on stderr, and prints what the machine now holds. */
+export async function runRequest(args: Args, io: Io): Promise<ExitName> {
+  const [endpoint = ""] = args.operands;
+  const shown = progress(io);
+  const dir = accessDir(args, io);
+  const keyFile = args.text("key");
+  try {
+    const granted = await io.requestAccess(
+      {
+        endpoint,
+        pins: args.list("ca-cert-hash"),
+        profile: args.text("profile"),
+        name: args.text("name"),
+        hostname: io.hostname,
+        claims: claimsOf(args),
+        dir,
+        keyFile: keyFile === undefined ? undefined : resolve(io.cwd, keyFile),
+        waitMs: args.number("wait") ?? 3_600_000,
+        discoveryTimeoutMs: args.number("discovery-timeout") ?? 10_000,
+        clock: io.clock,
+        random: io.random,
+        signal: io.interrupted(),
+        userAgent: `pratique/${release}`,
+      },
+      (event) => tell(event, shown, io),
+    );
+    shown.stop();
+    await writeResult(args, io, { data: { ...granted }, table: () => grantedText(granted, dir) });
+    return "ok";
+  } catch (error) {
+    shown.stop();
+    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    throw error;
+  }
+}
+
+/** Where a machine keeps its access. */
+export function accessDir(args: Args, io: Io): string {
+  const dir = args.text("dir");
+  if (dir !== undefined) return resolve(io.cwd, dir);
+  return io.isRoot ? "/var/lib/pratique/access" : join(io.home, ".pratique", "access");
+}
+
+function claimsOf(args: Args): Readonly<Record<string, string>> {
+  const claims = args.list("claim").map((claim): readonly [string, string] => {
+    const equals = claim.indexOf("=");
+    if (equals < 1) throw new CliError("usage", `--claim ${JSON.stringify(claim)}: expected KEY=VALUE`);
+    return [claim.slice(0, equals), claim.slice(equals + 1)];
+  });
+  return Object.fromEntries(claims);
+}
+
+function tell(event: JoinEvent, shown: Progress, io: Io): void {
+  switch (event.kind) {
+    case "discovering":
+      return shown.doing(`looking for the hub at ${event.server}`);
+    case "retrying":
+      return shown.note(`trying again, since ${event.message}`);
+    case "clock-differs":
+      return shown.note(event.message);
+    case "verified":
+      return shown.done(`the hub ${event.server} is the right one: its CA has the pinned key`);
+    case "key-ready":
+      return shown.done(`${event.reused ? "the key that is there is used" : "made a key"}: ${event.fingerprint}`);
+    case "access-asked":
+      shown.done(`${event.found ? "had asked already" : "asked"}: accessrequest/${event.name}`);
+      shown.note(
+        event.vouchedBy === "pin"
+          ? `the words for the approver: ${event.words.join(" ")}`
+          : `nothing vouches for the hub yet. Read these words to the approver, who must see the same: ${event.words.join(" ")}`,
+      );
+      return shown.doing("waiting for an answer");
+    case "waiting-for-access":
+      shown.note(
+        `waiting up to ${humanDuration(event.until - io.clock.now())} for an answer. On the hub: ${event.commands.join("  or  ")}`,
+      );
+      return shown.doing(`waiting for somebody to answer accessrequest/${event.name}`);
+    case "written":
+      return shown.done(`wrote ${event.path}`);
+    default:
+      return undefined;
+  }
+}
+
+function grantedText(granted: AccessGranted, dir: string): string {
+  const { server, name, kubeconfig, expiresAt, bootstrapTokenFile } = granted;
+  const rows = [
+    ["request", name],
+    ["server", server],
+    ["kubeconfig", kubeconfig],
+    ["token", `valid until ${expiresAt}`],
+    ...(bootstrapTokenFile === undefined ? [] : [["to join", bootstrapTokenFile] as const]),
+  ] as const;
+  return [
+    "This machine has access.",
+    ...rows.map(([title, value]) => `  ${title.padEnd(12)}${printable(value)}`),
+    `Try it: kubectl --kubeconfig ${shellWord(kubeconfig)} auth whoami`,
+    `Keep it: pratique agent --dir ${shellWord(dir)}`,
+    "",
+  ].join("\n");
+}

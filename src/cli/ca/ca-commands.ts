@@ -1,0 +1,81 @@
+import type { Command, CommandGroup, Option } from "../command.ts";
+import { outputOption } from "../output.ts";
+import { serverOptions } from "../server-options.ts";
+
+const dataDir: Option = {
+  name: "data-dir",
+  kind: "text",
+  value: "DIR",
+  default: "./pratique-data",
+  completes: "directory",
+  description: "the data directory of the hub, on its machine",
+};
+
+const how =
+  "It works on the files of the hub's data directory; a hub that runs takes it up within a few seconds, and no restart is needed.";
+
+function step(name: "prepare" | "abandon" | "switch", summary: string, details: readonly string[]): Command {
+  return {
+    name: `ca ${name}`,
+    summary,
+    details: [...details, how],
+    operands: [],
+    options: [dataDir],
+    examples: [{ line: `ca ${name} --data-dir /var/lib/pratique`, note: summary.toLowerCase() }],
+    run: async (args, io) => (await import("./run-ca.ts")).caStep(name, args, io),
+  };
+}
+
+/** `pratique ca …`. */
+export const caCommands: CommandGroup = {
+  name: "ca",
+  summary: "Change the CA of a hub without losing a machine",
+  commands: [
+    {
+      name: "ca status",
+      summary: "Show the CAs of a hub, and how far a change has come",
+      details: [],
+      operands: [],
+      options: [dataDir, outputOption],
+      examples: [{ line: "ca status --data-dir /var/lib/pratique", note: "which CA signs, and what comes next" }],
+      run: async (args, io) => (await import("./run-ca.ts")).caStatus(args, io),
+    },
+    step("prepare", "Make the next CA, which is believed already and signs nothing yet", [
+      "From now on cluster-info, kube-root-ca.crt and everything that is handed out name both CAs. The present CA vouches for the next, so that machines which know the present one alone can follow.",
+    ]),
+    step("abandon", "Drop a next CA that was prepared", ["Only until it is switched to."]),
+    step("switch", "Let the next CA sign; the one before is believed still", [
+      "The serving certificate and admin.kubeconfig are made anew. Certificates of the CA before stay good until it is retired.",
+    ]),
+    {
+      name: "ca rehearse",
+      summary: "Say which machines would be left behind if every CA but the newest were gone",
+      details: [
+        "Agents that know of the newest CA show by themselves that they trust it; kubelets and other programs cannot, and are listed as such. The hub is asked what was issued, with admin.kubeconfig of its data directory unless --kubeconfig names another.",
+        "The exit code is 1 where somebody would be left behind.",
+      ],
+      operands: [],
+      options: [dataDir, outputOption, ...serverOptions],
+      examples: [{ line: "ca rehearse --data-dir /var/lib/pratique", note: "who is not ready yet, and why" }],
+      run: async (args, io) => (await import("./run-ca-rehearse.ts")).caRehearse(args, io),
+    },
+    {
+      name: "ca retire",
+      summary: "Believe the CA before no longer, and forget its key",
+      details: ["Refused while machines would be left behind, as `ca rehearse` lists them.", how],
+      operands: [],
+      options: [
+        dataDir,
+        {
+          name: "force",
+          kind: "boolean",
+          default: "false",
+          description: "retire it although machines are left behind, or the hub cannot be asked",
+        },
+        ...serverOptions,
+      ],
+      examples: [{ line: "ca retire --data-dir /var/lib/pratique", note: "end the change" }],
+      run: async (args, io) => (await import("./run-ca-rehearse.ts")).caRetire(args, io),
+    },
+  ],
+};

@@ -1,0 +1,79 @@
+import { join, resolve } from "node:path";
+import { rfc3339 } from "../../core/clock.ts";
+import { readRehearsal } from "../../hub/ca-rehearsal.ts";
+import { phaseOf } from "../../hub/authority-state.ts";
+import { issuedCredentials, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { fatesOf, type Fate } from "./left-behind.ts";
+import { writeResult } from "../output.ts";
+import { authoritiesIn, caStep, folderOf } from "./run-ca.ts";
+import { withServer } from "../server-access.ts";
+import { textTable } from "../text-table.ts";
+
+/** Prints who would be left behind, and who would not. */
+export async function caRehearse(args: Args, io: Io): Promise<ExitName> {
+  const fates = await allFates(args, io);
+  const left = fates.filter(({ leftBehind }) => leftBehind.length > 0);
+  await writeResult(args, io, {
+    data: fates.map(({ trustsSince, ...fate }) => ({
+      ...fate,
+      ...(trustsSince === undefined ? {} : { trustsSince: rfc3339(trustsSince) }),
+    })),
+    table: () => text(fates, left.length),
+  });
+  return left.length === 0 ? "ok" : "failed";
+}
+
+/** Ends the change, unless somebody would be left behind. */
+export async function caRetire(args: Args, io: Io): Promise<ExitName> {
+  // A step that is not due is told before anybody is asked.
+  const { state } = await authoritiesIn(args, io);
+  if (!args.on("force") && phaseOf(state) === "switched") await requireNobodyLeft(args, io);
+  return caStep("retire", args, io);
+}
+
+async function requireNobodyLeft(args: Args, io: Io): Promise<void> {
+  const left = (await allFates(args, io)).filter(({ leftBehind }) => leftBehind.length > 0);
+  if (left.length === 0) return;
+  const named = left.slice(0, 5).map(({ username, leftBehind }) => `${username} ${leftBehind.join(" and ")}`);
+  const more = left.length > named.length ? [`and ${left.length - named.length} more`] : [];
+  throw new CliError("conflict", `${left.length} would be left behind, so nothing was done`, [
+    ...named,
+    ...more,
+    "`pratique ca rehearse` lists them; --force retires the CA all the same.",
+  ]);
+}
+
+async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
+  const authorities = await authoritiesIn(args, io);
+  const own = join(resolve(io.cwd, args.text("data-dir") ?? ""), "admin.kubeconfig");
+  const named = args.text("kubeconfig") ?? own;
+  const asked: Args = { ...args, text: (option) => (option === "kubeconfig" ? named : args.text(option)) };
+  return withServer(asked, io, async ({ client }) => {
+    const { items } = await client.list<IssuedCredential>(issuedCredentials);
+    const rehearsal = await readRehearsal(folderOf(args, io));
+    return fatesOf(items, { authorities, rehearsal, now: io.clock.now() });
+  });
+}
+
+function text(fates: readonly Fate[], left: number): string {
+  if (fates.length === 0) return "nobody holds anything that has not ended\n";
+  const table = textTable({
+    headings: ["", "IDENTITY", "TRUSTS THE NEWEST CA", "HOLDS OF IT", "EXPIRES"],
+    rows: fates.map(({ username, trustsSince, holdsNewest, expires, leftBehind }) => [
+      leftBehind.length > 0 ? "!" : "",
+      username,
+      trustsSince === undefined ? "not shown" : rfc3339(trustsSince),
+      holdsNewest ? "yes" : "no",
+      expires,
+    ]),
+  });
+  const said =
+    left === 0
+      ? `None of ${fates.length} would be left behind.`
+      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within an hour after \`ca prepare\`, and renew in their own time.`;
+  return `${table}\n${said}\n`;
+}

@@ -1,0 +1,100 @@
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fakeClock } from "../../../test/kits/fake-clock.ts";
+import { fakeIo, runLine } from "../../../test/kits/fake-io.ts";
+import { openAuthorities } from "../../hub/authority-folder.ts";
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "pratique-ca-"));
+});
+
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+async function run(
+  line: string,
+  at?: number,
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+  const listFolder = async (path: string): Promise<{ name: string; isFolder: boolean }[]> =>
+    (await readdir(path).catch(() => [])).map((name) => ({ name, isFolder: false }));
+  const clock = at === undefined ? fakeClock() : fakeClock(at);
+  const io = fakeIo({ clock, listFolder, random: (size) => randomBytes(size) });
+  const code = await runLine([...line.split(" "), "--data-dir", dir], io);
+  return { code, out: io.out(), err: io.err() };
+}
+
+async function hubWasHere(): Promise<void> {
+  const now = fakeIo().clock.now();
+  const random = (size: number): Uint8Array => randomBytes(size);
+  await openAuthorities({ dir: join(dir, "pki"), certFile: undefined, keyFile: undefined, now, random });
+}
+
+const pin = /sha256:[0-9a-f]{64}/g;
+
+describe("pratique ca", () => {
+  it("shows one CA, then two, then the other one, and what comes next", async () => {
+    await hubWasHere();
+    const [before] = (await run("ca status")).out.match(pin) ?? [];
+    const prepared = await run("ca prepare");
+    expect(prepared.code).toBe(0);
+    expect(prepared.out).toMatch(/^ca +signs +sha256:/m);
+    expect(prepared.out).toMatch(/^ca-2 +signs next +sha256:/m);
+    expect(prepared.out).toContain("pratique ca switch");
+    const switched = await run("ca switch");
+    expect(switched.out).toContain("ca-2 signs from now on.");
+    expect(switched.out).toMatch(/^ca +signed before/m);
+    expect(switched.out).toContain("pratique ca retire");
+    const status = JSON.parse((await run("ca status -o json")).out) as {
+      phase: string;
+      authorities: readonly { name: string; pin: string }[];
+    };
+    expect(status).toMatchObject({ phase: "switched", authorities: [{ name: "ca-2" }, { name: "ca", pin: before }] });
+  });
+
+  it("refuses a step that is not due, says which is, and changes nothing", async () => {
+    await hubWasHere();
+    const refused = await run("ca switch");
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("pratique ca prepare") });
+    await run("ca prepare");
+    expect(await run("ca prepare")).toMatchObject({ code: 2, err: expect.stringContaining("pratique ca switch") });
+    expect((await readdir(join(dir, "pki"))).filter((name) => name.endsWith(".key"))).toEqual(["ca-2.key", "ca.key"]);
+  });
+
+  it("leads on from a CA that has expired, and says that it has", async () => {
+    await hubWasHere();
+    const later = fakeIo().clock.now() + 11 * 366 * 86_400_000;
+    const status = await run("ca status", later);
+    expect(status).toMatchObject({ code: 0, err: "" });
+    expect(status.out).toMatch(/^ca +signs +sha256:\S+ +\S+ \(expired\)$/m);
+    expect(await run("ca prepare", later)).toMatchObject({ code: 0, err: "" });
+    expect(await run("ca switch", later)).toMatchObject({ code: 0, err: "" });
+    const { trusted } = await openAuthorities({
+      dir: join(dir, "pki"),
+      certFile: undefined,
+      keyFile: undefined,
+      now: later,
+      random: (size) => randomBytes(size),
+    });
+    expect(trusted).toHaveLength(1);
+    expect(await run("ca status", later)).toMatchObject({ code: 0, out: expect.stringContaining("signed before") });
+  });
+
+  it("says where it looked when there is no CA", async () => {
+    for (const line of ["ca status", "ca prepare"]) {
+      const { code, err } = await run(line);
+      expect(code).toBe(2);
+      expect(err).toContain(`there is no CA in ${join(dir, "pki")}`);
+    }
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  it("leaves every key readable by its owner alone", async () => {
+    await hubWasHere();
+    await run("ca prepare");
+    for (const name of ["ca.key", "ca-2.key"]) expect((await stat(join(dir, "pki", name))).mode & 0o777).toBe(0o600);
+  });
+});

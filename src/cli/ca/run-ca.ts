@@ -1,0 +1,122 @@
+import { resolve, join } from "node:path";
+import { rfc3339 } from "../../core/clock.ts";
+import { changeAuthorities, readAuthorities, readState, type Authorities } from "../../hub/authority-folder.ts";
+import { phaseOf, type AuthorityPhase, type AuthorityStep } from "../../hub/authority-state.ts";
+import { HubError } from "../../hub/hub-error.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { writeResult } from "../output.ts";
+import { textTable } from "../text-table.ts";
+
+/** Prints the CAs, what each does, and what comes next. */
+export async function caStatus(args: Args, io: Io): Promise<ExitName> {
+  const authorities = await authoritiesIn(args, io);
+  const phase = phaseOf(authorities.state);
+  await writeResult(args, io, {
+    data: { phase, authorities: rowsOf(authorities), next: comesNext[phase] },
+    table: () => `${table(authorities, io)}\n${comesNext[phase]}\n`,
+  });
+  return "ok";
+}
+
+/** Takes a step of the change and prints how the CAs stand then. */
+export async function caStep(step: AuthorityStep, args: Args, io: Io): Promise<ExitName> {
+  const dir = folderOf(args, io);
+  const { before, after } = await clearly(async () => {
+    await readable(dir, io);
+    return changeAuthorities(dir, step, { now: io.clock.now(), random: io.random });
+  });
+  const authorities = await authoritiesIn(args, io);
+  const phase = phaseOf(after);
+  io.stdout.write(`${done(step, before.next ?? before.signer)}\n\n${table(authorities, io)}\n${comesNext[phase]}\n`);
+  return "ok";
+}
+
+function done(step: AuthorityStep, ca: string): string {
+  switch (step) {
+    case "prepare":
+      return "The next CA is made. A hub that runs tells everybody of it within a few seconds.";
+    case "abandon":
+      return `${ca} is believed no more, and its key is gone.`;
+    case "switch":
+      return `${ca} signs from now on.`;
+    case "retire":
+      return "The CA before is believed no more, and its key is gone.";
+  }
+}
+
+const comesNext: Readonly<Record<AuthorityPhase, string>> = {
+  stable: "One CA, and no change of it under way. `pratique ca prepare` begins one.",
+  prepared:
+    "Both are believed, and the next signs nothing yet. See who has heard of it with `pratique ca rehearse`, then `pratique ca switch`; `pratique ca abandon` takes it back.",
+  switched:
+    "Both are believed still. When no certificate of the one before is needed any more, which `pratique ca rehearse` shows, `pratique ca retire` ends it.",
+};
+
+interface CaRow {
+  readonly name: string;
+  readonly role: string;
+  readonly pin: string;
+  readonly expires: string;
+}
+
+function rowsOf({ state, trusted }: Authorities): readonly CaRow[] {
+  const roles = ["signs", state.next === undefined ? "signed before" : "signs next"];
+  const names = [state.signer, state.next ?? state.previous ?? ""];
+  return trusted.map(({ pin, notAfter }, place) => ({
+    name: names[place] ?? "",
+    role: roles[place] ?? "",
+    pin,
+    expires: rfc3339(notAfter),
+  }));
+}
+
+function table(authorities: Authorities, { clock }: Pick<Io, "clock">): string {
+  return textTable({
+    headings: ["CA", "ROLE", "PIN", "EXPIRES"],
+    rows: rowsOf(authorities).map(({ name, role, pin, expires }) => [
+      name,
+      role,
+      pin,
+      Date.parse(expires) < clock.now() ? `${expires} (expired)` : expires,
+    ]),
+  });
+}
+
+/** Where the CAs of the hub lie. */
+export function folderOf(args: Args, io: Io): string {
+  return join(resolve(io.cwd, args.text("data-dir") ?? ""), "pki");
+}
+
+/** The CAs in the data directory, those that have expired too. @throws CliError usage */
+export async function authoritiesIn(args: Args, io: Io): Promise<Authorities> {
+  const dir = folderOf(args, io);
+  return clearly(async () => {
+    const state = await readable(dir, io);
+    return readAuthorities(dir, state, undefined);
+  });
+}
+
+/** The state of a folder in which there is a CA of the hub's own. @throws CliError usage */
+async function readable(dir: string, io: Io): Promise<Awaited<ReturnType<typeof readState>>["state"]> {
+  const { state } = await readState(dir);
+  const names = (await io.listFolder(dir)).map(({ name }) => name);
+  if (!names.includes(`${state.signer}.crt`)) {
+    throw new CliError("usage", `there is no CA in ${dir}`, [
+      "Give the hub's data directory with --data-dir, on the machine where the hub runs. The CA of --cluster-signing-cert-file is the operator's own to change.",
+    ]);
+  }
+  return state;
+}
+
+/** A step that is not due is the caller's mistake. */
+async function clearly<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof HubError) throw new CliError("usage", error.message);
+    throw error;
+  }
+}

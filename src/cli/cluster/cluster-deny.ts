@@ -1,0 +1,133 @@
+import type { Client } from "../../client/client.ts";
+import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
+import { withCondition } from "../../controllers/certificates/csr-view.ts";
+import { certificateSigningRequests } from "../../controllers/kinds.ts";
+import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { StatusError } from "../../core/status.ts";
+import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import {
+  agentUser,
+  clusterCondition,
+  isAccepted,
+  managedClusters,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
+import { lookAtCluster, openRequests, unless, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
+import { deniedBecause } from "./cluster-words.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { waitFor } from "../wait-for.ts";
+
+interface Denying {
+  readonly client: Client;
+  readonly io: Io;
+  readonly name: string;
+  readonly reason: string | undefined;
+  readonly timeoutMs: number;
+}
+
+/** Shuts clusters out: open requests are denied, acceptance is taken back, and what the hub made of it is waited for. */
+export async function clusterDeny(args: Args, io: Io): Promise<ExitName> {
+  const [reason, timeoutMs] = [args.text("reason"), args.number("timeout") ?? 0];
+  return withClusters(args, io, ({ client }) =>
+    eachCluster(args.operands, io, (name) => denyOne({ client, io, name, reason, timeoutMs })),
+  );
+}
+
+/** @throws CliError, StatusError */
+async function denyOne(denying: Denying): Promise<void> {
+  const { client, io, name } = denying;
+  const { said, did } = clusterLines(io, name);
+  const sight = await lookAtCluster(client, name);
+  if (sight.cluster === undefined && openRequests(sight).length === 0) {
+    throw new CliError("notFound", `there is no managed cluster ${name}, and no request in its name`);
+  }
+  const refused: StatusError[] = [];
+  // Acceptance first: it is what gives rights.
+  const wasIn = sight.cluster !== undefined && (await unlessRefused(refused, () => shutOut(sight.cluster, denying)));
+  for (const request of openRequests(sight)) await unlessRefused(refused, () => turnAway(request, denying));
+  if (sight.requests === undefined) said("its certificate requests may not be listed, and were left as they are");
+  if (wasIn === true) await awaitShutOut(sight, denying);
+  const [first] = refused;
+  if (first !== undefined) throw first;
+  if (sight.cluster === undefined || wasIn === true) return;
+  did(`not accepted, as before; to have it gone: pratique cluster detach ${name}`);
+}
+
+/** What `act` gives; where somebody has no right, the other half is still done. */
+async function unlessRefused<T>(refused: StatusError[], act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.code !== 403) throw error;
+    refused.push(error);
+    return undefined;
+  }
+}
+
+/** Whether it was accepted, or is still being shut out. */
+async function shutOut(cluster: ManagedCluster | undefined, { client, io, name, reason }: Denying): Promise<boolean> {
+  const { did } = clusterLines(io, name);
+  if (cluster === undefined) return false;
+  const isIn = isAccepted(cluster);
+  if (isIn || reason !== undefined) {
+    const annotations = reason === undefined ? {} : { annotations: { [deniedBecause]: reason } };
+    const metadata = { uid: cluster.metadata.uid, ...annotations };
+    await client.patch(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: false } });
+  }
+  if (isIn) did("denied");
+  return isIn || conditionOf(cluster, clusterCondition.accepted)?.status === "True";
+}
+
+async function turnAway({ object, name: csr, agent }: AgentRequest, denying: Denying): Promise<void> {
+  const { client, io, name, reason } = denying;
+  const { did } = clusterLines(io, name);
+  const message = reason ?? "This cluster was denied by pratique cluster deny.";
+  const condition = { type: "Denied", status: "True", reason: "PratiqueDeny", message } as const;
+  try {
+    await client.update(certificateSigningRequests, withCondition(object, condition), { subresource: "approval" });
+    did(`csr/${csr} denied, of agent ${agent}`);
+  } catch (error) {
+    if (!(error instanceof StatusError) || (error.code !== 404 && error.code !== 409)) throw error;
+    throw new CliError("conflict", `${name}: csr/${csr} was decided or changed meanwhile; give the command again`);
+  }
+}
+
+async function awaitShutOut({ cluster }: ClusterSight, denying: Denying): Promise<void> {
+  const { client, io, name, timeoutMs } = denying;
+  const { did } = clusterLines(io, name);
+  await waitFor({
+    io,
+    timeoutMs,
+    about: name,
+    hints: ["It is denied all the same, and nothing more is given to it. Is the hub's controller running?"],
+    look: async () => {
+      const now = await unless(404, () => client.get<ManagedCluster>(managedClusters, { name }));
+      const is = now === undefined ? "False" : conditionOf(now, clusterCondition.accepted)?.status;
+      return is === "False" ? { found: undefined } : { missing: "the hub to take its rights back" };
+    },
+  });
+  did("its rights are gone");
+  if (cluster !== undefined) for (const line of await certificates(cluster, denying)) did(line);
+}
+
+/** What became of the certificates of its agents; they are revoked where CredentialRevocations are known. */
+async function certificates(cluster: ManagedCluster, { client, io, name }: Denying): Promise<readonly string[]> {
+  const live = [...agentsOn(cluster)].filter(([, end]) => end > io.clock.now());
+  if (live.length === 0) return [];
+  const revocations = await unless(403, () => unless(404, () => client.list(credentialRevocations)));
+  const users = new Set(
+    revocations?.items.map((item) => (item["spec"] as { readonly user?: string } | undefined)?.user),
+  );
+  return live.map(([agent, end]) => {
+    const until = rfc3339(end);
+    const fate = users.has(agentUser({ cluster: name, agent }))
+      ? "is revoked"
+      : `has no rights left, and ends at ${until}${revocations === undefined ? "; whether it is revoked, you may not see" : ", as nothing is revoked here"}`;
+    return `the certificate of agent ${agent} ${fate}`;
+  });
+}

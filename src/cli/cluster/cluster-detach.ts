@@ -1,0 +1,89 @@
+import type { Client } from "../../client/client.ts";
+import { namespaces } from "../../controllers/kinds.ts";
+import { conditionOf, detachGraceMs } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { humanDuration } from "../../core/duration.ts";
+import {
+  clusterCondition,
+  forceDetachAnnotation,
+  managedClusters,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
+import { hasJoined, unless } from "./cluster-review.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { waitFor, type Looked } from "../wait-for.ts";
+
+interface Detaching {
+  readonly client: Client;
+  readonly io: Io;
+  readonly name: string;
+  readonly force: boolean;
+  readonly timeoutMs: number;
+}
+
+/** Takes clusters off the hub, with all that belongs to them there, and waits until nothing is left. */
+export async function clusterDetach(args: Args, io: Io): Promise<ExitName> {
+  const [force, timeoutMs] = [args.on("force"), args.number("timeout") ?? 0];
+  return withClusters(args, io, ({ client }) =>
+    eachCluster(args.operands, io, (name) => detachOne({ client, io, name, force, timeoutMs })),
+  );
+}
+
+/** @throws CliError, StatusError */
+async function detachOne(detaching: Detaching): Promise<void> {
+  const { client, io, name, force, timeoutMs } = detaching;
+  const { said, did } = clusterLines(io, name);
+  const cluster = await client.get<ManagedCluster>(managedClusters, { name });
+  const { uid = "", deletionTimestamp } = cluster.metadata;
+  // Before the deletion, so that nothing waits for the spoke even once.
+  if (force) {
+    const metadata = { uid, annotations: { [forceDetachAnnotation]: "true" } };
+    await client.patch(managedClusters, { name }, { metadata });
+  }
+  if (deletionTimestamp === undefined) await client.delete(managedClusters, { name }, { preconditions: { uid } });
+  did(`${deletionTimestamp === undefined ? "" : "already "}being detached`);
+  await waitFor({
+    io,
+    timeoutMs,
+    about: name,
+    hints: [
+      "It goes on without waiting.",
+      force
+        ? "Is the hub's controller running?"
+        : `The hub waits ${humanDuration(detachGraceMs)} for the spoke; if that is gone for good: pratique cluster detach ${name} --force`,
+    ],
+    look: () => left(client, name, uid),
+  });
+  did("detached");
+  const home = await namespace(client, name);
+  if (home === "stays") did("its namespace stays, as it was there before");
+  if (home === "unseen") said("whether its namespace is gone, you may not see");
+  if (!hasJoined(cluster)) return;
+  said(
+    "its agent is not stopped by this. On the spoke: end pratique klusterlet, or it asks again when it has a bootstrap credential",
+  );
+}
+
+async function left(client: Client, name: string, uid: string): Promise<Looked<undefined>> {
+  const cluster = await unless(404, () => client.get<ManagedCluster>(managedClusters, { name }));
+  // One of the same name with another uid has come after it.
+  if (cluster !== undefined && cluster.metadata.uid === uid) {
+    const said = conditionOf(cluster, clusterCondition.deleting)?.message;
+    const finalizers = (cluster.metadata.finalizers ?? []).join(", ");
+    return { missing: said ?? `the hub to clean up${finalizers === "" ? "" : ` (finalizers: ${finalizers})`}` };
+  }
+  if (cluster !== undefined) return { found: undefined };
+  return (await namespace(client, name)) === "going"
+    ? { missing: "its namespace to go with all that is in it" }
+    : { found: undefined };
+}
+
+async function namespace(client: Client, name: string): Promise<"gone" | "going" | "stays" | "unseen"> {
+  const unseen = { metadata: undefined };
+  const home = await unless(404, async () => (await unless(403, () => client.get(namespaces, { name }))) ?? unseen);
+  if (home === undefined) return "gone";
+  if (home.metadata === undefined) return "unseen";
+  return home.metadata.deletionTimestamp === undefined ? "stays" : "going";
+}

@@ -1,0 +1,119 @@
+import type { Client } from "../../client/client.ts";
+import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
+import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { heartbeats } from "../../controllers/clusters/managed-cluster-grant.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { humanDuration } from "../../core/duration.ts";
+import type { Lease } from "../../resources/lease.ts";
+import {
+  clusterCondition,
+  clusterSetLabel,
+  isAccepted,
+  managedClusters,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { withClusters } from "./cluster-access.ts";
+import { unless } from "./cluster-review.ts";
+import { deniedBecause } from "./cluster-words.ts";
+import type { Args } from "../command.ts";
+import { cut } from "../access/cut.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { writeResult } from "../output.ts";
+import type { TextTable } from "../text-table.ts";
+
+/** One cluster as the list shows it. */
+interface ListedCluster {
+  readonly name: string;
+  readonly accepted: boolean;
+  /** Whether it was accepted once and is shut out. */
+  readonly denied: boolean;
+  readonly deniedBecause?: string;
+  readonly deleting: boolean;
+  readonly joined: boolean;
+  /** `Unknown` where its agent is silent, `None` where it never spoke. */
+  readonly available: string;
+  readonly version?: string;
+  /** RFC 3339, as its agent wrote it; absent where there is none or it may not be read. */
+  readonly lastHeartbeat?: string;
+  /** The agents with valid certificates, and until when. */
+  readonly agents: readonly { readonly id: string; readonly certificateUntil: string }[];
+  readonly set?: string;
+  readonly created: string;
+}
+
+/** Prints the clusters by name. */
+export async function clusterList(args: Args, io: Io): Promise<ExitName> {
+  return withClusters<ExitName>(args, io, async ({ client }) => {
+    const [{ items }, beats] = await Promise.all([
+      client.list<ManagedCluster>(managedClusters),
+      heartbeatsBySpoke(client),
+    ]);
+    if (beats === undefined) io.stderr.write("note: heartbeats are not shown, since you may not list leases\n");
+    const now = io.clock.now();
+    const clusters = items
+      .map((cluster) => listed(cluster, beats?.get(cluster.metadata.name ?? ""), now))
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
+    await writeResult(args, io, { data: clusters, table: () => clusterTable(clusters, now) });
+    return "ok";
+  });
+}
+
+async function heartbeatsBySpoke(client: Client): Promise<ReadonlyMap<string, string> | undefined> {
+  const { resource, fieldSelector } = heartbeats;
+  const found = await unless(403, () => client.list<Lease>(resource, { fieldSelector }));
+  return (
+    found &&
+    new Map(found.items.map(({ metadata, spec }) => [metadata.namespace ?? "", spec?.renewTime ?? ""] as const))
+  );
+}
+
+function listed(cluster: ManagedCluster, beat: string | undefined, now: number): ListedCluster {
+  const { name = "", labels = {}, annotations = {}, creationTimestamp = "", deletionTimestamp } = cluster.metadata;
+  const state = (type: string): string | undefined => conditionOf(cluster, type)?.status;
+  const version = cluster.status?.version?.kubernetes;
+  const set = labels[clusterSetLabel];
+  const joined = state(clusterCondition.joined) === "True";
+  // The hub beats first when it makes the lease; until somebody has come in, that is not the agent's.
+  const lastHeartbeat = joined ? beat : undefined;
+  const because = annotations[deniedBecause];
+  return {
+    name,
+    accepted: isAccepted(cluster),
+    denied: !isAccepted(cluster) && state(clusterCondition.accepted) !== undefined,
+    ...(because === undefined ? {} : { deniedBecause: because }),
+    deleting: deletionTimestamp !== undefined,
+    joined,
+    available: state(clusterCondition.available) ?? "None",
+    ...(version === undefined ? {} : { version }),
+    ...(lastHeartbeat === undefined ? {} : { lastHeartbeat }),
+    agents: [...agentsOn(cluster)]
+      .filter(([, end]) => end > now)
+      .map(([id, end]) => ({ id, certificateUntil: rfc3339(end) })),
+    ...(set === undefined ? {} : { set }),
+    created: creationTimestamp,
+  };
+}
+
+function clusterTable(clusters: readonly ListedCluster[], now: number): TextTable | string {
+  if (clusters.length === 0)
+    return "No cluster has registered. To let one ask: pratique cluster token --bootstrap-kubeconfig FILE\n";
+  const age = (at: string): string => {
+    const ms = now - Date.parse(at);
+    return Number.isNaN(ms) ? "<unknown>" : humanDuration(Math.max(ms, 0));
+  };
+  return {
+    headings: ["NAME", "ACCEPTED", "JOINED", "AVAILABLE", "VERSION", "HEARTBEAT", "AGENT ID", "SET", "AGE"],
+    rows: clusters.map((one) => [
+      one.name,
+      one.deleting ? "leaving" : one.accepted ? "yes" : one.denied ? "denied" : "no",
+      one.joined ? "yes" : "no",
+      one.available === "None" ? "<none>" : one.available,
+      cut(one.version ?? "<unknown>"),
+      one.lastHeartbeat === undefined ? "<none>" : `${age(one.lastHeartbeat)} ago`,
+      cut(one.agents.map(({ id }) => id).join(",") || "<none>"),
+      one.set ?? "<none>",
+      age(one.created),
+    ]),
+  };
+}

@@ -1,0 +1,173 @@
+import type { Client } from "../../client/client.ts";
+import { clusterBootstrapAccount, clusterBootstrapGroup } from "../../authz/bootstrap-policy/registration-roles.ts";
+import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
+import { agentRequest, labelledCluster, readRequest } from "../../controllers/clusters/cluster-request.ts";
+import { csrView, hasCondition, type CsrView } from "../../controllers/certificates/csr-view.ts";
+import { certificateSigningRequests } from "../../controllers/kinds.ts";
+import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
+import { parseCsr } from "../../pki/csr.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
+import {
+  agentUser,
+  clusterCondition,
+  clusterNameLabel,
+  managedClusters,
+  requesterAnnotation,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+
+/** A request for the first certificate of an agent. Texts are as the requester chose them, but for the agent's id. */
+export interface AgentRequest {
+  readonly object: ApiObject;
+  readonly name: string;
+  /** RFC 3339, or empty. */
+  readonly created: string;
+  readonly agent: string;
+  /** Who asks, as the server recorded. */
+  readonly requester: UserInfo;
+  /** `SHA256:<base64>` of the public key. */
+  readonly fingerprint: string;
+  readonly state: "Pending" | "Approved" | "Issued" | "Denied" | "Failed";
+}
+
+/** A cluster as somebody sees it who decides about it. */
+export interface ClusterSight {
+  readonly name: string;
+  /** Absent where only a request speaks of it. */
+  readonly cluster: ManagedCluster | undefined;
+  /** The newest first; undefined where requests may not be listed. */
+  readonly requests: readonly AgentRequest[] | undefined;
+  /** Open requests that bear its name and cannot be its agent's. */
+  readonly unfit: readonly { readonly name: string; readonly why: string }[];
+}
+
+/** What is there of one cluster. Requests that may not be listed are left out. @throws StatusError, ConnectionError */
+export async function lookAtCluster(client: Client, name: string): Promise<ClusterSight> {
+  const labelSelector = `${clusterNameLabel}=${name}`;
+  const [cluster, requests] = await Promise.all([
+    unless(404, () => client.get<ManagedCluster>(managedClusters, { name })),
+    unless(403, () => client.list(certificateSigningRequests, { labelSelector })),
+  ]);
+  return sightOf(name, cluster, requests?.items);
+}
+
+/** What `read` gives, or undefined where it is refused with this code. @throws StatusError of other codes */
+export async function unless<T>(code: 403 | 404, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StatusError && error.code === code) return undefined;
+    throw error;
+  }
+}
+
+/** A cluster with those of the requests that bear its name. */
+export function sightOf(
+  name: string,
+  cluster: ManagedCluster | undefined,
+  requests: readonly ApiObject[] | undefined,
+): ClusterSight {
+  const own = (requests ?? []).filter((request) => labelledCluster(request) === name).map((one) => read(one, name));
+  return {
+    name,
+    cluster,
+    requests:
+      requests &&
+      own
+        .flatMap((one) => (one !== undefined && "agent" in one ? [one] : []))
+        .sort((a, b) => (a.created === b.created ? (a.name < b.name ? 1 : -1) : a.created < b.created ? 1 : -1)),
+    unfit: own.flatMap((one) => (one !== undefined && "why" in one ? [one] : [])),
+  };
+}
+
+/** Undefined for renewals, and for what is decided and never was an agent's. */
+function read(
+  object: ApiObject,
+  cluster: string,
+): AgentRequest | { readonly name: string; readonly why: string } | undefined {
+  const view = csrView(object);
+  const { name = "", creationTimestamp: created = "" } = object.metadata;
+  const contents = readRequest(parseCsr, view);
+  const state = stateOf(view);
+  const unfit = (why: string): { readonly name: string; readonly why: string } | undefined =>
+    state === "Pending" ? { name, why } : undefined;
+  if (typeof contents === "string") return unfit(contents);
+  const identity = agentRequest(view, cluster, contents);
+  if (typeof identity === "string") return unfit(identity);
+  const { requester } = view;
+  if (requester.username === agentUser(identity)) return undefined;
+  const fingerprint = keyFingerprint(contents.spki);
+  return { object, name, created, agent: identity.agent, requester, fingerprint, state };
+}
+
+function stateOf(view: CsrView): AgentRequest["state"] {
+  if (hasCondition(view, "Denied")) return "Denied";
+  if (hasCondition(view, "Failed")) return "Failed";
+  if (!hasCondition(view, "Approved")) return "Pending";
+  return view.certificate === "" ? "Approved" : "Issued";
+}
+
+/** Those that wait for a decision, the newest first. */
+export function openRequests({ requests = [] }: ClusterSight): readonly AgentRequest[] {
+  return requests.filter(({ state }) => state === "Pending");
+}
+
+/** Whether a user is one of those that clusters join with. */
+function isBootstrapIdentity({ username, groups }: UserInfo): boolean {
+  const { namespace, name } = clusterBootstrapAccount;
+  return groups.includes(clusterBootstrapGroup) || username === serviceAccountUser(namespace, name).username;
+}
+
+/** Sentences about what needs care before anybody lets it in, for the open requests given. `now` in milliseconds. */
+export function clusterWarnings(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly string[] {
+  return [...rivalWarnings(open), ...ownerWarnings(sight, open, now), ...requesterWarnings(sight, open)];
+}
+
+function rivalWarnings(open: readonly AgentRequest[]): readonly string[] {
+  const ids = [...new Set(open.map(({ agent }) => agent))].sort();
+  const keysOf = (id: string): number =>
+    new Set(open.flatMap(({ agent, fingerprint }) => (agent === id ? [fingerprint] : []))).size;
+  return [
+    ...(ids.length > 1 ? [`${ids.length} agents ask in its name: ${ids.map(quoted).join(", ")}`] : []),
+    ...ids
+      .filter((id) => keysOf(id) > 1)
+      .map(
+        (id) =>
+          `agent ${quoted(id)} asked with ${keysOf(id)} different keys: it was started anew, or somebody copies its id`,
+      ),
+  ];
+}
+
+function ownerWarnings({ cluster }: ClusterSight, open: readonly AgentRequest[], now: number): readonly string[] {
+  if (cluster === undefined || open.length === 0) return [];
+  const live = [...agentsOn(cluster)].filter(([, end]) => end > now);
+  if (live.length > 0) {
+    const agents = live.map(([id, end]) => `${quoted(id)}, whose certificate is valid until ${rfc3339(end)}`);
+    return [`the name belongs to a cluster that has an agent: ${agents.join("; ")}`];
+  }
+  return hasJoined(cluster) ? ["the name belongs to a cluster that has joined before"] : [];
+}
+
+function requesterWarnings({ cluster }: ClusterSight, open: readonly AgentRequest[]): readonly string[] {
+  const creator = cluster?.metadata.annotations?.[requesterAnnotation];
+  const others = [...new Map(open.map(({ requester }) => [requester.username, requester])).values()];
+  return others.flatMap((requester) => [
+    ...(isBootstrapIdentity(requester) ? [] : [`${quoted(requester.username)}, who asks, is no bootstrap identity`]),
+    ...(creator === undefined || creator === requester.username
+      ? []
+      : [`it was made by ${quoted(creator)}, and another asks for its certificate, ${quoted(requester.username)}`]),
+  ]);
+}
+
+/** Whether an agent of the cluster has ever come in. */
+export function hasJoined(cluster: ManagedCluster): boolean {
+  return conditionOf(cluster, clusterCondition.joined)?.status === "True";
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

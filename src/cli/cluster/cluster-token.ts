@@ -1,0 +1,253 @@
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { replaceFile, textIfThere } from "../../agent/private-files.ts";
+import {
+  clusterBootstrapAccount as account,
+  clusterBootstrapGroup,
+} from "../../authz/bootstrap-policy/registration-roles.ts";
+import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import { nodePatternProblem } from "../../controllers/certificates/node-pattern.ts";
+import { secrets, serviceAccounts } from "../../controllers/kinds.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { humanDuration } from "../../core/duration.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { shellWord } from "../../core/shell-word.ts";
+import { StatusError } from "../../core/status.ts";
+import { bootstrapUserPrefix, serviceAccountUser } from "../../core/user.ts";
+import { formatToken, generateToken } from "../../trust/token.ts";
+import { tokenSecret } from "../../trust/token-secret.ts";
+import { withClusters } from "./cluster-access.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../printable.ts";
+import type { ServerAccess } from "../server-access.ts";
+import { waitFor } from "../wait-for.ts";
+
+/** What a spoke is given to ask with. */
+interface Bootstrap {
+  readonly user: string;
+  readonly token: string;
+  readonly ttlMs: number;
+  /** In milliseconds since the epoch. */
+  readonly until: number;
+  /** How it is taken back before it ends. */
+  readonly takeBack: string;
+}
+
+/** Makes an identity that may ask and nothing else, tries it, and writes the kubeconfig that a spoke needs, for its owner only. */
+export async function clusterToken(args: Args, io: Io): Promise<ExitName> {
+  const file = args.text("bootstrap-kubeconfig") ?? "";
+  const path = file === "-" ? undefined : resolve(io.cwd, file);
+  const clusters = args.list("clusters");
+  checkPatterns(clusters);
+  const ttlMs = lifetime(args);
+  if (path !== undefined && !args.on("force") && (await textIfThere(path)) !== undefined) {
+    throw new CliError("conflict", `${file} exists; --force replaces it`);
+  }
+  return withClusters<ExitName>(args, io, async (server) => {
+    const caPem = server.config.caPem;
+    if (caPem === undefined) {
+      throw new CliError("usage", "your kubeconfig names no CA (certificate-authority), and a spoke needs one", [
+        "Give --kubeconfig with the admin kubeconfig of the hub.",
+      ]);
+    }
+    const address = args.text("server") ?? server.config.server;
+    checkAddress(address, io);
+    const made = await (args.text("identity") === "service-account"
+      ? ofAccount(server, ttlMs)
+      : ofToken(server, { ttlMs, io, clusters }));
+    const text = bootstrapKubeconfig({ server: address, ca: { pem: caPem }, token: made.token });
+    if (path === undefined) io.stdout.write(text);
+    else await replaceFile(path, text);
+    await tried(made, server, io);
+    tell({ made, file, clusters }, io);
+    return "ok";
+  });
+}
+
+function checkPatterns(clusters: readonly string[]): void {
+  for (const pattern of clusters) {
+    const problem = nodePatternProblem(pattern);
+    if (problem !== undefined) throw new CliError("usage", `--clusters ${JSON.stringify(pattern)}: ${problem}`);
+  }
+}
+
+function lifetime(args: Args): number {
+  const ms = args.number("ttl") ?? 0;
+  const least = args.text("identity") === "service-account" ? 600_000 : 60_000;
+  if (ms < least) throw new CliError("usage", `--ttl must be ${humanDuration(least)} or more`);
+  return Math.floor(ms / 1000) * 1000;
+}
+
+function checkAddress(address: string, io: Io): void {
+  if (!URL.canParse(address) || new URL(address).protocol !== "https:") {
+    throw new CliError("usage", `--server ${JSON.stringify(address)} must be a URL that begins with https://`);
+  }
+  const { hostname } = new URL(address);
+  if (hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."))) {
+    io.stderr.write(
+      `warning: ${hostname} leads other machines to themselves; give --server with an address that spokes reach\n`,
+    );
+  }
+}
+
+interface Wanted {
+  readonly ttlMs: number;
+  readonly io: Io;
+  readonly clusters: readonly string[];
+}
+
+async function ofToken({ client }: ServerAccess, { ttlMs, io, clusters }: Wanted): Promise<Bootstrap> {
+  const token = generateToken(io.random);
+  const now = io.clock.now();
+  const of = clusters.length === 0 ? "" : ` ${clusters.join(", ")}`;
+  const secret = tokenSecret({
+    token,
+    now,
+    ttlSeconds: ttlMs / 1000,
+    usages: ["authentication"],
+    groups: [clusterBootstrapGroup],
+    description: `managed clusters${of}`,
+  });
+  await client.create(secrets, secret);
+  return {
+    user: `${bootstrapUserPrefix}${token.id}`,
+    token: formatToken(token),
+    ttlMs,
+    until: now + ttlMs,
+    takeBack: `pratique token delete ${token.id}`,
+  };
+}
+
+/** A TokenRequest for the account of the original; one such token cannot be taken back alone. */
+async function ofAccount({ client }: ServerAccess, ttlMs: number): Promise<Bootstrap> {
+  const { namespace, name } = account;
+  const request = {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    metadata: { namespace, name },
+    spec: { expirationSeconds: ttlMs / 1000 },
+  };
+  const { spec, status } = await client.create<IssuedToken>(serviceAccounts, request, { subresource: "token" });
+  const { token = "", expirationTimestamp = "" } = status ?? {};
+  return {
+    user: serviceAccountUser(namespace, name).username,
+    token,
+    // The server may have shortened it.
+    ttlMs: spec === undefined ? ttlMs : spec.expirationSeconds * 1000,
+    until: Date.parse(expirationTimestamp),
+    takeBack: `pratique revoke serviceaccount/${namespace}/${name}, which takes back all that were ever given`,
+  };
+}
+
+interface IssuedToken extends ApiObject {
+  readonly spec?: { readonly expirationSeconds: number };
+  readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
+}
+
+const reviews: ResourceRef = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  plural: "selfsubjectaccessreviews",
+  kind: "SelfSubjectAccessReview",
+  scope: "Cluster",
+};
+
+/** What an agent does before it has a certificate. */
+const needed = [
+  {
+    group: "cluster.open-cluster-management.io",
+    resource: "managedclusters",
+    verbs: ["create", "get", "list", "watch"],
+  },
+  { group: "certificates.k8s.io", resource: "certificatesigningrequests", verbs: ["create", "get", "list", "watch"] },
+].flatMap(({ verbs, ...rest }) => verbs.map((verb) => ({ ...rest, verb })));
+
+/** Asks the hub, as the spoke will, whether the identity is known and may do what it is for. @throws CliError */
+async function tried({ token, takeBack }: Bootstrap, { config }: ServerAccess, io: Io): Promise<void> {
+  const { server, caPem, tlsServerName, insecureSkipTlsVerify } = config;
+  const client = await io.connect({
+    context: "bootstrap",
+    namespace: "default",
+    server,
+    insecureSkipTlsVerify,
+    ...(caPem === undefined ? {} : { caPem }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    token,
+  });
+  try {
+    const lacking = await waitFor({
+      io,
+      timeoutMs: 10_000,
+      about: "the new token",
+      hints: [
+        "Does the server take bootstrap tokens (--enable-bootstrap-token-auth)? Else: --identity service-account",
+      ],
+      look: async () => {
+        try {
+          const answers = await Promise.all(
+            needed.map(async (resourceAttributes) => {
+              const review = {
+                apiVersion: "authorization.k8s.io/v1",
+                kind: reviews.kind,
+                metadata: {},
+                spec: { resourceAttributes },
+              };
+              const { status } = await client.create<ApiObject & { status?: { allowed?: boolean } }>(reviews, review);
+              return status?.allowed === true ? [] : [`${resourceAttributes.verb} ${resourceAttributes.resource}`];
+            }),
+          );
+          return { found: answers.flat() };
+        } catch (error) {
+          if (error instanceof StatusError && error.code === 401) return { missing: "the server to know it" };
+          throw error;
+        }
+      },
+    });
+    if (lacking.length === 0) return;
+    throw new CliError("failed", `the new identity may not do what a cluster joins with: ${lacking.join(", ")}`, [
+      "Is the role open-cluster-management:bootstrap bound there? pratique manifests --managed-clusters | kubectl apply -f -",
+      `To have it gone: ${takeBack}`,
+    ]);
+  } finally {
+    client.close();
+  }
+}
+
+interface Told {
+  readonly made: Bootstrap;
+  readonly file: string;
+  readonly clusters: readonly string[];
+}
+
+/** On standard error where the kubeconfig itself goes to standard output. */
+function tell({ made, file, clusters }: Told, io: Io): void {
+  const { user, until, takeBack } = made;
+  const out = file === "-" ? io.stderr : io.stdout;
+  const shown = file === "-" ? "FILE" : shellWord(file);
+  const [name = "NAME", ...more] = clusters.filter((one) => !one.includes("*"));
+  const cluster = more.length === 0 ? name : "NAME";
+  const lines = [
+    ...(file === "-"
+      ? []
+      : [
+          `Wrote ${file}, readable by you only. It holds a secret: take it to the spoke by a way that others do not see.`,
+        ]),
+    `It is ${user}, for ${humanDuration(made.ttlMs)}, until ${rfc3339(until)}.`,
+    "It may ask for clusters to join, in any name, and see what was asked. It lets nobody in.",
+    `On the spoke:    pratique cluster join --bootstrap-kubeconfig ${shown} --cluster-name ${cluster}`,
+    `Then on the hub: pratique pending, and pratique cluster accept ${cluster}`,
+    `To take it back: ${takeBack}`,
+    ...(clusters.length === 0
+      ? []
+      : [
+          `To let it join ${clusters.join(", ")} without a person, and nothing else, put this under autoApproval in the file of --registration-config:`,
+          `  - user: ${user}`,
+          `    clusters: [${clusters.map((one) => JSON.stringify(one)).join(", ")}]`,
+        ]),
+  ];
+  for (const line of lines) out.write(`${printable(line)}\n`);
+}

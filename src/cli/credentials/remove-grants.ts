@@ -1,0 +1,115 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import { csrView, hasCondition } from "../../controllers/certificates/csr-view.ts";
+import {
+  certificateSigningRequests,
+  clusterRoleBindings,
+  roleBindings,
+  secrets,
+  serviceAccounts,
+} from "../../controllers/kinds.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { bootstrapUserPrefix } from "../../core/user.ts";
+import type { RevocationTarget } from "../../resources/credential-revocation.ts";
+import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../printable.ts";
+
+interface Removing {
+  readonly client: Client;
+  readonly io: Io;
+  readonly dryRun: boolean;
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+const accountForm = /^system:serviceaccount:([^:]+):([^:]+)$/;
+
+/**
+ * Deletes what gives rights to whom is revoked, on any Kubernetes: its subjects in bindings, its certificate requests that are not
+ * answered yet, the account or the Secret that its tokens stand on. Rights that it has by a group stay. What is gone already is passed over.
+ * @throws StatusError
+ */
+export async function removeGrants(target: RevocationTarget, removing: Removing): Promise<void> {
+  const { user: named, bootstrapTokenID, secret } = target;
+  const user = named ?? (bootstrapTokenID === undefined ? undefined : `${bootstrapUserPrefix}${bootstrapTokenID}`);
+  if (bootstrapTokenID !== undefined) {
+    const key = { namespace: tokenSecretNamespace, name: tokenSecretName(bootstrapTokenID) };
+    await remove(secrets, key, removing);
+  }
+  if (secret !== undefined) await remove(secrets, secret, removing);
+  if (user === undefined) {
+    if (secret === undefined)
+      removing.io.stderr.write(
+        "note: nothing stands on one certificate or token alone; name its user to remove its grants\n",
+      );
+    return;
+  }
+  for (const resource of [clusterRoleBindings, roleBindings]) await removeFrom(resource, user, removing);
+  await removeWaiting(user, removing);
+  const [, namespace, name] = accountForm.exec(user) ?? [];
+  if (namespace === undefined || name === undefined) return;
+  // The Secrets first: the account's end removes them later, by a controller.
+  const { items } = await removing.client.list(secrets, {
+    namespace,
+    fieldSelector: "type=kubernetes.io/service-account-token",
+  });
+  for (const { metadata } of items) {
+    if (metadata.annotations?.["kubernetes.io/service-account.name"] !== name) continue;
+    await remove(secrets, { namespace, name: metadata.name ?? "" }, removing);
+  }
+  await remove(serviceAccounts, { namespace, name }, removing);
+}
+
+function isSubject({ kind, name, namespace }: Subject, user: string): boolean {
+  return kind === "ServiceAccount"
+    ? `system:serviceaccount:${namespace}:${name}` === user
+    : kind === "User" && name === user;
+}
+
+async function removeFrom(resource: ResourceRef, user: string, removing: Removing): Promise<void> {
+  const { items } = await removing.client.list<ApiObject & { readonly subjects?: readonly Subject[] }>(resource);
+  for (const { metadata, subjects = [] } of items) {
+    const left = subjects.filter((subject) => !isSubject(subject, user));
+    if (left.length === subjects.length) continue;
+    const { namespace, name = "", uid, resourceVersion } = metadata;
+    const key = namespace === undefined ? { name } : { namespace, name };
+    if (left.length === 0) await remove(resource, key, removing);
+    else {
+      // With its version: a subject that was added meanwhile must not be lost.
+      const patch = { metadata: { uid, resourceVersion }, subjects: left };
+      await removing.client.patch(resource, key, patch, { dryRun: removing.dryRun });
+      said(resource, key, "no longer names it", removing);
+    }
+  }
+}
+
+async function removeWaiting(user: string, removing: Removing): Promise<void> {
+  const { items } = await removing.client.list(certificateSigningRequests);
+  for (const object of items) {
+    const csr = csrView(object);
+    if (csr.requester.username !== user || csr.certificate !== "" || hasCondition(csr, "Denied")) continue;
+    await remove(certificateSigningRequests, { name: object.metadata.name ?? "" }, removing);
+  }
+}
+
+async function remove(resource: ResourceRef, key: ObjectKey, removing: Removing): Promise<void> {
+  const { client, dryRun } = removing;
+  try {
+    if (dryRun) await client.get(resource, key);
+    else await client.delete(resource, key);
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "NotFound") return;
+    throw error;
+  }
+  said(resource, key, "deleted", removing);
+}
+
+function said({ kind }: ResourceRef, { namespace, name }: ObjectKey, what: string, { io, dryRun }: Removing): void {
+  const place = namespace === undefined ? name : `${namespace}/${name}`;
+  io.stdout.write(`${printable(`${kind.toLowerCase()}/${place} ${what}`)}${dryRun ? " (dry run)" : ""}\n`);
+}

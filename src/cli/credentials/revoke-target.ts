@@ -1,0 +1,197 @@
+import { DurationError, parseDuration } from "../../core/duration.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { nodeUserPrefix } from "../../core/user.ts";
+import type { RevocationTarget } from "../../resources/credential-revocation.ts";
+import { isTokenId } from "../../trust/token.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import { requestKind } from "../access/request-name.ts";
+
+/** What is to be revoked, as it was named on the command line. */
+export type NamedTarget =
+  | { readonly kind: "credential"; readonly shown: string; readonly target: RevocationTarget }
+  /** The certificate that a certificate request was answered with. */
+  | { readonly kind: "csr"; readonly name: string };
+
+const options = ["user", "fingerprint", "serial", "token"] as const;
+
+/** Whether the command line is about credentials, and not about access requests. @throws CliError usage where it is about both */
+export function isAboutCredentials(args: Args): boolean {
+  const isMany = args.on("all") || args.text("selector") !== undefined;
+  const named = options.filter((option) => args.text(option) !== undefined);
+  const others = isMany ? [] : args.operands.filter((operand) => !isAccessRequest(operand));
+  const isAny = named.length + others.length > 0;
+  if (isAny && (isMany || others.length < args.operands.length)) {
+    throw new CliError("usage", "revoke access requests and credentials by commands of their own");
+  }
+  if (args.text("issuer") !== undefined && args.text("serial") === undefined) {
+    throw new CliError("usage", "--issuer belongs to --serial");
+  }
+  if (isAny) return true;
+  const alone = ["until", "namespace"].find((option) => args.text(option) !== undefined);
+  const flag = ["force", "remove-grants"].find((option) => args.on(option));
+  const stray = alone ?? flag;
+  if (stray !== undefined) throw new CliError("usage", `--${stray} belongs to the revocation of credentials`);
+  return false;
+}
+
+/** Everything that the command line names. @throws CliError usage */
+export function namedTargets(args: Args): readonly NamedTarget[] {
+  return [
+    ...args.operands.map((operand) => ofOperand(operand, args.text("namespace"))),
+    ...given(args, "user", (user) => ({ user })),
+    ...given(args, "fingerprint", (text) => ({ fingerprint: digest(text, "--fingerprint") })),
+    ...given(args, "serial", (text) => ({ certificate: certificate(text, args.text("issuer")) })),
+    ...given(args, "token", ofToken),
+  ];
+}
+
+function given(
+  args: Args,
+  option: (typeof options)[number],
+  read: (text: string) => RevocationTarget,
+): readonly NamedTarget[] {
+  const text = args.text(option);
+  if (text === undefined) return [];
+  if (text === "") throw new CliError("usage", `--${option} is empty`);
+  const target = read(text);
+  return [{ kind: "credential", shown: targetText(target), target }];
+}
+
+function isAccessRequest(operand: string): boolean {
+  const slash = operand.indexOf("/");
+  return slash === -1 || requestKind(operand.slice(0, slash)) === "accessrequest";
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  csr: "csr",
+  no: "node",
+  node: "node",
+  nodes: "node",
+  user: "user",
+  sa: "serviceaccount",
+  serviceaccount: "serviceaccount",
+  serviceaccounts: "serviceaccount",
+  bootstraptoken: "bootstraptoken",
+  bootstraptokens: "bootstraptoken",
+  secret: "secret",
+  secrets: "secret",
+};
+
+function ofOperand(operand: string, namespace: string | undefined): NamedTarget {
+  const [word = "", ...rest] = operand.split("/");
+  const plain = word.toLowerCase();
+  const kind = requestKind(word) === "csr" ? "csr" : Object.hasOwn(kinds, plain) ? kinds[plain] : undefined;
+  const [first = "", second] = rest;
+  const isNamespaced = kind === "serviceaccount" || kind === "secret";
+  if (kind === undefined || rest.length > (isNamespaced ? 2 : 1) || rest.some((part) => part === "")) {
+    throw new CliError("usage", `"${operand}" cannot be revoked: name ${operandForms}`);
+  }
+  if (kind === "csr") return { kind: "csr", name: first };
+  const target = isNamespaced
+    ? ofNamespaced(kind, { namespace: second === undefined ? namespace : first, name: second ?? first, operand })
+    : ofWord(kind, first);
+  return { kind: "credential", shown: targetText(target), target };
+}
+
+/** How things to revoke are named. */
+const operandForms: string =
+  "accessrequest/NAME, csr/NAME, node/NAME, user/NAME, serviceaccount/NAMESPACE/NAME, secret/NAMESPACE/NAME or bootstraptoken/ID";
+
+function ofWord(kind: string, name: string): RevocationTarget {
+  if (kind === "node") return { user: `${nodeUserPrefix}${name}` };
+  return kind === "user" ? { user: name } : { bootstrapTokenID: tokenId(name) };
+}
+
+function ofNamespaced(
+  kind: string,
+  place: { readonly namespace: string | undefined; readonly name: string; readonly operand: string },
+): RevocationTarget {
+  const { namespace, name, operand } = place;
+  if (namespace === undefined) {
+    throw new CliError("usage", `"${operand}" names no namespace: write ${kind}/NAMESPACE/NAME, or add -n NAMESPACE`);
+  }
+  return kind === "secret" ? { secret: { namespace, name } } : { user: `system:serviceaccount:${namespace}:${name}` };
+}
+
+function tokenId(text: string): string {
+  if (isTokenId(text)) return text;
+  throw new CliError(
+    "usage",
+    "a bootstrap token is named by its id, the six characters before the point; its secret belongs on no command line",
+  );
+}
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function ofToken(text: string): RevocationTarget {
+  if (text.startsWith("JTI=")) return { credentialID: text };
+  if (text.toUpperCase().startsWith("X509SHA256="))
+    return { fingerprint: digest(text.slice("X509SHA256=".length), "--token") };
+  // The hub and Kubernetes write them in small letters, and compare them as texts.
+  if (uuid.test(text)) return { credentialID: `JTI=${text.toLowerCase()}` };
+  if (text.split(".").length === 3) {
+    throw new CliError(
+      "usage",
+      "--token takes the id of a token, never the token: its claim jti, or what whoami shows",
+    );
+  }
+  return { bootstrapTokenID: tokenId(text) };
+}
+
+/** As openssl, kubectl and browsers show it: with colons, in either case, with `SHA256` or `X509SHA256=` before it. */
+function digest(text: string, option: string): string {
+  const hex = text
+    .replace(/^(?:X509)?SHA-?256(?: Fingerprint)?[=:]/i, "")
+    .replaceAll(":", "")
+    .toLowerCase();
+  if (/^[0-9a-f]{64}$/.test(hex)) return hex;
+  throw new CliError(
+    "usage",
+    `${option}: the SHA-256 of the certificate, as 64 hexadecimal digits with or without colons`,
+  );
+}
+
+function certificate(text: string, issuer: string | undefined): NonNullable<RevocationTarget["certificate"]> {
+  const plain = text
+    .replace(/^(?:serial=|0x)/i, "")
+    .replaceAll(":", "")
+    .toLowerCase();
+  const even = plain.length % 2 === 0 ? plain : `0${plain}`;
+  const serialNumber = even.replace(/^(?:00)+(?=[0-9a-f]{2})/, "");
+  if (!/^(?:[0-9a-f]{2}){1,20}$/.test(serialNumber)) {
+    throw new CliError(
+      "usage",
+      "--serial: hexadecimal digits with or without colons, as openssl x509 -serial shows them",
+    );
+  }
+  return { serialNumber, ...(issuer === undefined ? {} : { issuer: digest(issuer, "--issuer") }) };
+}
+
+/** When `--until` ends, as RFC 3339. @throws CliError usage */
+export function untilText(text: string, now: number): string {
+  const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : now + durationOf(text);
+  if (Number.isNaN(at)) throw new CliError("usage", `--until ${text}: a time such as 2026-12-31T00:00:00Z, or 48h`);
+  if (at <= now) throw new CliError("usage", `--until ${text} is over already`);
+  return rfc3339(at);
+}
+
+function durationOf(text: string): number {
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    if (error instanceof DurationError) return Number.NaN;
+    throw error;
+  }
+}
+
+/** What is revoked, as the command names it. */
+export function targetText(target: RevocationTarget): string {
+  const { user, fingerprint, certificate: numbered, credentialID, bootstrapTokenID, secret } = target;
+  if (user !== undefined) return `user/${user}`;
+  if (fingerprint !== undefined) return `certificate X509SHA256=${fingerprint}`;
+  if (numbered !== undefined) return `certificate with serial number ${numbered.serialNumber}`;
+  if (credentialID !== undefined) return `token ${credentialID}`;
+  if (bootstrapTokenID !== undefined) return `bootstraptoken/${bootstrapTokenID}`;
+  return `secret/${secret?.namespace}/${secret?.name}`;
+}

@@ -1,0 +1,156 @@
+import type { Client } from "../../client/client.ts";
+import { humanDuration } from "../../core/duration.ts";
+import { StatusError } from "../../core/status.ts";
+import { nodeUserPrefix } from "../../core/user.ts";
+import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import {
+  credentialState,
+  credentialStates,
+  newestIssue,
+  type CredentialState,
+} from "../../resources/credential-state.ts";
+import { clonedAnnotation } from "../../resources/cloned.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { revocationIndex, type RevocationIndex } from "../../resources/revocation-index.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { writeResult } from "../output.ts";
+import { printable } from "../printable.ts";
+import { withServer } from "../server-access.ts";
+import { textTable } from "../text-table.ts";
+
+/** How an identity stands; `cloned` and `revoked` count before all else. */
+type ShownState = CredentialState | "revoked" | "cloned";
+
+interface Row {
+  readonly record: IssuedCredential;
+  readonly newest: CredentialIssue;
+  readonly state: ShownState;
+}
+
+const careful: ReadonlySet<ShownState> = new Set(["cloned", "missing", "late", "expired"]);
+
+/** Prints the records, those that need care first. */
+export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
+  return withServer<ExitName>(args, io, async ({ client }) => {
+    const now = io.clock.now();
+    const [records, revoked] = await Promise.all([recordsOf(client), revocationsOf(client)]);
+    const rows = records
+      .map((record) => rowOf(record, revoked, now))
+      .filter(({ state }) => !args.on("care") || careful.has(state))
+      .toSorted((one, other) => rank(one) - rank(other) || compare(nameOf(one), nameOf(other)));
+    await writeResult(args, io, {
+      data: rows.map(({ record, state }) => ({ state, ...record.spec.identity, ...record.status })),
+      table: () =>
+        rows.length > 0 ? tableText(rows, now) : args.on("care") ? "nothing needs care\n" : "nothing has been issued\n",
+    });
+    return "ok";
+  });
+}
+
+async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
+  try {
+    return (await client.list<IssuedCredential>(issuedCredentials)).items;
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.code !== 404) throw error;
+    throw new CliError("notFound", "this API keeps no record of what was issued; a hub does");
+  }
+}
+
+/** Whoever may see records and not revocations sees no state that he could not. */
+async function revocationsOf(client: Client): Promise<Revoked> {
+  const index = revocationIndex();
+  const clones = new Set<string>();
+  try {
+    for (const object of (await client.list(credentialRevocations)).items) {
+      index.put(object);
+      if (object.metadata.annotations?.[clonedAnnotation] !== undefined) clones.add(object.metadata.name ?? "");
+    }
+  } catch (error) {
+    if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+  }
+  return { index, clones };
+}
+
+interface Revoked {
+  readonly index: RevocationIndex;
+  /** Names of those that were made because two machines hold one identity. */
+  readonly clones: ReadonlySet<string>;
+}
+
+function rowOf(record: IssuedCredential, { index, clones }: Revoked, now: number): Row {
+  const newest = newestIssue(record) ?? {};
+  const { credentialID, serialNumber, issuer } = newest;
+  const credential = {
+    username: record.spec.identity.username,
+    ids: credentialID === undefined ? [] : [credentialID],
+    ...(serialNumber === undefined ? {} : { serialNumber }),
+    ...(issuer === undefined ? {} : { issuer }),
+  };
+  const revocation = index.find(credential, now);
+  const shut = revocation === undefined ? undefined : clones.has(revocation.name) ? "cloned" : "revoked";
+  return { record, newest, state: shut ?? credentialState(record, now) };
+}
+
+function rank({ state }: Row): number {
+  if (state === "cloned") return -1;
+  return state === "revoked" ? credentialStates.length : credentialStates.indexOf(state);
+}
+
+function nameOf({ record }: Row): string {
+  const { username } = record.spec.identity;
+  return username.startsWith(nodeUserPrefix) ? username.slice(nodeUserPrefix.length) : username;
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function tableText(rows: readonly Row[], now: number): string {
+  const table = textTable({
+    headings: ["", "IDENTITY", "PURPOSE", "STATE", "EXPIRES", "LAST SEEN", "APPROVED BY", "ISSUED"],
+    rows: rows.map((row) => {
+      const { record, newest, state } = row;
+      const { purpose, username } = record.spec.identity;
+      return [
+        careful.has(state) ? "!" : "",
+        username,
+        purpose.toLowerCase(),
+        careful.has(state) ? state.toUpperCase() : state,
+        when(newest.notAfter, now),
+        purpose === "Serving" ? "-" : when(record.status?.lastSeen, now, "never"),
+        approverText(newest.approvedBy ?? ""),
+        String(record.status?.count ?? 0),
+      ];
+    }),
+  });
+  const notes = rows.filter(({ state }) => careful.has(state)).map((row) => `! ${printable(careText(row))}\n`);
+  return [table, ...(notes.length === 0 ? [] : ["\n", ...notes])].join("");
+}
+
+const ownAccounts = "system:serviceaccount:kube-system:";
+
+function approverText(approvedBy: string): string {
+  if (approvedBy.startsWith(ownAccounts)) return `by itself (${approvedBy.slice(ownAccounts.length)})`;
+  return approvedBy || "-";
+}
+
+function careText(row: Row): string {
+  const { state, newest, record } = row;
+  const { username } = record.spec.identity;
+  const end = newest.notAfter ?? "";
+  if (state === "cloned")
+    return `${username}: two machines hold it, and both are locked out: pratique revocations list, docs/recovery.md`;
+  if (state === "expired") return `${username}: its last credential ended at ${end}; it must ask anew`;
+  if (state === "late")
+    return `${username}: its renewal window is over, and it has not renewed; its credential ends at ${end}`;
+  return `${username}: not seen within its renewal window; its credential ends at ${end}, and it can renew only until then`;
+}
+
+function when(time: string | undefined, now: number, none = "-"): string {
+  const at = Date.parse(time ?? "");
+  if (Number.isNaN(at)) return none;
+  return at <= now ? `${humanDuration(now - at)} ago` : `in ${humanDuration(at - now)}`;
+}

@@ -1,0 +1,69 @@
+import { humanDuration } from "../../core/duration.ts";
+import { StatusError } from "../../core/status.ts";
+import {
+  credentialRevocations,
+  revokedText,
+  type CredentialRevocation,
+} from "../../resources/credential-revocation.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { writeResult } from "../output.ts";
+import { withServer } from "../server-access.ts";
+
+/** Prints what is revoked, or the list of it that the server signs. @throws CliError, StatusError */
+export async function runRevocations(args: Args, io: Io): Promise<ExitName> {
+  return args.operands[0] === "export" ? exportRevocations(args, io) : listRevocations(args, io);
+}
+
+/** The newest first. */
+async function listRevocations(args: Args, io: Io): Promise<ExitName> {
+  return withServer<ExitName>(args, io, async ({ client }) => {
+    const { items } = await client.list<CredentialRevocation>(credentialRevocations);
+    const sorted = items.toSorted((one, other) => createdAt(other) - createdAt(one));
+    const now = io.clock.now();
+    await writeResult(args, io, {
+      data: sorted.map(({ metadata, spec, status }) => ({ name: metadata.name, ...spec, ...status })),
+      table: () => ({
+        headings: ["NAME", "REVOKES", "BY", "REASON", "ENDS", "AGE"],
+        rows: sorted.map((one) => [
+          one.metadata.name ?? "",
+          revokedText(one),
+          one.status?.revokedBy ?? "<unknown>",
+          one.spec.reason ?? "<none>",
+          one.spec.expiresAt ?? "<never>",
+          humanDuration(now - createdAt(one)),
+        ]),
+      }),
+    });
+    return "ok";
+  });
+}
+
+function createdAt({ metadata }: CredentialRevocation): number {
+  return Date.parse(metadata.creationTimestamp ?? "");
+}
+
+async function exportRevocations(args: Args, io: Io): Promise<ExitName> {
+  return withServer<ExitName>(args, io, async ({ client }) => {
+    const path = args.text("format") === "crl" ? "/revocations/crl" : "/revocations";
+    const { status, body } = await client.raw("GET", path);
+    if (status === 200) {
+      io.stdout.write(body.toString("utf8"));
+      return "ok";
+    }
+    if (status === 404) throw new CliError("notFound", "this server signs no list of revocations; a hub does");
+    if (status === 401) throw new StatusError("Unauthorized", "Unauthorized");
+    throw new CliError(status === 403 ? "refused" : "failed", messageIn(body) ?? `the server answered ${status}`);
+  });
+}
+
+function messageIn(body: Buffer): string | undefined {
+  try {
+    const { message } = JSON.parse(body.toString("utf8")) as { readonly message?: unknown };
+    return typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,172 @@
+import { createHash } from "node:crypto";
+import type { Client } from "../../client/client.ts";
+import { csrView } from "../../controllers/certificates/csr-view.ts";
+import { certificateSigningRequests } from "../../controllers/kinds.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { returningMs } from "../../core/returning.ts";
+import { StatusError } from "../../core/status.ts";
+import { parseCertificate } from "../../pki/parse-certificate.ts";
+import { decodePem } from "../../pki/pem.ts";
+import {
+  credentialRevocations,
+  type CredentialRevocation,
+  type RevocationTarget,
+} from "../../resources/credential-revocation.ts";
+import { lockOutAnnotation, revocationIndex, type Credential } from "../../resources/revocation-index.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import { decide } from "../access/decide.ts";
+import type { ExitName } from "../exit-code.ts";
+import { failureOf } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { ownCredential } from "../agent/own-credential.ts";
+import { printable } from "../printable.ts";
+import { removeGrants } from "./remove-grants.ts";
+import { isAboutCredentials, namedTargets, targetText, untilText, type NamedTarget } from "./revoke-target.ts";
+import { withServer, type ServerAccess } from "../server-access.ts";
+
+/** Revokes access requests or credentials. One that fails does not keep the others from being revoked; the first failure is the exit code. */
+export async function revoke(args: Args, io: Io): Promise<ExitName> {
+  if (!isAboutCredentials(args)) return decide("Revoked", args, io);
+  const targets = namedTargets(args);
+  const until = args.text("until");
+  const expiresAt = until === undefined ? undefined : untilText(until, io.clock.now());
+  return withServer<ExitName>(args, io, async (server) => {
+    const own = await ownCredential(server);
+    let exit: ExitName = "ok";
+    for (const named of targets) {
+      try {
+        await revokeOne(named, { args, io, server, own, expiresAt });
+      } catch (error) {
+        const failure = failureOf(error);
+        for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
+        if (exit === "ok") exit = failure.exit;
+      }
+    }
+    return exit;
+  });
+}
+
+interface Revoking {
+  readonly args: Args;
+  readonly io: Io;
+  readonly server: ServerAccess;
+  /** With which this command itself speaks to the server. */
+  readonly own: Credential;
+  readonly expiresAt: string | undefined;
+}
+
+/** What is revoked, and when the last credential that it covers ends, where that is known. */
+interface Resolved {
+  readonly shown: string;
+  readonly target: RevocationTarget;
+  readonly ends?: string;
+}
+
+async function revokeOne(named: NamedTarget, revoking: Revoking): Promise<void> {
+  const { args, io, server, own } = revoking;
+  const dryRun = args.on("dry-run");
+  const { shown, target, ends } = await resolved(named, server.client);
+  const expiresAt = revoking.expiresAt ?? ends;
+  const reason = args.text("reason");
+  const spec = {
+    ...target,
+    ...(reason === undefined ? {} : { reason }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+  const isOwn = covers(target, own, io.clock.now());
+  if (isOwn && !args.on("force")) throw lockedOut(shown);
+  const stored = await storedRevocation(spec, { client: server.client, dryRun, isOwn });
+  if (stored === "no such kind") {
+    if (!args.on("remove-grants")) throw noSuchKind();
+    io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
+  } else tell(io, { shown, ...stored, dryRun });
+  if (args.on("remove-grants")) await removeGrants(target, { client: server.client, io, dryRun });
+}
+
+function covers(target: RevocationTarget, own: Credential, now: number): boolean {
+  const alone = revocationIndex();
+  alone.put({ apiVersion: "", kind: "", metadata: { name: "own" }, spec: target });
+  return alone.find(own, now) !== undefined;
+}
+
+function lockedOut(shown: string): CliError {
+  return new CliError("refused", `${shown} is what this command itself came in with; nothing was revoked`, [
+    "You would be locked out in the same moment. Use another credential, or add --force if that is meant.",
+    "On the hub's own machine a restart writes a new admin.kubeconfig; its user cannot be revoked, its certificates can.",
+  ]);
+}
+
+function noSuchKind(): CliError {
+  return new CliError("notFound", "this cluster has no CredentialRevocation, so nothing would refuse what is revoked", [
+    "Install it with: pratique manifests | kubectl apply -f -",
+    "It has effect where pratique authorizer --revocations is the first authorizer.",
+    "--remove-grants takes rights away without it: bindings, token Secrets, the account itself.",
+  ]);
+}
+
+/** A day more than the certificate has: those who check elsewhere have other clocks. */
+const marginMs = 86_400_000;
+
+async function resolved(named: NamedTarget, client: Client): Promise<Resolved> {
+  if (named.kind === "credential") return named;
+  const { name } = named;
+  const { certificate } = csrView(await client.get(certificateSigningRequests, { name }));
+  const leaf = certificate === "" ? undefined : decodePem(certificate)[0];
+  if (leaf === undefined) {
+    throw new CliError(
+      "conflict",
+      `certificate request "${name}" was answered with no certificate; pratique deny turns it away`,
+    );
+  }
+  const fingerprint = createHash("sha256").update(leaf.bytes).digest("hex");
+  const target = { fingerprint };
+  // With a certificate that has expired a machine may ask to come back: one that was revoked stays so until nobody can.
+  const ends = rfc3339(parseCertificate(leaf.bytes).notAfter + returningMs + marginMs);
+  return { shown: targetText(target), target, ends };
+}
+
+interface Stored {
+  readonly revocation: CredentialRevocation;
+  readonly isNew: boolean;
+}
+
+async function storedRevocation(
+  spec: CredentialRevocation["spec"],
+  { client, dryRun, isOwn }: { readonly client: Client; readonly dryRun: boolean; readonly isOwn: boolean },
+): Promise<Stored | "no such kind"> {
+  const { reason: _reason, expiresAt: _end, ...target } = spec;
+  const name = revocationName(target);
+  const { group, version, kind } = credentialRevocations;
+  const annotations = isOwn ? { annotations: { [lockOutAnnotation]: "accepted" } } : {};
+  const object = { apiVersion: `${group}/${version}`, kind, metadata: { name, ...annotations }, spec };
+  try {
+    return { revocation: await client.create(credentialRevocations, object, { dryRun }), isNew: true };
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    if (error.reason === "NotFound") return "no such kind";
+    if (error.reason !== "AlreadyExists") throw error;
+  }
+  // Of the same name, hence of the same target: end and reason are those that were given last.
+  const patch = { spec: { ...spec, expiresAt: spec.expiresAt ?? null } };
+  return { revocation: await client.patch(credentialRevocations, { name }, patch, { dryRun }), isNew: false };
+}
+
+/** One name for each target, so that revoking twice is revoking once. */
+function revocationName(target: RevocationTarget): string {
+  const [kind = ""] = Object.keys(target);
+  const digest = createHash("sha256").update(JSON.stringify(target)).digest("hex").slice(0, 32);
+  return `${kind.toLowerCase()}-${digest}`;
+}
+
+function tell(io: Io, told: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
+  const { revocation, isNew, shown, dryRun } = told;
+  const { expiresAt } = revocation.spec;
+  const end = expiresAt === undefined ? "" : ` until ${expiresAt}`;
+  const dry = dryRun ? " (dry run)" : "";
+  io.stdout.write(`${printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`)}${dry}\n`);
+  if (revocation.status?.enforced === true) return;
+  io.stderr.write(
+    "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.\n",
+  );
+}

@@ -1,0 +1,226 @@
+import type { Hub } from "../../hub/hub.ts";
+import { HubError } from "../../hub/hub-error.ts";
+import type { HubOptions } from "../../hub/hub-options.ts";
+import { CliError } from "../cli-error.ts";
+import { coloursFor } from "../colours.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import { failureOf } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { logTo } from "../log-to.ts";
+import { release } from "../release.ts";
+import { shellWord } from "../../core/shell-word.ts";
+
+/** Starts a hub, says how to reach it, and waits for a signal or its end. */
+export async function runHub(args: Args, io: Io): Promise<ExitName> {
+  const options = hubOptions(args, io);
+  const interrupted = io.interrupted();
+  const hub = await start(options, io);
+  // Said while the hub still starts, the signal counts all the same.
+  if (!interrupted.aborted) io.stdout.write(welcome(hub, io));
+  const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
+  if (ended === "signal") {
+    options.log({ level: "info", message: "stopping: requests under way may finish; a second signal ends at once" });
+    await hub.close();
+    options.log({ level: "info", message: "stopped" });
+    return "ok";
+  }
+  await hub.close();
+  if (ended !== "stopped") throw new CliError("failed", `the hub stopped: ${ended}`);
+  return "ok";
+}
+
+/** A wrong flag or file is the fault of the command line; a port or a folder that is taken is not. */
+async function start(options: HubOptions, io: Io): Promise<Hub> {
+  try {
+    return await io.startHub(options);
+  } catch (error) {
+    const isUsage = error instanceof HubError && (error.code === "options" || error.code === "ca");
+    throw isUsage ? new CliError("usage", error.message) : error;
+  }
+}
+
+function reason(error: unknown): string {
+  return failureOf(error).message;
+}
+
+function aborted(signal: AbortSignal): Promise<"signal"> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve("signal");
+    signal.addEventListener("abort", () => resolve("signal"), { once: true });
+  });
+}
+
+function hubOptions(args: Args, io: Io): HubOptions {
+  const securePort = args.number("secure-port") ?? 6443;
+  if (securePort > 65_535) throw new CliError("usage", `--secure-port ${securePort}: must be 0 to 65535`);
+  const clusterSigningCertFile = args.text("cluster-signing-cert-file");
+  const clusterSigningKeyFile = args.text("cluster-signing-key-file");
+  if ((clusterSigningCertFile === undefined) !== (clusterSigningKeyFile === undefined)) {
+    throw new CliError("usage", "--cluster-signing-cert-file and --cluster-signing-key-file come together");
+  }
+  const clusterSigningDurationSeconds = Math.floor((args.number("cluster-signing-duration") ?? 0) / 1000);
+  if (clusterSigningDurationSeconds < 600) {
+    throw new CliError(
+      "usage",
+      "--cluster-signing-duration must be 10m or more, the shortest life that may be asked for",
+    );
+  }
+  return {
+    dataDir: args.text("data-dir") ?? "",
+    bindAddress: args.text("bind-address") ?? "",
+    securePort,
+    tlsSans: args.list("tls-san"),
+    ...authorizationFlags(args),
+    anonymousAuth: args.on("anonymous-auth"),
+    tokenAuthFile: args.text("token-auth-file"),
+    authenticationConfigFile: args.text("authentication-config"),
+    oidc: oidcFlags(args),
+    tokenWebhook: tokenWebhook(args),
+    clusterSigningCertFile,
+    clusterSigningKeyFile,
+    clusterSigningDurationSeconds,
+    serviceAccountIssuers: args.list("service-account-issuer"),
+    serviceAccountSigningKeyFile: args.text("service-account-signing-key-file"),
+    serviceAccountKeyFiles: args.list("service-account-key-file"),
+    apiAudiences: args.list("api-audiences"),
+    serviceAccountMaxTokenExpirationSeconds: Math.floor(
+      (args.number("service-account-max-token-expiration") ?? 0) / 1000,
+    ),
+    serviceAccountExtendTokenExpiration: args.on("service-account-extend-token-expiration"),
+    nodeAutoapprove: !args.on("no-node-autoapprove"),
+    servingApproval: servingApproval(args),
+    managedClusters: managedClusters(args),
+    enableAdmissionPlugins: args.list("enable-admission-plugins"),
+    disableAdmissionPlugins: args.list("disable-admission-plugins"),
+    ...auditFlags(args),
+    ...inflightFlags(args),
+    accessRequests: {
+      perAddress: args.number("access-requests-per-address") ?? 0,
+      inAll: args.number("access-requests-per-minute") ?? 0,
+      pending: args.number("access-requests-pending") ?? 0,
+    },
+    release,
+    log: logTo(args, io),
+  };
+}
+
+/** As with kubeadm, nodes are served by their own authorizer and everybody else by RBAC. */
+const defaultModes: readonly string[] = ["Node", "RBAC"];
+
+function authorizationFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `authorization${string}`>> {
+  const authorizationConfigFile = args.text("authorization-config");
+  const configFile = args.text("authorization-webhook-config-file");
+  const modes = args.list("authorization-mode");
+  return {
+    authorizationModes: modes.length === 0 && authorizationConfigFile === undefined ? defaultModes : modes,
+    authorizationPolicyFile: args.text("authorization-policy-file"),
+    authorizationWebhook:
+      configFile === undefined
+        ? undefined
+        : {
+            configFile,
+            version: args.text("authorization-webhook-version") === "v1" ? "v1" : "v1beta1",
+            authorizedMs: args.number("authorization-webhook-cache-authorized-ttl") ?? 300_000,
+            unauthorizedMs: args.number("authorization-webhook-cache-unauthorized-ttl") ?? 30_000,
+          },
+    authorizationConfigFile,
+  };
+}
+
+/** Nothing at all where no option of the kind is given, defaults aside. */
+function oidcFlags(args: Args): HubOptions["oidc"] {
+  const flags = {
+    issuerUrl: args.text("oidc-issuer-url"),
+    clientId: args.text("oidc-client-id"),
+    usernamePrefix: args.text("oidc-username-prefix"),
+    groupsClaim: args.text("oidc-groups-claim"),
+    groupsPrefix: args.text("oidc-groups-prefix"),
+    caFile: args.text("oidc-ca-file"),
+  };
+  const requiredClaims = args.list("oidc-required-claim");
+  if (requiredClaims.length === 0 && Object.values(flags).every((value) => value === undefined)) return undefined;
+  return {
+    ...flags,
+    requiredClaims,
+    usernameClaim: args.text("oidc-username-claim"),
+    signingAlgorithms: args.list("oidc-signing-algs"),
+  };
+}
+
+/** A file alone would approve nothing, which nobody means who writes one. */
+function servingApproval(args: Args): HubOptions["servingApproval"] {
+  const providers = args.list("serving-approval");
+  const configFile = args.text("serving-approval-config");
+  if (providers.length > 0) return { providers, configFile };
+  if (configFile !== undefined) throw new CliError("usage", "--serving-approval-config needs --serving-approval");
+  return undefined;
+}
+
+function managedClusters(args: Args): HubOptions["managedClusters"] {
+  const configFile = args.text("registration-config");
+  if (args.on("managed-clusters")) return { configFile };
+  if (configFile !== undefined) throw new CliError("usage", "--registration-config needs --managed-clusters");
+  return undefined;
+}
+
+function tokenWebhook(args: Args): HubOptions["tokenWebhook"] {
+  const configFile = args.text("authentication-token-webhook-config-file");
+  if (configFile === undefined) return undefined;
+  return {
+    configFile,
+    version: args.text("authentication-token-webhook-version") === "v1" ? "v1" : "v1beta1",
+    cacheMs: args.number("authentication-token-webhook-cache-ttl") ?? 120_000,
+  };
+}
+
+function auditFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `audit${string}`>> {
+  const auditWebhookBatchMaxSize = args.number("audit-webhook-batch-max-size");
+  if (auditWebhookBatchMaxSize === 0) throw new CliError("usage", "--audit-webhook-batch-max-size must be 1 or more");
+  return {
+    auditPolicyFile: args.text("audit-policy-file"),
+    auditLogPath: args.text("audit-log-path"),
+    auditLogMaxSizeMb: args.number("audit-log-maxsize"),
+    auditLogMaxBackups: args.number("audit-log-maxbackup"),
+    auditLogMaxAgeDays: args.number("audit-log-maxage"),
+    auditWebhookConfigFile: args.text("audit-webhook-config-file"),
+    auditWebhookBatchMaxSize,
+    auditWebhookBatchMaxWaitMs: args.number("audit-webhook-batch-max-wait"),
+    auditWebhookInitialBackoffMs: args.number("audit-webhook-initial-backoff"),
+  };
+}
+
+function inflightFlags(
+  args: Args,
+): Pick<HubOptions, "maxRequestsInflight" | "maxMutatingRequestsInflight" | "maxWatchesPerUser"> {
+  const maxRequestsInflight = args.number("max-requests-inflight") ?? 0;
+  const maxMutatingRequestsInflight = args.number("max-mutating-requests-inflight") ?? 0;
+  if (maxRequestsInflight + maxMutatingRequestsInflight === 0) {
+    throw new CliError("usage", "--max-requests-inflight and --max-mutating-requests-inflight must not both be 0");
+  }
+  return {
+    maxRequestsInflight,
+    maxMutatingRequestsInflight,
+    maxWatchesPerUser: args.number("max-watches-per-user"),
+  };
+}
+
+function welcome(hub: Hub, io: Io): string {
+  const { bold, dim, green } = coloursFor(io.stdout, io);
+  const { host } = new URL(hub.url);
+  const address = new URL(hub.url).port === "" ? `${host}:443` : host;
+  return [
+    `${green("Ready")} in ${Math.round(hub.readyMs)} ms`,
+    `  address      ${bold(hub.url)}`,
+    `  CA pin       ${hub.caPin}`,
+    `  store        ${hub.store}`,
+    `  kubeconfig   ${hub.adminKubeconfig}`,
+    "",
+    "To let a machine in, get a token and the whole command line:",
+    `  ${bold(`${io.program} token create --print-join-command --kubeconfig ${shellWord(hub.adminKubeconfig)}`)}`,
+    "and type on that machine what it prints:",
+    `  ${bold(`pratique join ${address} --token <token> --discovery-token-ca-cert-hash ${hub.caPin}`)}`,
+    dim("Stop with Ctrl-C."),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,67 @@
+import type { JsonObject } from "../../../core/json-value.ts";
+import { clusterGroup } from "../../../resources/managed-cluster.ts";
+import type { WebhookPlace } from "./webhook-configurations.ts";
+import { webhookClient } from "./webhook-configurations.ts";
+
+/** The name of both configurations for managed clusters. */
+export const clusterWebhookName = "pratique-clusters";
+
+/** The paths of the original. Source: ocm manifests/cluster-manager/hub. */
+export const clusterWebhookPaths: Readonly<Record<"mutate" | "validate" | "validateBinding", string>> = {
+  mutate: "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
+  validate: "/validate-cluster-open-cluster-management-io-v1-managedcluster",
+  validateBinding: "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding",
+};
+
+interface Hook {
+  readonly name: string;
+  readonly path: string;
+  readonly version: string;
+  readonly resources: readonly string[];
+  readonly scope: "Cluster" | "Namespaced";
+}
+
+/** The two configurations that make kube-apiserver ask about managed clusters; what it cannot ask about, it refuses. */
+export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string | undefined): readonly JsonObject[] {
+  const hook = ({ name, path, version, resources, scope }: Hook): JsonObject => ({
+    name: `${name}.admission.${clusterGroup}`,
+    clientConfig: webhookClient(place, path, caPem),
+    failurePolicy: "Fail",
+    matchPolicy: "Equivalent",
+    sideEffects: "None",
+    timeoutSeconds: 10,
+    admissionReviewVersions: ["v1", "v1beta1"],
+    rules: [{ apiGroups: [clusterGroup], apiVersions: [version], operations: ["CREATE", "UPDATE"], resources, scope }],
+  });
+  const { mutate, validate, validateBinding } = clusterWebhookPaths;
+  const clusters = { version: "v1", scope: "Cluster" } as const;
+  const mutators = [
+    hook({ ...clusters, name: "managedclustermutators", path: mutate, resources: ["managedclusters"] }),
+  ];
+  const validators = [
+    hook({
+      ...clusters,
+      name: "managedclustervalidators",
+      path: validate,
+      resources: ["managedclusters", "managedclusters/status"],
+    }),
+    hook({
+      name: "managedclustersetbindingvalidators",
+      path: validateBinding,
+      version: "v1beta2",
+      resources: ["managedclustersetbindings"],
+      scope: "Namespaced",
+    }),
+  ];
+  const metadata = { name: clusterWebhookName };
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  return [
+    {
+      apiVersion,
+      kind: "MutatingWebhookConfiguration",
+      metadata,
+      webhooks: mutators.map((one) => ({ ...one, reinvocationPolicy: "IfNeeded" })),
+    },
+    { apiVersion, kind: "ValidatingWebhookConfiguration", metadata, webhooks: validators },
+  ];
+}

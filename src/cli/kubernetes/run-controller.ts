@@ -1,0 +1,206 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import { accessRequest } from "../../controllers/access/access-request.ts";
+import type { AutoApproval } from "../../controllers/clusters/cluster-approving-policy.ts";
+import { leaderTimings, leadWhileElected, type ElectionEvent } from "../../controllers/leader-election.ts";
+import { registrationControllers } from "../../controllers/clusters/registration.ts";
+import { servingApproving, type ServingApproval } from "../../controllers/certificates/serving-approving.ts";
+import { runControllers } from "../../controllers/runner.ts";
+import { sharedInformers } from "../../controllers/shared-informers.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { readClusterRegistration } from "../../hub/cluster-registration.ts";
+import { HubError } from "../../hub/hub-error.ts";
+import type { LogEntry } from "../../hub/hub-options.ts";
+import { readServingApproval } from "../../hub/serving-approval.ts";
+import { systemResolver } from "../../hub/system-resolver.ts";
+import { parseCsr } from "../../pki/csr.ts";
+import { certificatesOfBundle } from "../../trust/pins.ts";
+import { apiNames } from "../api-names.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import { failureOf } from "../failure.ts";
+import { serveHealth } from "../health-listener.ts";
+import type { Io } from "../io.ts";
+import { logTo } from "../log-to.ts";
+import { withServer, type ServerAccess } from "../server-access.ts";
+
+/** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
+export async function runController(args: Args, io: Io): Promise<ExitName> {
+  const log = logTo(args, io);
+  const signal = io.interrupted();
+  await withServer(args, io, async (server) => {
+    const plan = await planOf(args, io, server);
+    if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pins: plan.ca.pins });
+    let ready = false;
+    const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
+    const lead = async (term: AbortSignal): Promise<void> => work({ client: server.client, plan, io, log }, term);
+    try {
+      // One that waits for its turn is as ready as it will be.
+      ready = true;
+      if (args.on("leader-elect")) await elected({ args, io, client: server.client, log }, lead);
+      else await lead(signal);
+    } finally {
+      await health?.close();
+    }
+  });
+  log({ level: "info", message: "stopped" });
+  return "ok";
+}
+
+/** What the controllers that shall run need to know; absent for those that shall not. */
+interface Plan {
+  readonly ca: { readonly pem: string; readonly pins: readonly string[] } | undefined;
+  readonly serving: ServingApproval | undefined;
+  readonly clusters: readonly AutoApproval[] | undefined;
+}
+
+async function planOf(args: Args, io: Io, server: ServerAccess): Promise<Plan> {
+  const names = args.list("controllers");
+  if (args.text("registration-config") !== undefined && !names.includes("registration")) {
+    throw new CliError("usage", "--registration-config needs --controllers registration");
+  }
+  return {
+    ca: names.includes("access-request") ? await caToHandOut(args, io, server) : undefined,
+    serving: names.includes("serving-approving") ? await servingPlan(args, server) : undefined,
+    clusters: names.includes("registration") ? await clustersPlan(args) : undefined,
+  };
+}
+
+/** Who joins clusters without a person; nobody, where no file says so. */
+async function clustersPlan(args: Args): Promise<readonly AutoApproval[]> {
+  const file = args.text("registration-config");
+  try {
+    return file === undefined ? [] : await readClusterRegistration(file);
+  } catch (error) {
+    throw error instanceof HubError ? new CliError("usage", error.message) : error;
+  }
+}
+
+async function servingPlan(args: Args, { client, config }: ServerAccess): Promise<ServingApproval> {
+  const flags = { providers: args.list("serving-approval"), configFile: args.text("serving-approval-config") };
+  try {
+    return await readServingApproval(flags, await apiNames(client, config.server));
+  } catch (error) {
+    throw error instanceof HubError ? new CliError("usage", error.message) : error;
+  }
+}
+
+interface Work {
+  readonly client: Client;
+  readonly plan: Plan;
+  readonly io: Io;
+  readonly log: (entry: LogEntry) => void;
+}
+
+/** Runs the controllers until `signal` aborts and nothing is under way any more. */
+async function work({ client, plan, io, log }: Work, signal: AbortSignal): Promise<void> {
+  const { clock, random } = io;
+  const informers = sharedInformers({
+    // One account for all here: that of the kubeconfig.
+    clientFor: () => client,
+    clock,
+    random: Math.random,
+    onError: (_account, resource, error) =>
+      log({
+        level: "warn",
+        message: "a watch broke and is started again",
+        resource: resource.plural,
+        error: failureOf(error).message,
+      }),
+    signal,
+  });
+  const { ca, serving, clusters } = plan;
+  const controllers = [
+    ...(ca === undefined ? [] : [accessRequest({ informers, clock, random, ca })]),
+    ...(serving === undefined
+      ? []
+      : [servingApproving({ ...serving, informers, clock, parse: parseCsr, resolver: systemResolver() })]),
+    ...(clusters === undefined
+      ? []
+      : registrationControllers({ informers, clock, parse: parseCsr, rules: clusters, revokes: false })),
+  ];
+  const { ready, stopped } = runControllers({
+    controllers,
+    informers,
+    clock,
+    signal,
+    log: ({ error, ...entry }) => log(error === undefined ? entry : { ...entry, error: failureOf(error).message }),
+  });
+  await ready;
+  if (!signal.aborted) {
+    log({ level: "info", message: "the controllers work", controllers: controllers.map(({ name }) => name).join(",") });
+  }
+  await stopped;
+}
+
+interface Election {
+  readonly args: Args;
+  readonly io: Io;
+  readonly client: Client;
+  readonly log: Work["log"];
+}
+
+async function elected({ args, io, client, log }: Election, lead: (term: AbortSignal) => Promise<void>): Promise<void> {
+  const identity = `${io.hostname}_${Buffer.from(io.random(8)).toString("hex")}`;
+  const namespace = args.text("leader-elect-lease-namespace") ?? "";
+  const name = args.text("leader-elect-lease-name") ?? "";
+  log({ level: "info", message: "asks for the lease", lease: `${namespace}/${name}`, identity });
+  await leadWhileElected({
+    client,
+    clock: io.clock,
+    random: Math.random,
+    lease: { namespace, name },
+    identity,
+    timings: leaderTimings,
+    lead,
+    report: (event) => log(electionEntry(event)),
+    signal: io.interrupted(),
+  });
+}
+
+function electionEntry(event: ElectionEvent): LogEntry {
+  switch (event.kind) {
+    case "leading":
+      return { level: "info", message: "leads" };
+    case "lost":
+      return { level: "warn", message: "leads no more", why: event.why };
+    case "following":
+      return { level: "info", message: "another leads", holder: event.holder };
+    case "failed":
+      return { level: "warn", message: "the lease cannot be taken", error: failureOf(event.error).message };
+  }
+}
+
+const configMaps: ResourceRef = {
+  group: "",
+  version: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  scope: "Namespaced",
+};
+
+interface RootCa extends ApiObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** The CAs that answers carry, with the pins by which machines know them. @throws CliError usage; PinError */
+export async function caToHandOut(
+  args: Args,
+  io: Io,
+  { client, config }: ServerAccess,
+): Promise<{ readonly pem: string; readonly pins: readonly string[] }> {
+  const file = args.text("ca-file");
+  const pem =
+    file === undefined
+      ? (config.caPem ?? (await rootCa(client)))
+      : Buffer.from(await io.readFile(file)).toString("utf8");
+  if (pem === undefined) {
+    throw new CliError("usage", "there is no CA to give to machines: the kubeconfig names none; give --ca-file");
+  }
+  return { pem, pins: certificatesOfBundle(pem).map(({ pin }) => pin) };
+}
+
+async function rootCa(client: Client): Promise<string | undefined> {
+  const map = await client.get<RootCa>(configMaps, { namespace: "kube-public", name: "kube-root-ca.crt" });
+  return map.data?.["ca.crt"];
+}

@@ -1,0 +1,50 @@
+import type { JsonObject } from "../../core/json-value.ts";
+import { dnsLabelProblems } from "../../core/names.ts";
+import { clusterDefinitions } from "../../resources/cluster-definitions.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { accessDefinitions } from "./manifests/access-definitions.ts";
+import { accessRbac, accountNames } from "./manifests/access-rbac.ts";
+import { accessWorkloads } from "./manifests/access-workloads.ts";
+import { clusterRbac } from "./manifests/cluster-rbac.ts";
+import { clusterWebhookConfigurations } from "./manifests/cluster-webhooks.ts";
+import { webhookConfigurations, type WebhookPlace } from "./manifests/webhook-configurations.ts";
+import { yamlText } from "../yaml-text.ts";
+
+/** Prints everything that access requests need on a cluster, as documents of YAML in the order in which they are to be made. */
+export async function runManifests(args: Args, io: Io): Promise<ExitName> {
+  const namespace = args.text("namespace") ?? "";
+  const [problem] = dnsLabelProblems(namespace);
+  if (problem !== undefined) throw new CliError("usage", `--namespace ${JSON.stringify(namespace)}: ${problem}`);
+  const url = args.text("webhook-url");
+  const caFile = args.text("webhook-ca-file");
+  const ca = caFile === undefined ? undefined : Buffer.from(await io.readFile(caFile)).toString("utf8");
+  const place = placeOf(url, namespace);
+  const clusters = args.on("managed-clusters");
+  const workloads = { clusters, namespace, image: args.text("image") ?? "", webhook: url === undefined };
+  const documents: readonly JsonObject[] = [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+    ...accessDefinitions({ rules: args.on("cel") }),
+    ...(clusters ? clusterDefinitions() : []),
+    ...accessRbac(namespace).map((object) => ({ ...object })),
+    ...(clusters ? clusterRbac(namespace).map((object) => ({ ...object })) : []),
+    ...(args.on("no-workloads") ? [] : accessWorkloads(workloads).map((object) => ({ ...object }))),
+    ...webhookConfigurations(place, ca),
+    ...(clusters ? clusterWebhookConfigurations(place, ca) : []),
+  ];
+  io.stdout.write(documents.map(yamlText).join("---\n"));
+  return "ok";
+}
+
+/** Where the webhook is. @throws CliError usage for a URL that kube-apiserver would refuse */
+export function placeOf(url: string | undefined, namespace: string): WebhookPlace {
+  if (url === undefined) return { service: { namespace, name: accountNames.webhook } };
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const isPlain =
+    parsed?.protocol === "https:" && `${parsed.username}${parsed.password}${parsed.search}${parsed.hash}` === "";
+  if (!isPlain)
+    throw new CliError("usage", `the webhook's URL ${JSON.stringify(url)} must be https://host[:port][/path]`);
+  return { url };
+}

@@ -1,0 +1,68 @@
+import { X509Certificate } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { fakeClock } from "../../../test/kits/fake-clock.ts";
+import { fakeIo, runLine } from "../../../test/kits/fake-io.ts";
+import { valueAt } from "../../resources/json-fields.ts";
+
+let dir: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "pratique-webhook-"));
+});
+
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+async function run(...words: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const io = fakeIo({ clock: fakeClock(Date.now()) });
+  return { code: await runLine(["webhook", ...words], io), out: io.out(), err: io.err() };
+}
+
+function bundles(out: string): readonly string[] {
+  return parseAllDocuments(out).flatMap((document) =>
+    (valueAt(document.toJS(), "webhooks") as readonly object[]).map((hook) =>
+      Buffer.from(String(valueAt(hook, "clientConfig", "caBundle")), "base64").toString(),
+    ),
+  );
+}
+
+describe("pratique webhook --print-configuration", () => {
+  it("makes a CA once, keeps it to itself, and prints it", async () => {
+    const words = ["--url=https://10.0.0.5:8443", `--cert-dir=${join(dir, "made")}`, "--print-configuration"];
+    const [first, second] = [await run(...words), await run(...words)];
+    expect([first.code, first.err]).toEqual([0, ""]);
+    expect(second.out).toBe(first.out);
+    const [pem = "", ...others] = bundles(first.out);
+    expect(new Set([pem, ...others]).size).toBe(1);
+    expect(new X509Certificate(pem).ca).toBe(true);
+    expect(first.out).toContain("url: https://10.0.0.5:8443/validate");
+    expect(first.out).not.toContain("PRIVATE KEY");
+    const keyFile = (await readdir(join(dir, "made"))).find((file) => file.endsWith(".key")) ?? "";
+    expect((await stat(join(dir, "made", keyFile))).mode & 0o077).toBe(0);
+    expect(await readFile(join(dir, "made", "ca.crt"), "utf8")).toBe(pem);
+  });
+
+  it("names the Service where there is no URL", async () => {
+    const { out } = await run(
+      "--service=elsewhere/hook",
+      `--cert-dir=${join(dir, "service")}`,
+      "--print-configuration",
+    );
+    expect(out).toMatch(/service:\s+namespace: elsewhere\s+name: hook\s+path: \/mutate/);
+  });
+
+  it.each([
+    ["--tls-cert-file=a.crt"],
+    ["--tls-private-key-file=a.key"],
+    ["--service=only"],
+    ["--service=a/b/c"],
+    ["--url=http://10.0.0.5"],
+  ])("refuses %s", async (...words) => {
+    const { code, out } = await run(...words, `--cert-dir=${join(dir, "never")}`, "--print-configuration");
+    expect([code, out]).toEqual([2, ""]);
+    await expect(stat(join(dir, "never"))).rejects.toThrow("ENOENT");
+  });
+});

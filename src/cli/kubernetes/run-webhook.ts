@@ -1,0 +1,214 @@
+import { accessProfileAdmission } from "../../admission/access-profiles.ts";
+import { accessRequestAdmission } from "../../admission/access-requests.ts";
+import type { AccessCheck } from "../../admission/access-check.ts";
+import { accessReviews, type AccessReviews } from "../../admission/access-reviews.ts";
+import { clusterReviews, type ClusterReviews } from "../../admission/cluster-reviews.ts";
+import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
+import type { Client } from "../../client/client.ts";
+import { informer } from "../../client/informer.ts";
+import { subjectAccessReviews } from "../../controllers/kinds.ts";
+import { profileFor } from "../../controllers/access/access-request-policy.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { addressLimit } from "../../hub/address-limit.ts";
+import type { LogEntry } from "../../hub/hub-options.ts";
+import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import { namespaces } from "../../resources/namespace.ts";
+import type { Resource } from "../../resources/resource.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import { failureOf } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { namespaceWarning, renewalAdmission } from "./machine-namespaces.ts";
+import { logTo } from "../log-to.ts";
+import { clusterWebhookConfigurations, clusterWebhookName } from "./manifests/cluster-webhooks.ts";
+import {
+  webhookConfigurationName,
+  webhookConfigurations,
+  type WebhookPlace,
+} from "./manifests/webhook-configurations.ts";
+import { readText } from "../read-text.ts";
+import { caToHandOut } from "./run-controller.ts";
+import { placeOf } from "./run-manifests.ts";
+import { withServer, type ServerAccess } from "../server-access.ts";
+import { servingPair, type ServingPair } from "./webhook-pair.ts";
+import { registerWebhook } from "./webhook-registration.ts";
+import { serveWebhook } from "./webhook-server.ts";
+import { yamlText } from "../yaml-text.ts";
+
+/** Serves admission for access requests until a signal, or prints the configurations that lead there. */
+export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
+  const place = placeOfWebhook(args);
+  const pair = await servingPair({ args, io, place, commonName: "pratique-webhook" });
+  if (args.on("print-configuration")) {
+    const clusters = args.on("managed-clusters") ? clusterWebhookConfigurations(place, pair.caPem) : [];
+    io.stdout.write([...webhookConfigurations(place, pair.caPem), ...clusters].map(yamlText).join("---\n"));
+    return "ok";
+  }
+  const log = logTo(args, io);
+  await withServer(args, io, async (server) => serve({ args, io, server, pair, log }));
+  log({ level: "info", message: "stopped" });
+  return "ok";
+}
+
+function placeOfWebhook(args: Args): WebhookPlace {
+  const [namespace = "", name = "", more] = (args.text("service") ?? "").split("/");
+  if (namespace === "" || name === "" || more !== undefined) throw new CliError("usage", "--service: NAMESPACE/NAME");
+  const url = args.text("url");
+  return url === undefined ? { service: { namespace, name } } : placeOf(url, namespace);
+}
+
+interface Serving {
+  readonly args: Args;
+  readonly io: Io;
+  readonly server: ServerAccess;
+  readonly pair: ServingPair;
+  readonly log: (entry: LogEntry) => void;
+}
+
+/** How often the certificate that was made here is made anew, in milliseconds: it is valid for a year. */
+const renewalMs = 20 * 24 * 3600 * 1000;
+const drainMs = 5_000;
+
+async function serve(serving: Serving): Promise<void> {
+  const { args, io, server, pair, log } = serving;
+  const port = args.number("secure-port") ?? 0;
+  if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
+  const stop = io.interrupted();
+  const { reviews, ready, stopped } = await guarded(serving, stop);
+  let isReady = false;
+  const clientCaFile = args.text("client-ca-file");
+  const listening = await serveWebhook({
+    ...pair.current(),
+    caPem: pair.caPem,
+    host: args.text("bind-address") ?? "",
+    port,
+    clientCaPem: clientCaFile === undefined ? undefined : await readText("client-ca-file", clientCaFile, io),
+    reviews,
+    clusters: clustersOf(serving),
+    isReady: () => isReady,
+    clock: io.clock,
+    onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
+  });
+  log({ level: "info", message: "the webhook listens", port: listening.port });
+  const names = [webhookConfigurationName, ...(args.on("managed-clusters") ? [clusterWebhookName] : [])];
+  const registered = args.on("register")
+    ? registerWebhook({ client: server.client, clock: io.clock, caPem: pair.caPem, names, log, signal: stop })
+    : Promise.resolve();
+  void ready.then((synced) => {
+    isReady = synced;
+    if (synced) log({ level: "info", message: "the webhook answers" });
+  });
+  for (;;) {
+    await io.clock.sleep(renewalMs, stop);
+    if (stop.aborted) break;
+    try {
+      listening.renew(await pair.renewed());
+    } catch (error) {
+      log({ level: "error", message: "the serving certificate cannot be renewed", error: failureOf(error).message });
+    }
+  }
+  log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
+  await listening.close(drainMs);
+  await Promise.all([registered, stopped]);
+}
+
+/** What guards managed clusters, where they are a concern. */
+function clustersOf({ args, io, server: { client } }: Serving): ClusterReviews | undefined {
+  if (!args.on("managed-clusters")) return undefined;
+  return clusterReviews(
+    managedClusterAdmission({
+      may: subjectAccess(client),
+      namespaceOf: (name) => missingAsUndefined(client.get(namespaces, { name })),
+      now: () => io.clock.now(),
+    }),
+  );
+}
+
+async function missingAsUndefined<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
+    throw error;
+  }
+}
+
+interface Guard {
+  readonly reviews: AccessReviews;
+  /** Whether all requests and profiles have been seen. */
+  readonly ready: Promise<boolean>;
+  readonly stopped: Promise<unknown>;
+}
+
+/** The plugins of a hub, over what informers see of the cluster. */
+async function guarded({ args, io, server, log }: Serving, signal: AbortSignal): Promise<Guard> {
+  const { client } = server;
+  const { clock } = io;
+  const { pins } = await caToHandOut(args, io, server);
+  log({ level: "info", message: "proofs must be for this CA", pins });
+  const follow = (resource: Resource): ReturnType<typeof informer> =>
+    informer({
+      client,
+      resource,
+      clock,
+      random: Math.random,
+      backoff: { initialMs: 200, maximumMs: 10_000 },
+      onError: (error) =>
+        log({
+          level: "warn",
+          message: "a watch broke and is started again",
+          resource: resource.plural,
+          error: failureOf(error).message,
+        }),
+    });
+  const [requests, profiles] = [follow(accessRequests), follow(accessProfiles)];
+  const now = (): number => clock.now();
+  const inAll = args.number("requests-per-minute") ?? 0;
+  const may = subjectAccess(client);
+  const profileOf = (name: string | undefined): AccessProfile | undefined =>
+    profileFor(profiles.list() as readonly AccessProfile[], name);
+  const requestOf = (name: string): AccessRequest | undefined => requests.get({ name }) as AccessRequest | undefined;
+  const reviews = accessReviews([
+    accessRequestAdmission({
+      lookups: {
+        profileOf,
+        pending: () => requests.list().filter((request) => stateOf(request) === "Pending").length,
+        caPins: () => pins,
+      },
+      may,
+      // Where a request comes from is not known here: the limit on all is the only one.
+      take: addressLimit({ perAddress: inAll, inAll, now }),
+      mostPending: args.number("max-pending") ?? 0,
+      now,
+    }),
+    accessProfileAdmission(may),
+    renewalAdmission(client, { requestOf, profileOf }),
+    namespaceWarning(client),
+  ]);
+  const ready = Promise.all([requests.synced, profiles.synced]).then((synced) => synced.every(Boolean));
+  return { reviews, ready, stopped: Promise.all([requests.run(signal), profiles.run(signal)]) };
+}
+
+interface Reviewed extends ApiObject {
+  readonly status?: { readonly allowed?: boolean; readonly reason?: string };
+}
+
+/** Asks the cluster what somebody may do. */
+function subjectAccess(client: Client): AccessCheck {
+  return async ({ user, ...resourceAttributes }) => {
+    const { username, uid, groups, extra } = user;
+    const spec = {
+      user: username,
+      groups,
+      ...(uid === undefined || uid === "" ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+      resourceAttributes,
+    };
+    const asked = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {}, spec };
+    const { status } = await client.create<Reviewed>(subjectAccessReviews, asked);
+    return { allowed: status?.allowed === true, reason: status?.reason ?? "" };
+  };
+}

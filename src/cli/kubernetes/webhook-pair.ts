@@ -1,0 +1,82 @@
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { openAuthorities } from "../../hub/authority-folder.ts";
+import { issueOwn, type KeyPair } from "../../hub/authority.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { Io } from "../io.ts";
+import type { WebhookPlace } from "./manifests/webhook-configurations.ts";
+import { readText } from "../read-text.ts";
+
+/** What the webhook serves with. */
+export interface ServingPair {
+  /** By which kube-apiserver knows the certificate. */
+  readonly caPem: string;
+  readonly current: () => KeyPair;
+  /** The certificate anew: read again, or made again. */
+  readonly renewed: () => Promise<KeyPair>;
+}
+
+interface PairOptions {
+  readonly args: Args;
+  readonly io: Io;
+  readonly place: WebhookPlace;
+  /** Whose certificate it is, where one is made. */
+  readonly commonName: string;
+}
+
+/** The pair of --tls-cert-file, or one of the CA in --cert-dir, which is made there at the first start. @throws CliError usage; HubError */
+export async function servingPair(options: PairOptions): Promise<ServingPair> {
+  const { args } = options;
+  const [cert, key] = [args.text("tls-cert-file"), args.text("tls-private-key-file")];
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new CliError("usage", "--tls-cert-file and --tls-private-key-file come together");
+  }
+  return cert === undefined || key === undefined ? madePair(options) : givenPair(options, cert, key);
+}
+
+async function givenPair({ args, io }: PairOptions, certFile: string, keyFile: string): Promise<ServingPair> {
+  const read = async (): Promise<KeyPair> => ({
+    certPem: await readText("tls-cert-file", certFile, io),
+    keyPem: await readText("tls-private-key-file", keyFile, io),
+  });
+  let pair = await read();
+  const caFile = args.text("tls-ca-file");
+  return {
+    caPem: caFile === undefined ? pair.certPem : await readText("tls-ca-file", caFile, io),
+    current: () => pair,
+    renewed: async () => (pair = await read()),
+  };
+}
+
+async function madePair({ args, io, place, commonName }: PairOptions): Promise<ServingPair> {
+  const { clock, random } = io;
+  const dir = resolve(io.cwd, args.text("cert-dir") ?? "");
+  const { signer: authority } = await openAuthorities({
+    dir,
+    certFile: undefined,
+    keyFile: undefined,
+    now: clock.now(),
+    random,
+  });
+  const names = ["localhost", "127.0.0.1", io.hostname.toLowerCase(), ...namesOf(place), ...args.list("tls-san")];
+  const bind = args.text("bind-address") ?? "";
+  if (isIP(bind) !== 0 && bind !== "0.0.0.0" && bind !== "::") names.push(bind);
+  const different = [...new Set(names)];
+  const wanted = {
+    commonName,
+    organizations: [],
+    dnsNames: different.filter((name) => isIP(name) === 0),
+    ipAddresses: different.filter((name) => isIP(name) !== 0),
+    usage: "server auth",
+  } as const;
+  const made = (): KeyPair => issueOwn(authority, wanted, { now: clock.now(), random });
+  let pair = made();
+  return { caPem: authority.pem, current: () => pair, renewed: async () => (pair = made()) };
+}
+
+function namesOf(place: WebhookPlace): readonly string[] {
+  if ("url" in place) return [new URL(place.url).hostname.replace(/^\[(.*)\]$/, "$1")];
+  const { namespace, name } = place.service;
+  return [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`];
+}

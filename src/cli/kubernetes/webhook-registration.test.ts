@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { fakeClock } from "../../../test/kits/fake-clock.ts";
+import type { Client, ResourceRef } from "../../client/client.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { valueAt } from "../../resources/json-fields.ts";
+import { registerWebhook } from "./webhook-registration.ts";
+
+const made = (): ApiObject => ({
+  apiVersion: "",
+  kind: "",
+  metadata: { name: "pratique-access", resourceVersion: "1" },
+  webhooks: [{ name: "a", clientConfig: { url: "https://10.0.0.5" } }],
+});
+
+function cluster(): {
+  readonly client: Client;
+  readonly stored: Map<string, ApiObject>;
+  readonly writes: () => number;
+} {
+  const stored = new Map<string, ApiObject>();
+  let writes = 0;
+  const calls: Partial<Client> = {
+    get: async <T extends ApiObject>({ plural }: ResourceRef) => {
+      const found = stored.get(plural);
+      if (found === undefined) throw new StatusError("NotFound", `${plural} not found`);
+      return found as T;
+    },
+    update: async <T extends ApiObject>({ plural }: ResourceRef, object: ApiObject) => {
+      writes += 1;
+      stored.set(plural, object);
+      return object as T;
+    },
+  };
+  return { client: calls as Client, stored, writes: () => writes };
+}
+
+const kinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+const expected = { url: "https://10.0.0.5", caBundle: Buffer.from("CA").toString("base64") };
+
+describe("the registration of the webhook", () => {
+  it("waits for the configurations, fills the CA in, and does so again where it is gone", async () => {
+    const { client, stored, writes } = cluster();
+    const clock = fakeClock();
+    const stop = new AbortController();
+    const said: string[] = [];
+    const log = ({ message }: { readonly message: string }): void => void said.push(message);
+    const done = registerWebhook({ client, clock, names: ["pratique-access"], caPem: "CA", log, signal: stop.signal });
+    await clock.advance(1_000);
+    expect(said).toEqual(["the webhook is not registered"]);
+    for (const kind of kinds) stored.set(kind, made());
+    await clock.advance(2_000);
+    for (const kind of kinds) expect(valueAt(stored.get(kind), "webhooks")).toMatchObject([{ clientConfig: expected }]);
+    expect([said.at(-1), writes()]).toEqual(["the webhook is registered", 2]);
+    await clock.advance(180_000);
+    expect(writes()).toBe(2);
+    stored.set("mutatingwebhookconfigurations", made());
+    await clock.advance(60_000);
+    expect(writes()).toBe(3);
+    stop.abort();
+    await done;
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import type { LogEntry } from "../../hub/hub-options.ts";
+import { reloadingPolicy, type CompiledPolicy } from "./deciding-policy.ts";
+
+interface Stage {
+  readonly files: { text: string };
+  readonly log: LogEntry[];
+  readonly retired: string[];
+  readonly reloads: string[];
+  readonly policy: Awaited<ReturnType<typeof reloadingPolicy>>;
+}
+
+async function stage(compiled: (text: string) => CompiledPolicy = plain): Promise<Stage> {
+  const files = { text: "one" };
+  const [log, retired, reloads]: [LogEntry[], string[], string[]] = [[], [], []];
+  const policy = await reloadingPolicy({
+    read: async () => {
+      const { text } = files;
+      if (text === "gone") throw new TypeError("the file is gone");
+      return {
+        key: text,
+        compile: () => {
+          if (text.startsWith("broken")) throw new TypeError(`${text} does not compile`);
+          return { retire: () => void retired.push(text), ...compiled(text) };
+        },
+      };
+    },
+    log: (entry) => void log.push(entry),
+    reloaded: (status) => void reloads.push(status),
+  });
+  return { files, log, retired, reloads, policy };
+}
+
+function plain(text: string): CompiledPolicy {
+  return { ask: async () => ({ json: JSON.stringify(text) }) };
+}
+
+describe("a policy that follows its files", () => {
+  test("is compiled anew when they change, and the one before is let go", async () => {
+    const { files, log, retired, reloads, policy } = await stage();
+    await policy.look();
+    expect([log, retired]).toEqual([[], []]);
+    files.text = "two";
+    await policy.look();
+    expect(await policy.ask({})).toEqual({ json: '"two"' });
+    expect([retired, reloads, log.map(({ message }) => message)]).toEqual([
+      ["one"],
+      ["success"],
+      ["the policy was reloaded"],
+    ]);
+  });
+
+  test("stays the last good one while they are broken, which is told once, and comes back", async () => {
+    const { files, log, reloads, policy } = await stage();
+    for (const text of ["broken", "broken", "gone", "gone"]) {
+      files.text = text;
+      await policy.look();
+      expect(await policy.ask({})).toEqual({ json: '"one"' });
+    }
+    expect([reloads.length, log.map(({ level }) => level)]).toEqual([2, ["error", "error"]]);
+    files.text = "three";
+    await policy.look();
+    expect(await policy.ask({})).toEqual({ json: '"three"' });
+  });
+
+  test("that does not compile is compiled once, and then rarely, until it changes", async () => {
+    let tries = 0;
+    const { files, policy } = await stage((text) => {
+      if (text === "hangs") tries += 1;
+      if (text === "hangs") throw new TypeError("it never starts");
+      return plain(text);
+    });
+    files.text = "hangs";
+    for (let look = 0; look < 31; look += 1) await policy.look();
+    expect(tries).toBe(1);
+    await policy.look();
+    expect(tries).toBe(2);
+    files.text = "two";
+    await policy.look();
+    expect(await policy.ask({})).toEqual({ json: '"two"' });
+    files.text = "hangs";
+    await policy.look();
+    expect(tries).toBe(3);
+  });
+
+  test("answers what was asked before the change by the policy of then", async () => {
+    let release: () => void = () => undefined;
+    const { files, policy } = await stage((text) => ({
+      ask: () => new Promise((resolve) => (release = () => resolve({ json: `"${text}"` }))),
+    }));
+    const asked = policy.ask({});
+    const releaseFirst = release;
+    files.text = "two";
+    await policy.look();
+    releaseFirst();
+    expect(await asked).toEqual({ json: '"one"' });
+  });
+
+  test("that throws has failed, and no more", async () => {
+    const { policy } = await stage(() => ({ ask: () => Promise.reject(new TypeError("a fault")) }));
+    expect(await policy.ask({})).toEqual({ error: "a fault" });
+  });
+
+  test("must be good at first", async () => {
+    const read = (): Promise<never> => Promise.reject(new TypeError("nothing there"));
+    await expect(reloadingPolicy({ read, log: () => undefined })).rejects.toThrow("nothing there");
+  });
+});

@@ -1,0 +1,182 @@
+import type { LogEntry } from "../../hub/hub-options.ts";
+import { authorizerMetrics, type AuthorizerMetrics, type ReviewDecision } from "./authorizer-metrics.ts";
+import { askedReview, statusOf, type ReviewStatus } from "./authorizer-review.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { DecidingPolicy } from "./deciding-policy.ts";
+import type { ExitName } from "../exit-code.ts";
+import { failureOf } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { serveJson, type JsonAnswer } from "../json-server.ts";
+import { logTo } from "../log-to.ts";
+import { openPolicy, policyKinds } from "./policy-source.ts";
+import { readText } from "../read-text.ts";
+import { requireKubeconfig } from "../server-access.ts";
+import type { WatchedRevocations } from "../credentials/watched-revocations.ts";
+import { servingPair, type ServingPair } from "../kubernetes/webhook-pair.ts";
+import { yamlText } from "../yaml-text.ts";
+
+/** Serves decisions until a signal, or prints the kubeconfig that leads there. */
+export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
+  const url = urlOf(args, io);
+  const pair = await servingPair({ args, io, place: { url }, commonName: "pratique-authorizer" });
+  if (args.on("print-kubeconfig")) {
+    io.stdout.write(yamlText(webhookKubeconfig(url, pair.caPem, args.text("client-ca-file") !== undefined)));
+    return "ok";
+  }
+  const log = logTo(args, io);
+  const metrics = authorizerMetrics();
+  const followed = args.on("revocations") ? await followRevocations(args, io, log) : undefined;
+  const isAlone = followed !== undefined && policyKinds.every((name) => args.text(name) === undefined);
+  const policy = isAlone ? noPolicy : await openPolicy({ args, io, log, reloaded: metrics.reloaded });
+  try {
+    await serve(policy, pair, { args, io, log, metrics, revocations: followed?.revocations });
+  } finally {
+    policy.close();
+    followed?.close();
+  }
+  log({ level: "info", message: "stopped" });
+  return "ok";
+}
+
+interface World {
+  readonly args: Args;
+  readonly io: Io;
+  readonly log: (entry: LogEntry) => void;
+  readonly metrics: AuthorizerMetrics;
+  /** Asked before the policy. */
+  readonly revocations: WatchedRevocations | undefined;
+}
+
+/** For an authorizer that only refuses what is revoked. */
+const noPolicy: DecidingPolicy = {
+  ask: async () => ({ json: "false" }),
+  look: async () => undefined,
+  close: () => undefined,
+};
+
+async function followRevocations(
+  args: Args,
+  io: Io,
+  log: World["log"],
+): Promise<{ readonly revocations: WatchedRevocations; readonly close: () => void }> {
+  const { watchedRevocations } = await import("../credentials/watched-revocations.ts");
+  const client = await io.connect(await requireKubeconfig(args, io));
+  const life = new AbortController();
+  const revocations = watchedRevocations({ client, clock: io.clock, log, signal: life.signal });
+  return {
+    revocations,
+    close: () => {
+      life.abort();
+      client.close();
+    },
+  };
+}
+
+const lookEveryMs = 2_000;
+/** How often the serving certificate is read, or made, anew: files of others change when they like, ours is valid for a year. */
+const rereadMs = 60_000;
+const remakeMs = 20 * 24 * 3600 * 1000;
+const drainMs = 5_000;
+
+async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): Promise<void> {
+  const { args, io, log, metrics } = world;
+  const stop = io.interrupted();
+  const clientCaFile = args.text("client-ca-file");
+  const answer = decide(policy, world);
+  const listening = await serveJson({
+    ...pair.current(),
+    caPem: pair.caPem,
+    host: args.text("bind-address") ?? "",
+    port: portOf(args),
+    clientCaPem: clientCaFile === undefined ? undefined : await readText("client-ca-file", clientCaFile, io),
+    answerTo: (path) => (path === "/authorize" ? answer : undefined),
+    isReady: () => world.revocations?.isLoaded() ?? true,
+    answersEarly: true,
+    metrics: metrics.text,
+    clock: io.clock,
+    onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
+  });
+  log({ level: "info", message: "the authorizer listens", port: listening.port });
+  const renewEveryMs = args.text("tls-cert-file") === undefined ? remakeMs : rereadMs;
+  let renewAt = io.clock.now() + renewEveryMs;
+  for (;;) {
+    await io.clock.sleep(lookEveryMs, stop);
+    if (stop.aborted) break;
+    await policy.look();
+    if (io.clock.now() < renewAt) continue;
+    renewAt = io.clock.now() + renewEveryMs;
+    try {
+      listening.renew(await pair.renewed());
+    } catch (error) {
+      log({ level: "error", message: "the serving certificate stays what it was", error: failureOf(error).message });
+    }
+  }
+  log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
+  await listening.close(drainMs);
+}
+
+function decide(policy: DecidingPolicy, { log, metrics, revocations }: World): JsonAnswer {
+  return async (review) => {
+    const read = askedReview(review);
+    const { apiVersion, spec, input } = read;
+    const begun = performance.now();
+    metrics.begun();
+    const denial = revocations?.denial(read);
+    if (denial !== undefined) {
+      metrics.decided("denied", (performance.now() - begun) / 1000);
+      return { apiVersion, kind: "SubjectAccessReview", spec, status: denial };
+    }
+    const judgement = await policy.ask(input);
+    const { status, problem } = statusOf(judgement);
+    metrics.decided(problem === undefined ? decisionOf(status) : "error", (performance.now() - begun) / 1000);
+    const { decisionId } = judgement;
+    const named = decisionId === undefined ? {} : { decisionId };
+    if (problem !== undefined)
+      log({ level: "error", message: "the policy failed: the request is denied", error: problem, ...named });
+    else if (decisionId !== undefined) log({ level: "debug", message: "decided", ...status, ...named });
+    return { apiVersion, kind: "SubjectAccessReview", spec, status };
+  };
+}
+
+function decisionOf({ allowed, denied }: ReviewStatus): ReviewDecision {
+  return denied === true ? "denied" : allowed ? "allowed" : "no_opinion";
+}
+
+function portOf(args: Args): number {
+  const port = args.number("secure-port") ?? 0;
+  if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
+  return port;
+}
+
+function urlOf(args: Args, io: Io): string {
+  const bind = args.text("bind-address") ?? "";
+  const host = bind === "0.0.0.0" || bind === "::" ? io.hostname : bind.includes(":") ? `[${bind}]` : bind;
+  const given = args.text("url") ?? `https://${host}:${portOf(args)}`;
+  const problem = new CliError("usage", "--url: https://HOST[:PORT]");
+  try {
+    const url = new URL(given);
+    if (url.protocol !== "https:" || url.search !== "" || url.hash !== "" || url.username !== "") throw problem;
+    return `${url.origin}${url.pathname === "/" ? "" : url.pathname.replace(/\/authorize$|\/$/, "")}/authorize`;
+  } catch {
+    throw problem;
+  }
+}
+
+/** The file for --authorization-webhook-config-file. */
+function webhookKubeconfig(server: string, caPem: string, isMutual: boolean): unknown {
+  const certificates = { "client-certificate": "/path/to/client.crt", "client-key": "/path/to/client.key" };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name: "authorizer",
+        cluster: { server, "certificate-authority-data": Buffer.from(caPem).toString("base64") },
+      },
+    ],
+    users: [{ name: "api-server", user: isMutual ? certificates : {} }],
+    contexts: [{ name: "webhook", context: { cluster: "authorizer", user: "api-server" } }],
+    "current-context": "webhook",
+  };
+}

@@ -1,0 +1,120 @@
+import { kubernetesControllerPolicy } from "../../authz/bootstrap-policy/kubernetes-controllers.ts";
+import type { AuthorizerChain, ChainDecision } from "../../authz/chain.ts";
+import { essentialComponents, essentialPod, type EssentialComponent } from "../../authz/essential-requests.ts";
+import { nodeGraph } from "../../authz/node-graph.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { writeResult } from "../output.ts";
+import { proposedChain } from "./proposed-chain.ts";
+import { proposedRbac } from "./proposed-rbac.ts";
+import { requestText } from "../access/request-text.ts";
+import { textTable } from "../text-table.ts";
+import { verdictText } from "../why/verdict-text.ts";
+
+/** What became of one question. */
+interface Answered {
+  readonly component: string;
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly request: string;
+  readonly verdict: "allowed" | "refused" | "refused in an outage";
+  readonly by: string;
+  readonly why: string;
+  readonly source: string;
+}
+
+/** Asks the chain that the options describe what those ask for who must not be locked out. */
+export async function runPolicyCheck(args: Args, io: Io): Promise<ExitName> {
+  const place = args.text("for");
+  const components = essentialComponents().filter(
+    ({ places }) => place === undefined || places.some((one) => one === place),
+  );
+  const graph = nodeGraph();
+  graph.put(essentialPod);
+  const index = await proposedRbac(args, io, place === "hub" ? [] : kubernetesControllerPolicy());
+  const proposed = await proposedChain({ args, io, index, graph });
+  try {
+    const outage = proposed.webhooks.length > 0 && args.on("outage") ? await proposed.duringOutage() : undefined;
+    const answers: Answered[] = [];
+    for (const component of components) answers.push(...(await answered(component, proposed.chain, outage)));
+    const refused = answers.filter(({ verdict }) => verdict !== "allowed");
+    await writeResult(args, io, {
+      data: {
+        authorizers: proposed.chain.names,
+        requests: answers.length,
+        refused: refused.filter(({ verdict }) => verdict === "refused").length,
+        refusedInOutage: refused.filter(({ verdict }) => verdict !== "refused").length,
+        results: answers,
+      },
+      table: () => report(answers, args.on("all"), proposed.chain.names),
+    });
+    return refused.length === 0 ? "ok" : "refused";
+  } finally {
+    proposed.close();
+  }
+}
+
+async function answered(
+  { component, user, asks, source }: EssentialComponent,
+  chain: AuthorizerChain,
+  outage: AuthorizerChain | undefined,
+): Promise<readonly Answered[]> {
+  const answers: Answered[] = [];
+  const who = { component, user: user.username, groups: user.groups, source };
+  for (const ask of asks) {
+    const attributes = { ...ask, user };
+    const decision = await chain.decide(attributes, { trace: true });
+    const row = (verdict: Answered["verdict"], on: ChainDecision): Answered => {
+      const { by, why } = verdictText(on);
+      return { ...who, request: requestText(attributes), verdict, by, why };
+    };
+    if (decision.verdict !== "allow") {
+      answers.push(row("refused", decision));
+      continue;
+    }
+    const without = await outage?.decide(attributes, { trace: true });
+    const isLost = without !== undefined && without.verdict !== "allow";
+    answers.push(isLost ? row("refused in an outage", without) : row("allowed", decision));
+  }
+  return answers;
+}
+
+function report(answers: readonly Answered[], all: boolean, names: readonly string[]): string {
+  const refused = answers.filter(({ verdict }) => verdict !== "allowed");
+  const allowed = answers.filter(({ verdict }) => verdict === "allowed");
+  const rows = [...refused.map(rowOf), ...(all ? allowed.map(rowOf) : summed(allowed))];
+  const headings = ["COMPONENT", "REQUEST", "VERDICT", "BY", "WHY"];
+  return `${textTable({ headings, rows })}\n${conclusion(answers, names)}\n`;
+}
+
+function rowOf({ component, request, verdict, by, why }: Answered): readonly string[] {
+  return [component, request, verdict, by, why];
+}
+
+/** One row for each component, since what is in order interests nobody in detail. */
+function summed(allowed: readonly Answered[]): readonly (readonly string[])[] {
+  const groups = new Map<string, Answered[]>();
+  for (const one of allowed) groups.set(one.component, [...(groups.get(one.component) ?? []), one]);
+  return [...groups].map(([component, of]) => [
+    component,
+    of.length === 1 ? (of[0]?.request ?? "") : `${of.length} requests`,
+    "allowed",
+    [...new Set(of.map(({ by }) => by))].join(", "),
+    "",
+  ]);
+}
+
+function conclusion(answers: readonly Answered[], names: readonly string[]): string {
+  const of = (verdict: Answered["verdict"]): number => answers.filter((one) => one.verdict === verdict).length;
+  const [refused, lost] = [of("refused"), of("refused in an outage")];
+  const chain = `the chain ${names.filter((name) => name !== "Masters").join(", ")}`;
+  if (refused + lost === 0) return `Nobody is locked out: ${chain} allows all ${answers.length} requests.`;
+  return [
+    ...(refused === 0 ? [] : [`${refused} of ${answers.length} requests would be refused by ${chain}.`]),
+    ...(lost === 0
+      ? []
+      : [`${lost} of ${answers.length} requests would be refused while a webhook cannot be reached.`]),
+    "What to do: docs/authorization.md, So that nobody is locked out.",
+  ].join("\n");
+}

@@ -1,0 +1,95 @@
+import { isIP } from "node:net";
+import type { ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
+import { secrets } from "../../controllers/kinds.ts";
+import { StatusError } from "../../core/status.ts";
+import { certificatesOfBundle } from "../../trust/pins.ts";
+import { type BootstrapToken, formatToken, generateToken, requireToken } from "../../trust/token.ts";
+import { tokenSecret, type TokenSecret } from "../../trust/token-secret.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { withServer } from "../server-access.ts";
+import { shellWord } from "../../core/shell-word.ts";
+
+/** Creates a token and prints it, or the command with which a machine joins. */
+export async function tokenCreate(args: Args, io: Io): Promise<ExitName> {
+  const token = await chosenToken(args, io);
+  const secret = secretFor(token, args, io);
+  const wantsCommand = args.on("print-join-command");
+  if (wantsCommand && args.list("usages").length < 2) {
+    throw new CliError("usage", "--print-join-command needs a token with the usages signing,authentication");
+  }
+  return withServer<ExitName>(args, io, async ({ client, config }) => {
+    // Made first, so that no token is left behind when the kubeconfig does not say enough.
+    const text = wantsCommand ? joinCommand(config, token) : formatToken(token);
+    await create(() => client.create(secrets, secret), token);
+    if (wantsCommand) warnOfLoopback(config, io);
+    io.stdout.write(`${text}\n`);
+    return "ok";
+  });
+}
+
+/**
+ * The command line that joins a machine: server and CA come from the kubeconfig, with one pin for each certificate of the CA.
+ * @throws CliError usage when the kubeconfig names no CA; PinError
+ */
+export function joinCommand(config: ResolvedKubeconfig, token: BootstrapToken): string {
+  if (config.caPem === undefined) {
+    throw new CliError("usage", "the kubeconfig has no certificate-authority, so there is no pin for a join command", [
+      "Give --kubeconfig with the admin kubeconfig of the hub.",
+    ]);
+  }
+  const pins = new Set(certificatesOfBundle(config.caPem).map(({ pin }) => pin));
+  return [
+    `pratique join ${shellWord(endpoint(config.server))} --token ${formatToken(token)}`,
+    ...[...pins].map((pin) => `--discovery-token-ca-cert-hash ${pin}`),
+  ].join(" ");
+}
+
+/** `host:port`, or the URL itself where a path belongs to it. */
+function endpoint(server: string): string {
+  const url = new URL(server);
+  if (url.pathname !== "/") return server;
+  return url.port === "" ? `${url.hostname}:443` : url.host;
+}
+
+function warnOfLoopback(config: ResolvedKubeconfig, io: Io): void {
+  const { hostname } = new URL(config.server);
+  if (hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."))) {
+    io.stderr.write(
+      `warning: ${hostname} leads other machines to themselves; start the hub with --bind-address and --tls-san to let them in\n`,
+    );
+  }
+}
+
+async function chosenToken(args: Args, io: Io): Promise<BootstrapToken> {
+  const [given] = args.operands;
+  if (given === undefined) return generateToken(io.random);
+  return requireToken(given === "-" ? (await io.stdin()).trim() : given);
+}
+
+function secretFor(token: BootstrapToken, args: Args, io: Io): TokenSecret {
+  const groups = args.list("groups");
+  const ms = args.number("ttl") ?? 0;
+  if (ms > 0 && ms < 1000) throw new CliError("usage", "--ttl must be 1s or more, or 0 for a token that never expires");
+  return tokenSecret({
+    token,
+    now: io.clock.now(),
+    ttlSeconds: Math.floor(ms / 1000),
+    usages: args.list("usages"),
+    description: args.text("description") ?? "",
+    ...(groups.length === 0 ? {} : { groups }),
+  });
+}
+
+async function create(write: () => Promise<unknown>, token: BootstrapToken): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "AlreadyExists") {
+      throw new CliError("conflict", `a token with id ${JSON.stringify(token.id)} already exists`);
+    }
+    throw error;
+  }
+}

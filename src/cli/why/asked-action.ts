@@ -1,0 +1,93 @@
+import type { Attributes } from "../../authz/authorizer.ts";
+import { likelyMeant } from "../../authz/likely-meant.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import { kindNamed, type DiscoveredKind } from "./served-kinds.ts";
+
+/** What a command line asks about, without whom. */
+export interface AskedAction {
+  readonly attributes: Omit<Attributes, "user">;
+  /** What was understood otherwise than it may have been meant, for people. */
+  readonly warnings: readonly string[];
+}
+
+/** What the words are read with. */
+export interface ActionSurroundings {
+  /** Undefined where the server tells nobody. */
+  readonly kinds: readonly DiscoveredKind[] | undefined;
+  /** The namespace of the kubeconfig's context. */
+  readonly namespace: string;
+}
+
+const nothing = { group: "", version: "", resource: "", subresource: "", namespace: "", name: "" };
+
+/**
+ * Reads VERB and RESOURCE[/NAME] or /PATH as `kubectl auth can-i` does. Other than there the namespace is what a real request would
+ * have: none for a resource that is not namespaced. @throws CliError usage
+ */
+export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
+  const [verb = "", what = ""] = args.operands;
+  if (what.startsWith("/")) {
+    if (args.text("subresource") !== undefined) {
+      throw new CliError("usage", `a path has no parts: --subresource goes with a resource, not with ${what}`);
+    }
+    return { attributes: { ...nothing, verb, path: what }, warnings: [] };
+  }
+  const slash = what.indexOf("/");
+  const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];
+  const kind = word === "*" ? undefined : kindNamed(kinds ?? [], word);
+  const subresource = args.text("subresource") ?? "";
+  const place = placeOf(args, { kind, namespace, name });
+  const { resource, group, version } = kind === undefined ? asWritten(word) : { ...kind, resource: kind.plural };
+  const attributes = {
+    verb,
+    group,
+    version,
+    resource,
+    subresource,
+    namespace: place.namespace,
+    name,
+    path: undefined,
+  };
+  const hints = kinds === undefined ? [] : likelyMeant({ ...attributes, user: nobody }, kinds);
+  return {
+    attributes,
+    warnings: [
+      ...(kinds === undefined
+        ? ["the server does not say which resources it has; the words are taken as they are"]
+        : []),
+      ...hints.map(({ text }) => text),
+      ...(kind === undefined ? [] : nameWarnings(kind, name, subresource)),
+      ...place.warnings,
+    ],
+  };
+}
+
+/** A part is often written like a name. */
+function nameWarnings({ plural, subresources }: DiscoveredKind, name: string, subresource: string): readonly string[] {
+  if (name.includes("/")) return [`no ${plural} are called ${name}; for a part: NAME --subresource=PART`];
+  if (subresource !== "" || !subresources.includes(name)) return [];
+  return [`${name} is taken as the name of one object; for the part of any give --subresource=${name}`];
+}
+
+const nobody = { username: "", groups: [] };
+
+/** A resource that the server does not have is asked about all the same. */
+function asWritten(word: string): Pick<Attributes, "resource" | "group" | "version"> {
+  const [resource = "", ...group] = word.split(".");
+  return { resource, group: word === "*" ? "*" : group.join("."), version: "" };
+}
+
+function placeOf(
+  args: Args,
+  asked: { readonly kind: DiscoveredKind | undefined; readonly namespace: string; readonly name: string },
+): { readonly namespace: string; readonly warnings: readonly string[] } {
+  const { kind, namespace, name } = asked;
+  const given = args.text("namespace");
+  if (kind !== undefined && !kind.namespaced) {
+    const warnings = given === undefined ? [] : [`${kind.plural} do not lie in namespaces; -n is left out`];
+    // The namespace of a Namespace is itself, also for RBAC.
+    return { namespace: kind.group === "" && kind.plural === "namespaces" ? name : "", warnings };
+  }
+  return { namespace: args.on("all-namespaces") ? "" : (given ?? namespace), warnings: [] };
+}

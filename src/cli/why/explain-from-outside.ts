@@ -1,0 +1,153 @@
+import type { Attributes } from "../../authz/authorizer.ts";
+import { firstDecision, type ChainDecision } from "../../authz/chain.ts";
+import { likelyMeant } from "../../authz/likely-meant.ts";
+import { masters } from "../../authz/masters.ts";
+import { nearestOwnRights, unboundRoles } from "../../authz/nearest-rights.ts";
+import { rbacAuthorizer } from "../../authz/rbac.ts";
+import { smallestRight } from "../../authz/smallest-right.ts";
+import type { Client } from "../../client/client.ts";
+import { StatusError } from "../../core/status.ts";
+import { authenticatedGroup, serviceAccountUser, type UserInfo } from "../../core/user.ts";
+import { subjectOf } from "../../pki/names.ts";
+import { parseCertificate } from "../../pki/parse-certificate.ts";
+import { decodePem } from "../../pki/pem.ts";
+import type { AccessExplanationStatus } from "../../resources/access-explanation.ts";
+import type { SubjectAccessReviewStatus } from "../../resources/access-review.ts";
+import { stringAt } from "../../resources/json-fields.ts";
+import { selfSubjectAccessReviews } from "../../resources/self-subject-access-review.ts";
+import { selfSubjectReviews, type SelfSubjectReview } from "../../resources/self-subject-review.ts";
+import { subjectAccessReviews, type SubjectAccessReview } from "../../resources/subject-access-review.ts";
+import { CliError } from "../cli-error.ts";
+import { specOf, type Explained, type Question } from "./explained.ts";
+import { readPolicy, type ReadPolicy } from "../policy/read-policy.ts";
+import type { ServerAccess } from "../server-access.ts";
+
+/**
+ * Explains a decision of a server that has no explanations of its own. The verdict is the server's; the binding, or what comes nearest,
+ * is worked out from the roles and bindings that the caller may read, by the code that decides in a hub.
+ * @throws CliError refused where the caller may not ask
+ */
+export async function explainFromOutside(question: Question, server: ServerAccess): Promise<Explained> {
+  const { action, user: asked, kinds } = question;
+  const verdict = await reviewed(server.client, question);
+  const kind = asked === undefined ? selfSubjectAccessReviews.kind : subjectAccessReviews.kind;
+  const user = asked ?? (await ownUser(server));
+  const status: AccessExplanationStatus = { ...verdict, authorizers: [serverStep(verdict)] };
+  const policy = await readPolicy(server.client, action.namespace);
+  if (user === undefined || policy.unseen.length === 4) {
+    const why =
+      user === undefined
+        ? "This server does not tell who you are, so your roles cannot be looked at."
+        : "You may not read roles and bindings here, so nothing more is known.";
+    return { status: { ...status, notes: [why] }, source: { verdict: kind, rights: "not known" } };
+  }
+  const attributes = { ...action, user };
+  const ours = await firstDecision([masters, rbacAuthorizer(policy.index)]).decide(attributes, { trace: true });
+  const grant = ours.trace?.at(-1)?.grant;
+  const note = ours.trace?.at(-1)?.note;
+  const notes = [
+    ...(ours.verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : []),
+    ...differences(verdict, ours),
+    ...unseenNotes(policy),
+  ];
+  const more = verdict.allowed
+    ? { ...(grant === undefined ? {} : { grant }), notes }
+    : refusal({ attributes, policy, kinds, notes });
+  return { status: { ...status, ...more }, source: { verdict: kind, rights: "worked out here" } };
+}
+
+function refusal(known: {
+  readonly attributes: Attributes;
+  readonly policy: ReadPolicy;
+  readonly kinds: Question["kinds"];
+  readonly notes: readonly string[];
+}): Pick<AccessExplanationStatus, "nearest" | "toAllow" | "notes"> {
+  const { attributes, policy, kinds = [] } = known;
+  const { commands, notes } = smallestRight(attributes);
+  const nearest = [
+    ...(kinds.length === 0 ? [] : likelyMeant(attributes, kinds)),
+    ...nearestOwnRights(policy.index, attributes),
+    ...unboundRoles(policy.index, attributes),
+  ];
+  if (nearest.some(({ lacks }) => lacks === "resource")) return { nearest, toAllow: [], notes: known.notes };
+  return { nearest, toAllow: commands, notes: [...known.notes, ...notes] };
+}
+
+/** Where the server and the roles read here do not agree, the reader must not be led astray. */
+function differences(server: SubjectAccessReviewStatus, ours: ChainDecision): readonly string[] {
+  const allows = ours.verdict === "allow";
+  if (server.allowed && !allows) {
+    return ["The roles read here do not allow it: another authorizer of the server does (Node, ABAC, a webhook)."];
+  }
+  if (!server.allowed && allows) {
+    return [
+      "The roles read here would allow it, but the server refuses: an authorizer before RBAC forbids it, RBAC is not on, or rights have just changed.",
+    ];
+  }
+  return [];
+}
+
+function unseenNotes({ unseen }: ReadPolicy): readonly string[] {
+  return unseen.length === 0 ? [] : [`You may not list ${unseen.join(", ")}; rights in them are not seen here.`];
+}
+
+function serverStep(status: SubjectAccessReviewStatus): NonNullable<AccessExplanationStatus["authorizers"]>[number] {
+  return {
+    name: "the server's chain",
+    verdict: status.allowed ? "allow" : status.denied === true ? "deny" : "noOpinion",
+    ...(status.reason === undefined || status.reason === "" ? { note: "gives no reason" } : { reason: status.reason }),
+    ...(status.evaluationError === undefined || status.evaluationError === "" ? {} : { error: status.evaluationError }),
+  };
+}
+
+async function reviewed(client: Client, { action, user }: Question): Promise<SubjectAccessReviewStatus> {
+  const resource = user === undefined ? selfSubjectAccessReviews : subjectAccessReviews;
+  const review = {
+    apiVersion: `${resource.group}/${resource.version}`,
+    kind: resource.kind,
+    metadata: {},
+    spec: specOf(action, user),
+  };
+  try {
+    const { status } = await client.create<SubjectAccessReview>(resource, review);
+    return { ...status, allowed: status?.allowed === true };
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.code !== 403 || user === undefined) throw error;
+    throw new CliError("refused", error.message, [
+      "Asking about others needs the right to create accessexplanations (on a hub: ClusterRole pratique:access-explainer) or subjectaccessreviews.",
+      "About yourself you may ask without it: leave out --as.",
+    ]);
+  }
+}
+
+/** Who the caller is: as the server says, and where it cannot, as the certificate or the ServiceAccount token says. */
+async function ownUser({ client, config }: ServerAccess): Promise<UserInfo | undefined> {
+  const { group, version, kind } = selfSubjectReviews;
+  try {
+    const review = { apiVersion: `${group}/${version}`, kind, metadata: {} };
+    const { status } = await client.create<SelfSubjectReview>(selfSubjectReviews, review);
+    const { username, groups = [], ...rest } = status?.userInfo ?? {};
+    return username === undefined ? undefined : { ...rest, username, groups };
+  } catch (error) {
+    if (!(error instanceof StatusError) || ![403, 404].includes(error.code)) throw error;
+    return config.clientCertPem === undefined ? accountOf(config.token) : certificateUser(config.clientCertPem);
+  }
+}
+
+/** The ServiceAccount that a token says it is of; nothing is decided by it here, the server has accepted it already. */
+function accountOf(token = ""): UserInfo | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+    const [, kind, namespace = "", name = ""] = stringAt(claims, "sub").split(":");
+    return kind === "serviceaccount" && name !== "" ? serviceAccountUser(namespace, name) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function certificateUser(pem: string): UserInfo | undefined {
+  const [leaf] = decodePem(pem);
+  if (leaf === undefined) return undefined;
+  const { commonName, organizations } = subjectOf(parseCertificate(leaf.bytes).subject, "the certificate's subject");
+  return { username: commonName, groups: [...organizations, authenticatedGroup] };
+}

@@ -1,0 +1,71 @@
+import type { ExplainedGrant, PolicyObject } from "../../authz/explained-grant.ts";
+import { placeOf } from "../../authz/nearest-rights.ts";
+import { whoCan } from "../../authz/who-can.ts";
+import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../core/user.ts";
+import { askedAction } from "./asked-action.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { writeResult } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readPolicy } from "../policy/read-policy.ts";
+import { servedKinds } from "./served-kinds.ts";
+import { withServer } from "../server-access.ts";
+import { textTable } from "../text-table.ts";
+
+/** Runs `pratique who-can`. */
+export async function whoCanRun(args: Args, io: Io): Promise<ExitName> {
+  return withServer<ExitName>(args, io, async ({ client, config }) => {
+    const kinds = await servedKinds(client);
+    const { attributes, warnings } = askedAction(args, { kinds, namespace: config.namespace });
+    for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
+    const { index, unseen } = await readPolicy(client, attributes.namespace);
+    if (unseen.includes("clusterroles") || unseen.includes("clusterrolebindings")) {
+      throw new CliError("refused", `you may not list ${unseen.join(", ")} here`, [
+        "who-can reads all roles and bindings: ask for a role that may list them.",
+      ]);
+    }
+    const subjects = whoCan(index, { ...attributes, user: { username: "", groups: [] } });
+    const notes = notesFor(subjects, unseen);
+    await writeResult(args, io, {
+      data: { action: attributes, subjects, notes },
+      table: () => {
+        const place = attributes.path === undefined ? ` ${placeOf(attributes)}` : "";
+        const none = `RBAC lets nobody do it${place}.\n`;
+        return `${subjects.length === 0 ? none : subjectTable(subjects)}\n${notes.map((note) => `${printable(note)}\n`).join("")}`;
+      },
+    });
+    return "ok";
+  });
+}
+
+function subjectTable(subjects: readonly ExplainedGrant[]): string {
+  return textTable({
+    headings: ["SUBJECT", "NAME", "BINDING", "ROLE"],
+    rows: subjects.map(({ subject, binding, role }) => [
+      subject.kind,
+      placed(subject),
+      `${binding.kind} ${placed(binding)}`,
+      `${role.kind} ${role.name}`,
+    ]),
+  });
+}
+
+function placed({ namespace, name }: PolicyObject): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** What the table cannot show. */
+function notesFor(subjects: readonly ExplainedGrant[], unseen: readonly string[]): readonly string[] {
+  const groups = subjects.filter(({ subject }) => subject.kind === "Group").map(({ subject }) => subject.name);
+  return [
+    `Members of the group ${mastersGroup} may do everything, whatever the roles say.`,
+    "Not seen from here: who is in a group, and whom Node, ABAC, a webhook or AlwaysAllow lets in where the server has them.",
+    ...(groups.includes(authenticatedGroup) ? [`${authenticatedGroup} is everybody with a credential.`] : []),
+    ...(groups.includes(unauthenticatedGroup)
+      ? [`${unauthenticatedGroup} is everybody who reaches the server, without a credential.`]
+      : []),
+    ...(unseen.length === 0 ? [] : [`You may not list ${unseen.join(", ")}; who has rights by them is missing.`]),
+  ];
+}

@@ -1,0 +1,27 @@
+import type { ChainDecision, TraceStep } from "../../authz/chain.ts";
+
+/** Who decided, and why, in words for a table; of a decision with its trace. Whoever allows without a reason has none. */
+export function verdictText({ reason, error, by, trace = [] }: ChainDecision): {
+  readonly by: string;
+  readonly why: string;
+} {
+  if (by !== undefined) return { by, why: saidBy({ reason, error }).join("; ") };
+  const said = trace.flatMap((step) => saidBy(step).map((text) => withName(step.name, text)));
+  const asked = trace.map(({ name }) => name).filter((name) => name !== "Masters");
+  return { by: "nobody", why: said.length > 0 ? said.join("; ") : `no opinion of ${asked.join(", ")}` };
+}
+
+function saidBy({
+  reason,
+  error,
+}: {
+  readonly reason: string;
+  readonly error?: string | undefined;
+}): readonly string[] {
+  return [reason, error === undefined ? "" : `error: ${error}`].filter((text) => text !== "");
+}
+
+/** Reasons of RBAC begin with its name. */
+function withName(name: TraceStep["name"], text: string): string {
+  return text.startsWith(`${name}: `) ? text : `${name}: ${text}`;
+}

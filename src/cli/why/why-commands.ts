@@ -1,0 +1,97 @@
+import type { Command, Operand, Option } from "../command.ts";
+import { outputOption } from "../output.ts";
+import { serverOptions } from "../server-options.ts";
+
+const operands: readonly Operand[] = [
+  {
+    name: "VERB",
+    required: true,
+    many: false,
+    description: "what is to be done: get, list, create, approve and so on",
+  },
+  {
+    name: "RESOURCE[/NAME]|/PATH",
+    required: true,
+    many: false,
+    description: "to what: pods, po, deployments.apps, secrets/db; or a path such as /metrics",
+  },
+];
+
+const placeOptions: readonly Option[] = [
+  {
+    name: "namespace",
+    short: "n",
+    kind: "text",
+    value: "NAMESPACE",
+    description: "where; default the namespace of the kubeconfig's context",
+  },
+  {
+    name: "all-namespaces",
+    short: "A",
+    kind: "boolean",
+    default: "false",
+    description: "in all namespaces at once",
+  },
+  {
+    name: "subresource",
+    kind: "text",
+    value: "PART",
+    description: "a part of the object, such as log, status or exec",
+  },
+];
+
+/** `pratique why`. */
+export const whyCommand: Command = {
+  name: "why",
+  summary: "Say why somebody may do something, or may not, and what is missing",
+  details: [
+    "A hub answers with the trace of the very chain that decides: each authorizer with its verdict, the binding, role and rule that allow it; for a refusal what comes nearest, and the commands that add exactly the missing right. About others that needs the right to create accessexplanations, which ClusterRole pratique:access-explainer holds; about oneself nothing.",
+    "Any other Kubernetes is asked with a SubjectAccessReview. Where you may read roles and bindings, the binding or the nearest right is worked out here, and said so.",
+    "--as takes a user as it stands after signing in. Like impersonation it adds system:authenticated, and the groups of a ServiceAccount; other groups of a real login are not known here: give them with --as-group. Nothing is done in that name.",
+    "The exit code is 0 for yes and 1 for no.",
+  ],
+  operands,
+  options: [
+    { name: "as", kind: "text", value: "USER", description: "about whom; default about yourself" },
+    {
+      name: "as-group",
+      kind: "list",
+      commas: "kept",
+      value: "GROUP",
+      description: "a group of that user; may be given several times",
+    },
+    { name: "as-uid", kind: "text", value: "UID", description: "the UID of that user" },
+    ...placeOptions,
+    outputOption,
+    ...serverOptions,
+  ],
+  examples: [
+    { note: "why can ann not delete pods there", line: "why --as ann --as-group devs delete pods -n dev" },
+    {
+      note: "what lets a ServiceAccount read a Secret",
+      line: "why --as system:serviceaccount:ci:bot get secrets/db -n dev",
+    },
+    { note: "about yourself", line: "why get pods --subresource=log" },
+    { note: "a path", line: "why --as ann get /metrics" },
+  ],
+  run: async (args, io) => (await import("./run-why.ts")).why(args, io),
+};
+
+/** `pratique who-can`. */
+export const whoCanCommand: Command = {
+  name: "who-can",
+  summary: "List who may do something, through which binding and role",
+  details: [
+    "Works out from the roles and bindings of the server whom RBAC lets do it; it needs the right to list them. What else lets people in cannot be seen from there, and is said below the table.",
+  ],
+  operands,
+  options: [...placeOptions, outputOption, ...serverOptions],
+  examples: [
+    { note: "who reads Secrets there", line: "who-can get secrets -n kube-system" },
+    {
+      note: "who approves nodes",
+      line: "who-can approve signers.certificates.k8s.io/kubernetes.io/kube-apiserver-client-kubelet",
+    },
+  ],
+  run: async (args, io) => (await import("./run-who-can.ts")).whoCanRun(args, io),
+};

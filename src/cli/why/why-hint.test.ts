@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import type { Attributes } from "../../authz/authorizer.ts";
+import { forbiddenRequest } from "../../authz/forbidden-text.ts";
+import { StatusError } from "../../core/status.ts";
+import { whyHint } from "./why-hint.ts";
+
+const asked: Attributes = {
+  user: { username: 'a "b"', groups: [] },
+  verb: "get",
+  group: "apps",
+  version: "v1",
+  resource: "deployments",
+  subresource: "scale",
+  namespace: "dev",
+  name: "web",
+  path: undefined,
+};
+
+describe("the hint of a refusal", () => {
+  it.each([
+    [{}, "get deployments.apps/web --subresource=scale -n dev"],
+    [{ group: "", resource: "pods", subresource: "", name: "" }, "get pods -n dev"],
+    [{ group: "", resource: "nodes", subresource: "", namespace: "", name: "n1" }, "get nodes/n1"],
+  ])("asks about what was refused: %j", (changes, words) => {
+    const error = forbiddenRequest({ ...asked, ...changes }, "because");
+    expect(whyHint(error)).toBe(`To see what is missing: pratique why ${words}`);
+  });
+
+  it("is not given where admission refused, for a path, or with words that a shell would take otherwise", () => {
+    expect(whyHint(new StatusError("Forbidden", "pods is forbidden: no"))).toBeUndefined();
+    expect(whyHint(forbiddenRequest({ ...asked, path: "/metrics" }, ""))).toBeUndefined();
+    expect(whyHint(forbiddenRequest({ ...asked, resource: "$(x)" }, ""))).toBeUndefined();
+    expect(whyHint(forbiddenRequest({ ...asked, namespace: "a;b" }, ""))).toBeUndefined();
+    expect(whyHint(forbiddenRequest({ ...asked, name: "$(x)" }, ""))).toBe(
+      "To see what is missing: pratique why get deployments.apps --subresource=scale -n dev",
+    );
+  });
+});

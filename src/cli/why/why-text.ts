@@ -1,0 +1,97 @@
+import type { Attributes } from "../../authz/authorizer.ts";
+import { placeOf } from "../../authz/nearest-rights.ts";
+import type { UserInfo } from "../../core/user.ts";
+import type { AccessExplanationStatus, ExplainedObject } from "../../resources/access-explanation.ts";
+import type { Explained } from "./explained.ts";
+import { printable } from "../printable.ts";
+import { textTable } from "../text-table.ts";
+
+/** An explanation and what it is of. */
+export interface WhyShown extends Explained {
+  readonly action: Omit<Attributes, "user">;
+  /** Undefined for the caller. */
+  readonly user: UserInfo | undefined;
+}
+
+/** An explanation for people: the answer first, then who said what, then what to do. Texts of others are escaped. */
+export function whyText(shown: WhyShown): string {
+  const { status, source } = shown;
+  const paragraphs = [
+    escaped([answer(shown)]),
+    chainText(status),
+    escaped(grantLines(shown)),
+    escaped(nearestLines(shown)),
+    escaped(toAllowLines(shown)),
+    escaped([
+      ...(status.notes ?? []).map((note) => `Note: ${note}`),
+      ...(source.rights === "worked out here" && (!status.allowed || status.grant !== undefined)
+        ? [
+            `The verdict and its reason are the server's (${source.verdict}); the rest was worked out here from the roles and bindings that you may read.`,
+          ]
+        : []),
+    ]),
+  ];
+  return paragraphs.filter((text) => text !== "").join("\n");
+}
+
+function escaped(lines: readonly string[]): string {
+  return lines.map((line) => `${printable(line)}\n`).join("");
+}
+
+function answer({ status, action, user }: WhyShown): string {
+  const { verb, resource, group, subresource, name, path } = action;
+  const who = user === undefined ? "you" : user.username === "" ? `group ${user.groups[0] ?? ""}` : user.username;
+  const groups = user === undefined || user.groups.length === 0 ? "" : ` (groups: ${user.groups.join(", ")})`;
+  const kind = group === "" || group === "*" ? resource : `${resource}.${group}`;
+  const object = `${kind}${name === "" ? "" : `/${name}`}${subresource === "" ? "" : ` (${subresource})`}`;
+  const what = path === undefined ? `${object} ${placeOf(action)}` : `path ${path}`;
+  return status.allowed ? `yes: ${who}${groups} may ${verb} ${what}` : `no: ${who}${groups} may not ${verb} ${what}`;
+}
+
+const verdicts: Readonly<Record<string, string>> = { allow: "allows", deny: "forbids", noOpinion: "no opinion" };
+
+function chainText({ authorizers = [], allowed, denied }: AccessExplanationStatus): string {
+  if (authorizers.length === 0) return "";
+  const timed = authorizers.some(({ ms }) => ms !== undefined);
+  // It stands before every chain and has nothing to say about most.
+  const told = authorizers.filter(({ type, verdict }) => type !== "Masters" || verdict !== "noOpinion");
+  const rows = told.map(({ name, type = name, verdict, ms, reason, error, note }) => [
+    type === name ? name : `${name} (${type})`,
+    verdicts[verdict] ?? verdict,
+    ...(timed ? [ms === undefined ? "" : ms < 10 ? ms.toFixed(2) : String(Math.round(ms))] : []),
+    [reason?.replaceAll("\n", "; "), error === undefined ? undefined : `ERROR: ${error}`, note]
+      .filter((text) => text !== undefined)
+      .join(" — "),
+  ]);
+  const table = textTable({ headings: ["AUTHORIZER", "VERDICT", ...(timed ? ["MS"] : []), "WHY"], rows });
+  const isNobody = !allowed && denied !== true && told.length > 1;
+  return isNobody ? `${table}${escaped(["Nobody allowed it, and what nobody allows is refused."])}` : table;
+}
+
+function grantLines({ status: { grant } }: WhyShown): readonly string[] {
+  if (grant === undefined) return [];
+  const { binding, subject, role, rule } = grant;
+  return [
+    `binding  ${objectText(binding)}`,
+    `subject  ${objectText(subject)}`,
+    `role     ${objectText(role)}`,
+    ...(rule === undefined ? [] : [`rule     ${rule}`]),
+  ];
+}
+
+function nearestLines({ status: { allowed, nearest = [] }, source }: WhyShown): readonly string[] {
+  if (allowed || source.rights === "not known") return [];
+  if (nearest.length === 0) return ["Nothing comes near: no right that was looked at lacks only one thing."];
+  return ["What comes nearest:", ...nearest.map(({ text }) => `- ${text}`)];
+}
+
+function toAllowLines({ status: { allowed, toAllow = [] }, user }: WhyShown): readonly string[] {
+  if (allowed || toAllow.length === 0) return [];
+  const who = user === undefined ? " (for somebody who may change roles)" : "";
+  const what = toAllow.every((line) => line.startsWith("kubectl ")) ? "exactly this, and nothing else" : "this";
+  return [`To allow ${what}${who}:`, ...toAllow.map((line) => `  ${line}`)];
+}
+
+function objectText({ kind, namespace, name }: ExplainedObject): string {
+  return namespace === undefined ? `${kind} ${name}` : `${kind} ${name} in namespace ${namespace}`;
+}

@@ -1,0 +1,93 @@
+import type { ApiObject, ObjectKey, OwnerReference } from "../../core/object.ts";
+import type { AccessProfile } from "../../resources/access-profile.ts";
+import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import { clusterRoleBindings, roleBindings, roles } from "../kinds.ts";
+
+/** On everything that is made for a request: its uid. */
+export const requestLabel = "access.pratique.dev/request-uid";
+
+/** One object of a grant. */
+export interface GrantedObject {
+  readonly resource: ResourceRef;
+  readonly object: ApiObject;
+}
+
+/** Where the account of a request lies; its name is the request's own. */
+export function accountKey(request: AccessRequest, namespace: string): ObjectKey & { readonly namespace: string } {
+  return { namespace, name: request.metadata.name ?? "" };
+}
+
+/** The account of a machine. It mounts into no pod. */
+export function accountFor(request: AccessRequest, namespace: string): ApiObject {
+  return {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: {
+      ...accountKey(request, namespace),
+      ...markOf(request),
+    },
+    automountServiceAccountToken: false,
+  };
+}
+
+/** Whether an object was made for this request: a name alone never says so. */
+export function isMadeFor(request: AccessRequest, object: ApiObject): boolean {
+  const uid = request.metadata.uid ?? "";
+  return uid !== "" && (object.metadata.ownerReferences ?? []).some((owner) => owner.uid === uid);
+}
+
+/** What the profile grants, and the right of the account to renew its own token. Roles before the bindings that name them. */
+export function grantsOf(request: AccessRequest, { spec }: AccessProfile): readonly GrantedObject[] {
+  const { namespace } = spec;
+  const account = accountKey(request, namespace);
+  const uid = request.metadata.uid ?? "";
+  const renewal = `access-${uid}-renewal`;
+  const meta = (name: string): ApiObject["metadata"] => ({ name, namespace, ...markOf(request) });
+  const subjects = [{ kind: "ServiceAccount", ...account }];
+  const granted = (spec.roles ?? []).map(({ kind, name, clusterWide = false }, index): GrantedObject => {
+    const roleRef = { apiGroup: rbacGroup, kind, name };
+    const { namespace: within, ...unplaced } = meta(`access-${uid}-${index}`);
+    const metadata = clusterWide ? unplaced : { ...unplaced, ...(within === undefined ? {} : { namespace: within }) };
+    const resource = clusterWide ? clusterRoleBindings : roleBindings;
+    return { resource, object: { apiVersion: rbacVersion, kind: resource.kind, metadata, subjects, roleRef } };
+  });
+  return [
+    {
+      resource: roles,
+      object: {
+        apiVersion: rbacVersion,
+        kind: "Role",
+        metadata: meta(renewal),
+        rules: [
+          { apiGroups: [""], resources: ["serviceaccounts/token"], resourceNames: [account.name], verbs: ["create"] },
+        ],
+      },
+    },
+    {
+      resource: roleBindings,
+      object: {
+        apiVersion: rbacVersion,
+        kind: "RoleBinding",
+        metadata: meta(renewal),
+        subjects,
+        roleRef: { apiGroup: rbacGroup, kind: "Role", name: renewal },
+      },
+    },
+    ...granted,
+  ];
+}
+
+/** What marks an object as made for a request; it goes when the request goes. */
+export function markOf(request: AccessRequest): Pick<ApiObject["metadata"], "labels" | "ownerReferences"> {
+  return { labels: { [requestLabel]: request.metadata.uid ?? "" }, ownerReferences: [ownerOf(request)] };
+}
+
+function ownerOf(request: AccessRequest): OwnerReference {
+  const { name = "", uid = "" } = request.metadata;
+  const apiVersion = `${accessRequests.group}/${accessRequests.version}`;
+  return { apiVersion, kind: accessRequests.kind, name, uid, controller: true };
+}
+
+const rbacGroup = "rbac.authorization.k8s.io";
+const rbacVersion = `${rbacGroup}/v1`;

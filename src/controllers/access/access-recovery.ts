@@ -1,0 +1,108 @@
+import { findCondition, isConditionTrue } from "../../core/conditions.ts";
+import type { AccessProfile } from "../../resources/access-profile.ts";
+import type { AccessEvidence, AccessRequest } from "../../resources/access-request.ts";
+import type { RecoveryTerms } from "../../resources/recovery-terms.ts";
+import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
+
+/** On a request that was approved because its machine had been let in before. */
+export const recoveredCondition = "Recovered";
+
+/** What is known of the access that an earlier request gave. */
+export interface AccessLife {
+  /** When its last token ends, in milliseconds since the epoch; undefined where nobody knows of later ones than the first. */
+  readonly ends?: number | undefined;
+  readonly isRevoked: boolean;
+}
+
+/** A request, and everything of the same key. */
+export interface AccessRecoveryView {
+  readonly request: AccessRequest;
+  readonly profile: AccessProfile;
+  /** All other requests of the key. */
+  readonly earlier: readonly AccessRequest[];
+  readonly lifeOf: (grant: { readonly namespace: string; readonly serviceAccount: string }) => AccessLife | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Whether the machine is let in again by itself; else why not, or undefined where nothing speaks of it. */
+export type AccessRecovery =
+  | { readonly kind: "approve"; readonly reason: string }
+  | { readonly kind: "wait"; readonly message: string };
+
+/** The requests that were granted, the first one first. */
+export function grantedAmong(requests: readonly AccessRequest[]): readonly AccessRequest[] {
+  return requests
+    .filter(({ status }) => status?.accepted === true && isConditionTrue(status.conditions, "Issued"))
+    .toSorted((one, other) => issuedAt(one) - issuedAt(other));
+}
+
+function issuedAt({ status }: AccessRequest): number {
+  return Date.parse(findCondition(status?.conditions, "Issued")?.lastTransitionTime ?? "");
+}
+
+/** Since when the machine with this key is known here, and by which request it was let in last. */
+export function returningEvidence(earlier: readonly AccessRequest[]): AccessEvidence["returning"] {
+  const granted = grantedAmong(earlier);
+  const [first, last] = [granted[0], granted.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const since = findCondition(first.status?.conditions, "Issued")?.lastTransitionTime;
+  return { request: last.metadata.name ?? "", ...(since === undefined ? {} : { since }), times: granted.length };
+}
+
+/**
+ * Judges by the profile's terms for recovery whether a machine is let in again that people let in before: the same key, which it proves
+ * to hold, the same profile, nothing of it taken back, and nobody who still uses what it was given.
+ */
+export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undefined {
+  const { request, profile, earlier, now } = view;
+  const terms = profile.spec.recovery;
+  const { evidence = {} } = request.status ?? {};
+  const ofProfile = earlier.filter((one) => one.status?.decisions?.at(-1)?.profile?.name === profile.metadata.name);
+  const last = grantedAmong(ofProfile).at(-1);
+  if (last === undefined) return undefined;
+  const why =
+    objection(view) ?? (terms === undefined ? `profile ${profile.metadata.name} lets nobody` : refusal(terms));
+  return why === undefined
+    ? {
+        kind: "approve",
+        reason: `it was let in before as ${last.metadata.name}, and profile ${profile.metadata.name} lets it come back`,
+      }
+    : {
+        kind: "wait",
+        message: `it was let in before as ${last.metadata.name}, and is not let in again by itself: ${why}`,
+      };
+
+  function refusal(recovery: RecoveryTerms): string | undefined {
+    // Whoever was let in several times must have lost all of it.
+    const ended = Math.max(...grantedAmong(ofProfile).map((one) => endOf(one, view)));
+    if (ended > now) return "what it was given then is still good, so somebody else may hold its key";
+    const recoveries = ofProfile.flatMap(({ status }) => {
+      const found = findCondition(status?.conditions, recoveredCondition);
+      return found?.lastTransitionTime === undefined ? [] : [Date.parse(found.lastTransitionTime)];
+    });
+    return recoveryRefusal(recovery, { now, ended, recoveries, address: evidence.sourceAddress });
+  }
+}
+
+/** What keeps a key from being let in again, whatever the terms are. */
+function objection({ request, earlier, lifeOf }: AccessRecoveryView): string | undefined {
+  if (request.status?.evidence?.possession !== "Proven") return "it does not prove that it holds the key";
+  for (const { status, metadata } of earlier) {
+    if (status?.revoked === true) return `the access of ${metadata.name} was revoked`;
+    if (status?.denied === true) return `the request ${metadata.name} of the same key was denied`;
+    const { namespace, serviceAccount } = status?.grant ?? {};
+    const life =
+      namespace === undefined || serviceAccount === undefined ? undefined : lifeOf({ namespace, serviceAccount });
+    if (life?.isRevoked === true) return `the account of ${metadata.name} is revoked`;
+  }
+  return undefined;
+}
+
+function endOf({ status = {} }: AccessRequest, { lifeOf }: AccessRecoveryView): number {
+  const { namespace, serviceAccount } = status.grant ?? {};
+  const first = Date.parse(status.expiresAt ?? "");
+  const known =
+    namespace === undefined || serviceAccount === undefined ? undefined : lifeOf({ namespace, serviceAccount })?.ends;
+  return known === undefined ? first : Number.isNaN(first) ? known : Math.max(first, known);
+}

@@ -1,0 +1,223 @@
+import { setCondition } from "../../core/conditions.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import type { Condition } from "../../core/object.ts";
+import {
+  decidedProfile,
+  defaultProfileAnnotation,
+  profileDefaults,
+  type AccessProfile,
+} from "../../resources/access-profile.ts";
+import { readKey, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import { compileAccessRule } from "../../resources/access-rule.ts";
+import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
+import { provesPossession } from "../../trust/possession.ts";
+
+/** Everything that is known when a request is looked at. */
+export interface AccessView {
+  readonly request: AccessRequest;
+  /** The one that is asked for. */
+  readonly profile: AccessProfile | undefined;
+  /** All other requests of the same key; empty where nothing is to be decided any more. */
+  readonly earlier: readonly AccessRequest[];
+  /** How the access stands that an earlier request gave. */
+  readonly lifeOf: AccessRecoveryView["lifeOf"];
+  /** Of the CAs that the machine may have seen. */
+  readonly caPins: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What to do next with a request. `afterMs` says when to look again by itself. */
+export type AccessStep =
+  | { readonly kind: "wait"; readonly afterMs: number | undefined; readonly why: string }
+  /** Nothing is granted, or nothing any more: take everything back and write this status. */
+  | { readonly kind: "close"; readonly status: AccessRequestStatus }
+  /** Only the status is to be written. */
+  | { readonly kind: "write"; readonly status: AccessRequestStatus }
+  | { readonly kind: "issue"; readonly profile: AccessProfile }
+  | { readonly kind: "remove" };
+
+/** The profile of that name; for none, the one that is marked as default, the first by name where several are. */
+export function profileFor(profiles: readonly AccessProfile[], name: string | undefined): AccessProfile | undefined {
+  if (name !== undefined && name !== "") return profiles.find(({ metadata }) => metadata.name === name);
+  return profiles
+    .filter(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation] === "true")
+    .toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1))[0];
+}
+
+/** Decides the next step; every step changes what is stored, so that the next look finds another one or waits. */
+export function accessStep(view: AccessView): AccessStep {
+  const { request, profile } = view;
+  const status = request.status ?? {};
+  if (request.metadata.deletionTimestamp !== undefined) return wait("it is being deleted");
+  if (status.revoked === true) return closed(view, condition("Revoked", "Revoked", lastReason(status)));
+  if (status.denied === true) return denied(view, status);
+  if (status.accepted === true) return accepted(view, status);
+  if (holds(status, "Expired")) return outlived(view);
+  const seen = observed(view, status);
+  if (seen !== undefined) return { kind: "write", status: seen };
+  const age = view.now - Date.parse(request.metadata.creationTimestamp ?? "");
+  const pendingMs = (profile?.spec.pendingSeconds ?? profileDefaults.pendingSeconds) * 1000;
+  if (age >= pendingMs) {
+    return closed(view, condition("Expired", "Unanswered", `nobody answered within ${pendingMs / 1000} seconds`));
+  }
+  return ruled(view, status) ?? recovered(view, status) ?? wait("nobody has decided", pendingMs - age);
+}
+
+function wait(why: string, afterMs?: number): AccessStep {
+  return { kind: "wait", why, afterMs };
+}
+
+function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
+  if (status.ready === true) {
+    const left = Date.parse(status.expiresAt ?? "") - view.now;
+    if (left > 0) return wait("it was issued", left);
+    // What was sealed is worth nothing any more; the account stays for a machine that has renewed its token by itself.
+    const { key: _k, token: _t, ca: _c, bootstrapToken: _b, seal: _s, ready: _r, ...rest } = status;
+    const over = condition("Expired", "TokenExpired", "the token that was sealed has ended");
+    return { kind: "write", status: { ...rest, conditions: withConditions(view, [over]) } };
+  }
+  if (holds(status, "Expired")) return wait("its token has ended; a machine that still needs access asks anew");
+  if (view.profile === undefined) {
+    const why = "it names no profile that exists, and none is marked as default; make one, or ask for another";
+    return written(view, notIssued("NoProfile", why));
+  }
+  const unlike = otherThanDecided(view.profile, status);
+  if (unlike === "older") return wait("the profile that was decided on has not been seen yet");
+  if (unlike === "other") {
+    const why = `profile ${view.profile.metadata.name} is not what it was when the request was approved; revoke the request, and let the machine ask anew`;
+    return written(view, notIssued("ProfileChanged", why));
+  }
+  return { kind: "issue", profile: view.profile };
+}
+
+/** Whether the profile is not the one that the last approval was for. The controller may see a change later than the API does. */
+function otherThanDecided(
+  profile: AccessProfile,
+  { decisions = [] }: AccessRequestStatus,
+): "older" | "other" | undefined {
+  const approved = decisions.findLast(({ verdict }) => verdict === "Approved")?.profile;
+  if (approved === undefined) return undefined;
+  const { name, uid, generation } = decidedProfile(profile);
+  if (approved.name !== name || approved.uid !== uid || approved.generation < generation) return "other";
+  return approved.generation > generation ? "older" : undefined;
+}
+
+/** Whom rules refuse must not fill the store: a denied request is shown for an hour, and then goes. */
+function denied(view: AccessView, status: AccessRequestStatus): AccessStep {
+  const step = closed(view, condition("Denied", "Denied", lastReason(status)));
+  if (step.kind !== "wait") return step;
+  const since = status.decisions?.at(-1)?.time ?? view.request.metadata.creationTimestamp ?? "";
+  const left = Date.parse(since) + deniedMs - view.now;
+  return left > 0 ? wait("it was denied", left) : { kind: "remove" };
+}
+
+const deniedMs = 3_600_000;
+
+/** A request that nobody answered is shown as expired for as long again as it waited, and then goes. */
+function outlived({ request, profile, now }: AccessView): AccessStep {
+  const pendingMs = (profile?.spec.pendingSeconds ?? profileDefaults.pendingSeconds) * 1000;
+  const left = Date.parse(request.metadata.creationTimestamp ?? "") + 2 * pendingMs - now;
+  return left > 0 ? wait("nobody answered in time", left) : { kind: "remove" };
+}
+
+/** What the API could not see itself, once. */
+function observed(
+  { request, earlier, caPins }: AccessView,
+  status: AccessRequestStatus,
+): AccessRequestStatus | undefined {
+  const { fingerprint, evidence = {} } = status;
+  if (evidence.possession !== undefined && evidence.earlierRequests !== undefined) return undefined;
+  const key = readKey(request);
+  if (key === undefined) return undefined;
+  const facts = { name: request.metadata.name ?? "", fingerprint: key.fingerprint };
+  const isProven = caPins.some((caPin) => provesPossession(key, { ...facts, caPin }, request.spec.proof ?? ""));
+  const returning = returningEvidence(earlier);
+  return {
+    ...status,
+    fingerprint: fingerprint ?? key.fingerprint,
+    evidence: {
+      ...evidence,
+      possession: isProven ? "Proven" : "Unproven",
+      earlierRequests: earlier.length,
+      ...(returning === undefined ? {} : { returning }),
+    },
+  };
+}
+
+/** The verdict of the first rule that holds. A rule that cannot be evaluated decides nothing, and none after it does: a person must. */
+function ruled({ request, profile }: AccessView, status: AccessRequestStatus): AccessStep | undefined {
+  if (profile === undefined) return undefined;
+  const facts = { object: request, evidence: status.evidence ?? {}, profile };
+  for (const { expression, effect, message = "" } of profile.spec.rules ?? []) {
+    const result = compileAccessRule(expression)(facts);
+    if ("error" in result) return undefined;
+    if (!result.holds) continue;
+    const reason = message === "" ? `by a rule of profile ${profile.metadata.name}` : message;
+    const verdict = effect === "Approve" ? { accepted: true } : { denied: true };
+    return { kind: "write", status: { ...status, ...verdict, reason } };
+  }
+  return undefined;
+}
+
+/** A machine that was let in before, by the terms of its profile; where they do not let it in, what it waits for is written down. */
+function recovered(view: AccessView, status: AccessRequestStatus): AccessStep | undefined {
+  const { profile } = view;
+  if (profile === undefined) return undefined;
+  const found = accessRecovery({ ...view, profile });
+  if (found === undefined) return undefined;
+  if (found.kind === "approve") {
+    const conditions = withConditions(view, [condition(recoveredCondition, "WithinTerms", found.reason)]);
+    return { kind: "write", status: { ...status, accepted: true, reason: found.reason, conditions } };
+  }
+  const conditions = withConditions(view, [condition("Returning", "OutsideTerms", found.message)]);
+  return conditions === status.conditions ? undefined : { kind: "write", status: { ...status, conditions } };
+}
+
+/** Nothing sealed stays in a request that is over. */
+function closed(view: AccessView, ...conditions: readonly Condition[]): AccessStep {
+  const status = view.request.status ?? {};
+  const { key, token, ca: _c, bootstrapToken: _b, seal: _s, ready, expiresAt: _e, grant, ...rest } = status;
+  const next = withConditions(view, conditions);
+  const isClean = key === undefined && token === undefined && ready !== true && grant === undefined;
+  if (isClean && next === (status.conditions ?? none)) return wait("it is over");
+  return { kind: "close", status: { ...rest, conditions: next } };
+}
+
+const none: readonly Condition[] = [];
+
+function written(view: AccessView, ...conditions: readonly Condition[]): AccessStep {
+  const status = view.request.status ?? {};
+  const next = withConditions(view, conditions);
+  if (next === (status.conditions ?? none)) return wait("it was told why");
+  return { kind: "write", status: { ...status, conditions: next } };
+}
+
+/** The conditions with these in them; the same list where they say nothing new. */
+export function withConditions(
+  { request, now }: Pick<AccessView, "request" | "now">,
+  conditions: readonly Condition[],
+): readonly Condition[] {
+  const before = request.status?.conditions ?? none;
+  return conditions.reduce((list, one) => setCondition(list, one, rfc3339(now)), before);
+}
+
+/** A condition that holds. */
+export function condition(type: string, reason: string, message: string): Condition {
+  return { type, status: "True", reason, message };
+}
+
+/** The condition that says why there is no answer. */
+export function notIssued(reason: string, message: string): Condition {
+  return { type: "Issued", status: "False", reason, message };
+}
+
+function holds({ conditions = [] }: AccessRequestStatus, type: string): boolean {
+  return conditions.some((one) => one.type === type && one.status === "True");
+}
+
+function lastReason({ decisions = [] }: AccessRequestStatus): string {
+  const last = decisions.at(-1);
+  if (last === undefined) return "";
+  return `by ${last.user}${last.reason === undefined ? "" : `: ${last.reason}`}`;
+}

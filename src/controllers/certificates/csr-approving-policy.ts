@@ -1,0 +1,65 @@
+import type { ApiObject, Condition } from "../../core/object.ts";
+import { isClientKubelet } from "../../pki/signers.ts";
+import type { CsrFacts } from "../../pki/signers.ts";
+import { hasCondition } from "./csr-view.ts";
+import type { CsrView } from "./csr-view.ts";
+
+/** A kind of request that may be approved by itself if its requester has a permission for it. */
+export interface Recogniser {
+  /** The permission: `create` on this subresource of certificatesigningrequests. */
+  readonly subresource: "selfnodeclient" | "nodeclient";
+  readonly message: string;
+}
+
+const selfNodeClient: Recogniser = {
+  subresource: "selfnodeclient",
+  message: "Auto approving self kubelet client certificate after SubjectAccessReview.",
+};
+const nodeClient: Recogniser = {
+  subresource: "nodeclient",
+  message: "Auto approving kubelet client certificate after SubjectAccessReview.",
+};
+
+/** Whether nobody has decided yet. */
+export function isUndecided(csr: CsrView): boolean {
+  return csr.certificate === "" && !hasCondition(csr, "Approved") && !hasCondition(csr, "Denied");
+}
+
+/** The recognisers to try, in order; none leaves the request to a person. Source: Kubernetes pkg/controller/certificates/approver. */
+export function recognisersOf(csr: CsrView, facts: CsrFacts): readonly Recogniser[] {
+  if (!isClientKubelet(csr.signerName, facts, csr.usages)) return [];
+  return facts.subject.commonName === csr.requester.username ? [selfNodeClient, nodeClient] : [nodeClient];
+}
+
+/** The question whether the requester may have such a certificate without being asked. */
+export function accessReviewOf(csr: CsrView, recogniser: Recogniser): ApiObject {
+  const { username, uid, groups, extra } = csr.requester;
+  return {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    metadata: {},
+    spec: {
+      user: username,
+      groups,
+      ...(uid === undefined || uid === "" ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+      resourceAttributes: {
+        group: "certificates.k8s.io",
+        resource: "certificatesigningrequests",
+        verb: "create",
+        subresource: recogniser.subresource,
+      },
+    },
+  };
+}
+
+/** Whether a review was answered with a plain yes. */
+export function isAllowed(review: ApiObject): boolean {
+  const status = review["status"] as { readonly allowed?: unknown; readonly denied?: unknown } | undefined;
+  return status?.allowed === true && status.denied !== true;
+}
+
+/** What an approval after this recogniser says. */
+export function approvalOf(recogniser: Recogniser): Condition {
+  return { type: "Approved", status: "True", reason: "AutoApproved", message: recogniser.message };
+}

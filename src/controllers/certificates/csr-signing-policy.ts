@@ -1,0 +1,33 @@
+import type { Condition } from "../../core/object.ts";
+import { signerChecks } from "../../pki/signers.ts";
+import type { CsrFacts } from "../../pki/signers.ts";
+import { hasCondition } from "./csr-view.ts";
+import type { CsrView } from "./csr-view.ts";
+
+/** Whether a request waits for one of our signers: approved, not denied, not failed, no certificate yet. */
+export function awaitsSigning(csr: CsrView, signers: ReadonlySet<string>): boolean {
+  return (
+    csr.certificate === "" &&
+    hasCondition(csr, "Approved") &&
+    !hasCondition(csr, "Denied") &&
+    !hasCondition(csr, "Failed") &&
+    signers.has(csr.signerName)
+  );
+}
+
+/** The final refusal of a request whose requester was revoked after it had asked. */
+export const requesterRevoked: Condition = {
+  type: "Failed",
+  status: "True",
+  reason: "RequesterRevoked",
+  message: "the credential with which this was requested has been revoked",
+};
+
+/** The final refusal of a request that has not the shape of its signer, or undefined when it may be signed. A signer without a known shape signs nothing. */
+export function refusalOf(csr: CsrView, facts: CsrFacts): Condition | undefined {
+  const check = signerChecks.get(csr.signerName);
+  const message = check === undefined ? `unknown signer ${csr.signerName}` : check(facts, csr.usages);
+  return message === undefined
+    ? undefined
+    : { type: "Failed", status: "True", reason: "SignerValidationFailure", message };
+}

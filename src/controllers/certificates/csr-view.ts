@@ -1,0 +1,73 @@
+import type { ApiObject, Condition } from "../../core/object.ts";
+import type { UserInfo } from "../../core/user.ts";
+
+/** What the controllers look at in a CertificateSigningRequest. Absent texts and lists are empty. */
+export interface CsrView {
+  readonly signerName: string;
+  /** The PEM that the requester sent. */
+  readonly request: string;
+  readonly usages: readonly string[];
+  readonly expirationSeconds: number | undefined;
+  /** Who created it, as the server recorded. */
+  readonly requester: UserInfo;
+  readonly conditions: readonly Condition[];
+  /** PEM, or empty. */
+  readonly certificate: string;
+}
+
+/** Reads a CertificateSigningRequest as the server stores it. */
+export function csrView(object: ApiObject): CsrView {
+  const spec = (object["spec"] ?? {}) as RawSpec;
+  const status = (object["status"] ?? {}) as RawStatus;
+  return {
+    signerName: spec.signerName ?? "",
+    request: Buffer.from(spec.request ?? "", "base64").toString("latin1"),
+    usages: spec.usages ?? [],
+    expirationSeconds: spec.expirationSeconds ?? undefined,
+    requester: requesterOf(spec),
+    conditions: status.conditions ?? [],
+    certificate: Buffer.from(status.certificate ?? "", "base64").toString("latin1"),
+  };
+}
+
+/** Whether the request carries a condition of this type; those of requests are only ever True. */
+export function hasCondition(view: CsrView, type: "Approved" | "Denied" | "Failed"): boolean {
+  return view.conditions.some((condition) => condition.type === type && condition.status === "True");
+}
+
+/** The object with one more condition; the server fills in its times. */
+export function withCondition(object: ApiObject, condition: Condition): ApiObject {
+  const status = object["status"] as RawStatus | undefined;
+  return { ...object, status: { ...status, conditions: [...(status?.conditions ?? []), condition] } };
+}
+
+/** The object with its certificate, given as PEM. */
+export function withCertificate(object: ApiObject, pem: string): ApiObject {
+  const status = object["status"] as RawStatus | undefined;
+  return { ...object, status: { ...status, certificate: Buffer.from(pem, "latin1").toString("base64") } };
+}
+
+function requesterOf(spec: RawSpec): UserInfo {
+  return {
+    username: spec.username ?? "",
+    groups: spec.groups ?? [],
+    ...(spec.uid === undefined ? {} : { uid: spec.uid }),
+    ...(spec.extra === undefined ? {} : { extra: spec.extra }),
+  };
+}
+
+interface RawSpec {
+  readonly request?: string;
+  readonly signerName?: string;
+  readonly usages?: readonly string[];
+  readonly expirationSeconds?: number;
+  readonly username?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+interface RawStatus {
+  readonly conditions?: readonly Condition[];
+  readonly certificate?: string;
+}

@@ -1,0 +1,206 @@
+import { dnsSubdomainProblems } from "../../core/names.ts";
+import { nodesGroup, nodeUserPrefix } from "../../core/user.ts";
+import type { CsrFacts } from "../../pki/signers.ts";
+import { signerChecks } from "../../pki/signers.ts";
+import { cidrContainsIp, type Cidr } from "../../policy/kubernetes/cidr.ts";
+import { formatIp, isGlobalUnicast, parseIp, type IpAddress } from "../../policy/kubernetes/ip-address.ts";
+import type { CsrView } from "./csr-view.ts";
+import { hostNameProblem, ownersByNetwork, type NodeInventory } from "./node-inventory.ts";
+import { matchesNodePattern } from "./node-pattern.ts";
+
+/** Where evidence may come from that a name or an address belongs to a node. */
+export type ServingProvider = "inventory" | "networks" | "source-address" | "dns";
+
+export const servingSigner = "kubernetes.io/kubelet-serving";
+
+/** What a node asks to be known by. Its names are host names, its addresses are of one machine, and there is at least one of them. */
+export interface ServingClaim {
+  readonly node: string;
+  readonly dns: readonly string[];
+  readonly ips: readonly IpAddress[];
+}
+
+/** Which addresses nodes of some names have, and below which domains their names stand. */
+export interface NetworkRule {
+  /** Patterns without problems. */
+  readonly nodes: readonly string[];
+  readonly cidrs: readonly Cidr[];
+  readonly domains: readonly string[];
+}
+
+/** What DNS said of a name, and of the addresses it has. */
+export interface DnsAnswer {
+  readonly addresses: readonly string[];
+  /** The names of each address, by the text of the address. */
+  readonly namesOf: ReadonlyMap<string, readonly string[]>;
+}
+
+/** All that is known when a claim is judged; nothing of it can be written by the node, but for `others`, which only ever refuses. */
+export interface ServingEvidence {
+  readonly providers: ReadonlySet<ServingProvider>;
+  readonly inventory: NodeInventory;
+  readonly networks: readonly NetworkRule[];
+  /** Where the server saw the request come from. */
+  readonly sourceAddress: string | undefined;
+  readonly dns: ReadonlyMap<string, DnsAnswer>;
+  /** Names and addresses of the API itself, in lower case and canonical text. */
+  readonly reserved: ReadonlySet<string>;
+  /** Names and addresses that other nodes have or say they have, with whose they are. */
+  readonly others: ReadonlyMap<string, string>;
+}
+
+/** One name or address that is proven, and by what. */
+export interface Proof {
+  readonly name: string;
+  readonly by: ServingProvider;
+}
+
+/** All names are proven, or why not all are. */
+export type Verdict = { readonly proofs: readonly Proof[] } | { readonly refusals: readonly string[] };
+
+const mostNames = 32;
+
+/** The claim of a request for a serving certificate whose requester is that very node, or why it is none. Source: pkg/apis/certificates. */
+export function servingClaim(csr: CsrView, facts: CsrFacts): ServingClaim | string {
+  const { username, groups } = csr.requester;
+  if (csr.signerName !== servingSigner) return `its signer is not ${servingSigner}`;
+  if (!username.startsWith(nodeUserPrefix)) return "it was not made by a node";
+  const node = username.slice(nodeUserPrefix.length);
+  if (dnsSubdomainProblems(node).length > 0) return "it was not made by a node with a proper name";
+  if (!groups.includes(nodesGroup)) return `its requester is not in group ${nodesGroup}`;
+  const { subject, sans } = facts;
+  const misshapen = signerChecks.get(servingSigner)?.(facts, csr.usages);
+  if (misshapen !== undefined) return misshapen;
+  if (new Set(csr.usages).size !== csr.usages.length) return "a usage is listed twice";
+  if (subject.commonName !== username) return "its common name is not that of the node that asks";
+  if (sans.others > 0) return "it asks for names that are neither DNS names nor addresses";
+  if (sans.dns.length + sans.ip.length > mostNames) return `it asks for more than ${mostNames} names`;
+  const named = sans.dns.map((name) => [name, dnsProblem(name)] as const).find(([, problem]) => problem !== undefined);
+  if (named !== undefined) return `DNS name ${JSON.stringify(named[0])} ${named[1]}`;
+  const ips: IpAddress[] = [];
+  for (const text of sans.ip) {
+    const parsed = parseIp(text);
+    if (!("ip" in parsed)) return `address ${text} is an IPv4 address in the form of IPv6`;
+    if (!isGlobalUnicast(parsed.ip)) return `address ${text} is not an address of one machine`;
+    ips.push(parsed.ip);
+  }
+  return { node, dns: [...new Set(sans.dns)], ips };
+}
+
+/** Whether each name and address of the claim is proven to be the node's. */
+export function judgeServing(claim: ServingClaim, evidence: ServingEvidence): Verdict {
+  const { inventory, providers } = evidence;
+  const problems = providers.has("inventory") ? (inventory.problems.get(claim.node) ?? []) : [];
+  if (problems.length > 0) return { refusals: problems.map((one) => `the inventory of this node is wrong: ${one}`) };
+  const addresses = claim.ips.map((ip) => proveAddress(claim, ip, evidence));
+  const proven = addresses.flatMap((one) => (typeof one === "string" ? [] : [one]));
+  const names = claim.dns.map((name) => proveName(claim, name, { ...evidence, proven }));
+  const all = [...names, ...addresses];
+  const refusals = all.flatMap((one) => (typeof one === "string" ? [one] : []));
+  return refusals.length > 0 ? { refusals } : { proofs: all.flatMap((one) => (typeof one === "string" ? [] : [one])) };
+}
+
+/** The names for which DNS has to be asked: all others are decided without it, or refused whatever it says. */
+export function namesForDns(claim: ServingClaim, evidence: ServingEvidence): readonly string[] {
+  if (!evidence.providers.has("dns")) return [];
+  const proven = strongAddresses(claim, evidence);
+  if (proven.size === 0) return [];
+  return claim.dns.filter((name) => typeof proveName(claim, name, { ...evidence, proven: [] }) === "string");
+}
+
+/** The inventory, the address the request came from, the networks: the first that proves the address. */
+function proveAddress(claim: ServingClaim, ip: IpAddress, evidence: ServingEvidence): Proof | string {
+  const name = formatIp(ip);
+  const { providers } = evidence;
+  const refuse = (why: string): string => `address ${name} ${why}`;
+  if (providers.has("inventory")) {
+    const exact = evidence.inventory.ownersOfIp.get(name) ?? [];
+    const owners = exact.length > 0 ? exact : ownersByNetwork(evidence.inventory, ip);
+    const foreign = owners.find((owner) => owner !== claim.node);
+    if (foreign !== undefined) return refuse(`is that of node ${JSON.stringify(foreign)} in the inventory`);
+    // A network may hold the API by accident, and an address is written down on purpose.
+    if (exact.length > 0) return { name, by: "inventory" };
+    if (evidence.reserved.has(name)) return refuse("is one of the API itself");
+    if (owners.length > 0) return { name, by: "inventory" };
+  }
+  if (evidence.reserved.has(name)) return refuse("is one of the API itself");
+  const other = evidence.others.get(name);
+  if (other !== undefined) return refuse(`is also that of node ${JSON.stringify(other)}`);
+  if (providers.has("source-address") && evidence.sourceAddress === name) return { name, by: "source-address" };
+  if (providers.has("networks") && rulesFor(claim, evidence).some(({ cidrs }) => isWithin(cidrs, ip))) {
+    return { name, by: "networks" };
+  }
+  return refuse(`is not proven by ${[...providers].join(", ")}`);
+}
+
+/** The inventory, the networks' domains, DNS together with a strong proof of its addresses: the first that proves the name. */
+function proveName(
+  claim: ServingClaim,
+  name: string,
+  evidence: ServingEvidence & { readonly proven: readonly Proof[] },
+): Proof | string {
+  const { providers } = evidence;
+  const refuse = (why: string): string => `DNS name ${JSON.stringify(name)} ${why}`;
+  if (providers.has("inventory")) {
+    const owners = evidence.inventory.ownersOfName.get(name) ?? [];
+    const foreign = owners.find((owner) => owner !== claim.node);
+    if (foreign !== undefined) return refuse(`is that of node ${JSON.stringify(foreign)} in the inventory`);
+    if (owners.length > 0) return { name, by: "inventory" };
+  }
+  if (evidence.reserved.has(name)) return refuse("is one of the API itself");
+  const other = evidence.others.get(name) ?? evidence.others.get(name.split(".", 1)[0] ?? "");
+  if (other !== undefined) return refuse(`is also that of node ${JSON.stringify(other)}`);
+  if (providers.has("networks") && rulesFor(claim, evidence).some((rule) => isNamed(rule, claim.node, name))) {
+    return { name, by: "networks" };
+  }
+  const answer = providers.has("dns") ? evidence.dns.get(name) : undefined;
+  if (answer !== undefined) {
+    const problem = dnsDoubt(name, answer, strongNames(evidence.proven));
+    return problem === undefined ? { name, by: "dns" } : refuse(problem);
+  }
+  return refuse(`is not proven by ${[...providers].join(", ")}`);
+}
+
+/** Any machine of a network could say that an address of it is its own, so DNS may not build on that. */
+const strong: readonly ServingProvider[] = ["inventory", "source-address"];
+
+function strongNames(proofs: readonly Proof[]): ReadonlySet<string> {
+  return new Set(proofs.filter(({ by }) => strong.includes(by)).map(({ name }) => name));
+}
+
+function strongAddresses(claim: ServingClaim, evidence: ServingEvidence): ReadonlySet<string> {
+  const proofs = claim.ips.map((ip) => proveAddress(claim, ip, evidence));
+  return strongNames(proofs.flatMap((one) => (typeof one === "string" ? [] : [one])));
+}
+
+/** Why DNS does not prove the name, or undefined: all its addresses must be proven otherwise, and be named so in return. */
+function dnsDoubt(name: string, { addresses, namesOf }: DnsAnswer, proven: ReadonlySet<string>): string | undefined {
+  if (addresses.length === 0) return "has no address in DNS";
+  const stray = addresses.find((address) => !proven.has(address));
+  if (stray !== undefined) return `is address ${stray} in DNS, which nothing but DNS says is this node's`;
+  const mute = addresses.find((address) => namesOf.get(address)?.includes(name) !== true);
+  return mute === undefined ? undefined : `is not the name that DNS has for address ${mute}`;
+}
+
+function rulesFor({ node }: ServingClaim, { networks }: ServingEvidence): readonly NetworkRule[] {
+  return networks.filter(({ nodes }) => nodes.some((pattern) => matchesNodePattern(pattern, node)));
+}
+
+function isWithin(cidrs: readonly Cidr[], ip: IpAddress): boolean {
+  return cidrs.some((cidr) => cidrContainsIp(cidr, ip));
+}
+
+function isNamed({ domains }: NetworkRule, node: string, name: string): boolean {
+  return name === node || domains.some((domain) => name === `${node}.${domain}`);
+}
+
+/** Names that clients inside a cluster or on one machine take for something else than a node. */
+function dnsProblem(name: string): string | undefined {
+  const problem = hostNameProblem(name);
+  if (problem !== undefined) return problem;
+  const labels = name.split(".");
+  const last = labels.at(-1);
+  if (last === "localhost") return "is that of whoever asks";
+  const isService = labels.includes("svc") || (last === "local" && labels.at(-2) === "cluster");
+  return isService || name === "kubernetes" || name === "kubernetes.default" ? "is one that Services have" : undefined;
+}

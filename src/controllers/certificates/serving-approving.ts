@@ -1,0 +1,215 @@
+import type { Backoff } from "../../client/backoff.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { nodeUserPrefix, type UserInfo } from "../../core/user.ts";
+import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
+import { sourceAddressOf } from "../../resources/certificate-signing-request.ts";
+import type { ConfigMap } from "../../resources/config-map.ts";
+import type { Node } from "../../resources/node.ts";
+import { hasReason } from "../api-errors.ts";
+import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { isUndecided } from "./csr-approving-policy.ts";
+import { csrView, hasCondition, withCondition, type CsrView } from "./csr-view.ts";
+import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
+import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
+import { recordAbstention } from "./serving-abstention.ts";
+import {
+  judgeServing,
+  namesForDns,
+  servingClaim,
+  servingSigner,
+  type DnsAnswer,
+  type NetworkRule,
+  type Proof,
+  type ServingClaim,
+  type ServingEvidence,
+  type ServingProvider,
+} from "./serving-approving-policy.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+/** The account that may approve for this one signer. */
+const serviceAccount = "serving-approving-controller";
+
+const inventoryMap: ObjectKey = { namespace: "kube-system", name: "pratique-node-inventory" };
+
+/** DNS as an effect. A name or address that DNS does not know has no answers; other failures are thrown. */
+export interface ServingResolver {
+  readonly addressesOf: (name: string) => Promise<readonly string[]>;
+  readonly namesOf: (address: string) => Promise<readonly string[]>;
+}
+
+/** On what evidence serving certificates are approved. */
+export interface ServingApproval {
+  /** At least one other than dns. `source-address` only where the API stamps it and clients cannot. */
+  readonly providers: readonly ServingProvider[];
+  readonly networks: readonly NetworkRule[];
+  /** Whether a Node of that name must exist. */
+  readonly requireNode: boolean;
+  /** What a file says; absent where the ConfigMap kube-system/pratique-node-inventory does. */
+  readonly inventory?: NodeInventory;
+  /** Names and addresses of the API itself. */
+  readonly reserved: readonly string[];
+}
+
+export interface ServingApprovingOptions extends ServingApproval {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
+  /** Whether what the requester asked with has been revoked since. */
+  readonly isRevoked?: (requester: UserInfo) => boolean;
+  readonly parse: (pem: string) => CsrContents;
+  readonly resolver: ServingResolver;
+}
+
+// DNS may know more tomorrow; all else that could change is watched.
+const backoff: Backoff = { initialMs: 1000, maximumMs: 1_000_000 };
+
+/**
+ * Approves serving certificates of kubelets, each of whose names is proven to be the node's; never denies. What is left to people
+ * carries an Event that says why. Kubernetes has no such controller, as it cannot know whose names are whose.
+ */
+export function servingApproving(options: ServingApprovingOptions): Controller {
+  const { client, reader } = options.informers.as(serviceAccount);
+  const csrs = reader({ resource: certificateSigningRequests });
+  const everyNode = reader({ resource: nodes });
+  const providers = new Set(options.providers);
+  const usesMap = providers.has("inventory") && options.inventory === undefined;
+  const maps = reader(inventorySelection);
+  const reserved = new Set(options.reserved.map(canonical));
+  const read = new WeakMap<ApiObject, NodeInventory>();
+
+  function inventory(): NodeInventory {
+    if (!usesMap) return options.inventory ?? emptyInventory;
+    const map = maps.get(inventoryMap);
+    if (map === undefined) return emptyInventory;
+    const known = read.get(map) ?? inventoryOfConfigMap((map as ConfigMap).data);
+    read.set(map, known);
+    return known;
+  }
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const object = csrs.get(key);
+    if (object === undefined) return done;
+    const csr = csrView(object);
+    if (!isOpen(csr)) return done;
+    if (options.isRevoked?.(csr.requester) === true) return abstain(object, ["its requester is revoked"]);
+    const claim = readClaim(options, csr);
+    if (typeof claim === "string") return abstain(object, [claim]);
+    if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {
+      return abstain(object, [`there is no Node ${JSON.stringify(claim.node)}`]);
+    }
+    const known: ServingEvidence = {
+      providers,
+      inventory: inventory(),
+      networks: options.networks,
+      sourceAddress: sourceOf(object),
+      dns: new Map(),
+      reserved,
+      others: othersThan(claim.node, everyNode.list()),
+    };
+    const asked = namesForDns(claim, known);
+    const verdict = judgeServing(claim, { ...known, dns: await lookUp(options.resolver, asked) });
+    if ("proofs" in verdict) return approve(object, claim, verdict.proofs);
+    await abstain(object, verdict.refusals);
+    return asked.length === 0 ? done : { kind: "retry", why: "DNS may say more later" };
+  }
+
+  async function approve(object: ApiObject, claim: ServingClaim, proofs: readonly Proof[]): Promise<Outcome> {
+    const by = proofs.map((proof) => `${proof.name} by ${proof.by}`).join(", ");
+    const approved = withCondition(object, {
+      type: "Approved",
+      status: "True",
+      reason: "AutoApproved",
+      message: `Auto approving serving certificate of node ${claim.node}: ${by}.`,
+    });
+    await client.update(certificateSigningRequests, approved, { subresource: "approval" });
+    return done;
+  }
+
+  async function abstain(object: ApiObject, refusals: readonly string[]): Promise<Outcome> {
+    const why = `Not approved by itself: ${refusals.join("; ")}.`;
+    try {
+      await recordAbstention(client, object, { why, now: options.clock.now() });
+    } catch (error) {
+      // Somebody else has just written or removed it.
+      if (!hasReason(error, "Conflict", "NotFound")) throw error;
+    }
+    return done;
+  }
+
+  const open = (of?: string): readonly ObjectKey[] =>
+    csrs.list().flatMap((object) => {
+      const csr = csrView(object);
+      const isMeant = of === undefined || csr.requester.username === nodeUserPrefix + of;
+      return isOpen(csr) && isMeant ? [{ name: object.metadata.name ?? "" }] : [];
+    });
+  const watches: readonly Watch[] = [
+    { resource: certificateSigningRequests },
+    { resource: nodes, keys: ({ metadata }) => open(metadata.name ?? "") },
+    ...(usesMap ? [{ ...inventorySelection, keys: () => open() }] : []),
+  ];
+  return { name: "serving-approving", serviceAccount, watches, concurrency: 16, backoff, reconcile };
+}
+
+const inventorySelection = {
+  resource: configMaps,
+  namespace: inventoryMap.namespace ?? "",
+  fieldSelector: `metadata.name=${inventoryMap.name}`,
+};
+
+function isOpen(csr: CsrView): boolean {
+  return csr.signerName === servingSigner && isUndecided(csr) && !hasCondition(csr, "Failed");
+}
+
+function readClaim({ parse }: ServingApprovingOptions, csr: CsrView): ServingClaim | string {
+  try {
+    return servingClaim(csr, parse(csr.request));
+  } catch (error) {
+    if (error instanceof CsrError) return error.message;
+    throw error;
+  }
+}
+
+/** One text for each address, however it is written; names in lower case. */
+function canonical(text: string): string {
+  const parsed = parseIp(text);
+  return "ip" in parsed ? formatIp(parsed.ip) : text.toLowerCase();
+}
+
+function sourceOf(object: ApiObject): string | undefined {
+  const address = sourceAddressOf(object);
+  return address === undefined ? undefined : canonical(address);
+}
+
+/** What other nodes are called and say of themselves. They could lie, and would only keep a name from being approved. */
+function othersThan(node: string, all: readonly Node[]): ReadonlyMap<string, string> {
+  const others = new Map<string, string>();
+  for (const { metadata, status } of all) {
+    const { name = "" } = metadata;
+    if (name === node) continue;
+    others.set(name, name);
+    for (const { address } of status?.addresses ?? []) others.set(canonical(address), name);
+  }
+  return others;
+}
+
+async function lookUp(resolver: ServingResolver, asked: readonly string[]): Promise<ReadonlyMap<string, DnsAnswer>> {
+  const answers = new Map<string, DnsAnswer>();
+  for (const name of asked) {
+    const addresses = (await resolver.addressesOf(name)).slice(0, mostAddresses + 1).map(canonical);
+    const namesOf = new Map<string, readonly string[]>();
+    if (addresses.length <= mostAddresses) {
+      for (const address of addresses) namesOf.set(address, (await resolver.namesOf(address)).map(plainName));
+    }
+    answers.set(name, { addresses, namesOf });
+  }
+  return answers;
+}
+
+const mostAddresses = 8;
+
+function plainName(name: string): string {
+  const lower = name.toLowerCase();
+  return lower.endsWith(".") ? lower.slice(0, -1) : lower;
+}

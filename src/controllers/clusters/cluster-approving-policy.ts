@@ -1,0 +1,87 @@
+import type { ApiObject, Condition } from "../../core/object.ts";
+import {
+  autoAcceptedAnnotation,
+  clusterCondition,
+  isAccepted,
+  registerGroup,
+  requesterAnnotation,
+  type AgentIdentity,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { agentsOn } from "./cluster-agents.ts";
+import type { CsrView } from "../certificates/csr-view.ts";
+import { conditionOf } from "./managed-cluster-policy.ts";
+import { matchesNodePattern } from "../certificates/node-pattern.ts";
+
+/** Which identity joins which clusters without a person. */
+export interface AutoApproval {
+  /** The exact name of a user. */
+  readonly user: string;
+  /** Names of clusters, and patterns with one `*` at their beginning or end. */
+  readonly clusters: readonly string[];
+  /** Whether it may also join a cluster anew that has an agent with a certificate. */
+  readonly rejoin: boolean;
+}
+
+/** The question whether a requester may have its certificate renewed. Source: ocm pkg/registration/hub/csr. */
+export function renewalReview({ requester }: CsrView): ApiObject {
+  const { username, uid, groups, extra } = requester;
+  return {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    metadata: {},
+    spec: {
+      user: username,
+      groups,
+      ...(uid === undefined || uid === "" ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+      resourceAttributes: {
+        group: registerGroup,
+        resource: "managedclusters",
+        subresource: "clientcertificates",
+        verb: "renew",
+      },
+    },
+  };
+}
+
+/** What an approval without a person says, by the reason of the original. */
+export function autoApproved(message: string): Condition {
+  return { type: "Approved", status: "True", reason: "AutoApprovedByHubCSRApprovingController", message };
+}
+
+export interface FirstRequest {
+  readonly username: string;
+  readonly identity: AgentIdentity;
+  /** The cluster, if it is there. */
+  readonly cluster: ManagedCluster | undefined;
+  readonly rules: readonly AutoApproval[];
+  readonly now: number;
+}
+
+/** Why the first certificate of an agent is left to a person, or undefined where it is given without one. */
+export function firstObjection({ username, identity, cluster, rules, now }: FirstRequest): string | undefined {
+  const matching = rules.filter(
+    ({ user, clusters }) => user === username && clusters.some((one) => matchesNodePattern(one, identity.cluster)),
+  );
+  if (matching.length === 0) return "its requester may not join this cluster by itself";
+  if (cluster === undefined) return "there is no such cluster yet";
+  const { deletionTimestamp, annotations = {} } = cluster.metadata;
+  if (deletionTimestamp !== undefined) return "the cluster is being deleted";
+  const creator = annotations[requesterAnnotation];
+  if (creator !== undefined && creator !== username) return "the cluster was made by somebody else";
+  const wasLetIn = annotations[autoAcceptedAnnotation] !== undefined;
+  if (!isAccepted(cluster) && (wasLetIn || conditionOf(cluster, clusterCondition.accepted) !== undefined)) {
+    return "the cluster was denied";
+  }
+  if (matching.some(({ rejoin }) => rejoin)) return undefined;
+  const others = [...agentsOn(cluster)].filter(([agent, end]) => agent !== identity.agent && end > now);
+  const hasJoined = conditionOf(cluster, clusterCondition.joined)?.status === "True";
+  // Whoever holds an old bootstrap identity would otherwise come into a cluster that is somebody's already.
+  return others.length > 0 || hasJoined ? "the cluster has an agent already" : undefined;
+}
+
+/** Whether a cluster is let in together with its first certificate; who denied it since is not overruled. */
+export function needsAcceptance(cluster: ManagedCluster): boolean {
+  return !isAccepted(cluster) && cluster.metadata.annotations?.[autoAcceptedAnnotation] === undefined;
+}

@@ -1,0 +1,145 @@
+import type { Backoff } from "../../client/backoff.ts";
+import type { Client } from "../../client/client.ts";
+import { keyOf } from "../../client/object-key.ts";
+import { rfc3339, type Clock } from "../../core/clock.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { CsrContents } from "../../pki/csr.ts";
+import {
+  agentUser,
+  autoAcceptedAnnotation,
+  isAccepted,
+  managedClusterAddOns,
+  managedClusters,
+  type AgentIdentity,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { addOnObjection, labelledAddOn, wantsApiAccess, type AddOnName } from "./add-on-request.ts";
+import { hasReason } from "../api-errors.ts";
+import {
+  autoApproved,
+  firstObjection,
+  needsAcceptance,
+  renewalReview,
+  type AutoApproval,
+} from "./cluster-approving-policy.ts";
+import { clusterRequestIndex } from "./cluster-request-index.ts";
+import { agentRequest, agentSigner, labelledCluster, readRequest } from "./cluster-request.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
+import { csrView, hasCondition, withCondition, type CsrView } from "../certificates/csr-view.ts";
+import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "managed-cluster-approving-controller";
+
+export interface ClusterApprovingOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  /** Reads the PEM of a request and verifies that its own key signed it, unless the API did. @throws CsrError */
+  readonly parse: (pem: string) => CsrContents;
+  /** Who joins without a person; nobody by default. */
+  readonly rules: readonly AutoApproval[];
+}
+
+const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
+
+/**
+ * Approves certificates of agents of clusters: a renewal when the agent itself asks and may, a first one for the identities and
+ * clusters that are named, never otherwise; never denies. Source: ocm pkg/registration/hub/csr.
+ */
+export function clusterApproving(options: ClusterApprovingOptions): Controller {
+  const { client, reader } = options.informers.as(serviceAccount);
+  const { clock, rules } = options;
+  const csrs = reader({ resource: certificateSigningRequests });
+  const clusters = reader({ resource: managedClusters });
+  const addOns = reader({ resource: managedClusterAddOns });
+  const requests = clusterRequestIndex();
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const object = csrs.get(key);
+    if (object === undefined) return done;
+    const csr = csrView(object);
+    if (!isOpen(csr)) return done;
+    const addOn = labelledAddOn(object);
+    if (addOn !== undefined) return forAddOn(object, csr, addOn);
+    const name = labelledCluster(object);
+    if (name === undefined) return done;
+    const contents = readRequest(options.parse, csr);
+    const identity = typeof contents === "string" ? contents : agentRequest(csr, name, contents);
+    if (typeof identity === "string") return done;
+    if (csr.requester.username === agentUser(identity)) return renew(object, csr);
+    return first(object, csr, identity);
+  }
+
+  async function renew(object: ApiObject, csr: CsrView): Promise<Outcome> {
+    if (!isAllowed(await client.create(subjectAccessReviews, renewalReview(csr)))) {
+      return { kind: "retry", why: "its agent may not renew its certificate" };
+    }
+    return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
+  }
+
+  async function first(object: ApiObject, csr: CsrView, identity: AgentIdentity): Promise<Outcome> {
+    const { username } = csr.requester;
+    const cluster = clusters.get({ name: identity.cluster });
+    if (cluster === undefined || firstObjection({ username, identity, cluster, rules, now: clock.now() }) !== undefined)
+      return done;
+    try {
+      // Before the approval, so that a failure in between finds the request as it was.
+      if (needsAcceptance(cluster)) await accept(client, clock, cluster);
+    } catch (error) {
+      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
+      throw error;
+    }
+    return approve(client, object, `Auto approving the first certificate of the cluster for ${username}.`);
+  }
+
+  async function forAddOn(object: ApiObject, csr: CsrView, name: AddOnName): Promise<Outcome> {
+    const cluster = clusters.get({ name: name.cluster });
+    const addOn = addOns.get({ namespace: name.cluster, name: name.addOn });
+    const isWanted = cluster !== undefined && isAccepted(cluster) && addOn !== undefined && wantsApiAccess(addOn);
+    const contents = isWanted ? readRequest(options.parse, csr) : "its add-on does not ask for it";
+    if (typeof contents === "string" || addOnObjection(csr, name, contents) !== undefined) return done;
+    return approve(client, object, "Auto approving the certificate of an add-on for the agent of its cluster.");
+  }
+
+  /** The requests that wait for a cluster to be made, or to be let in. */
+  const waitingFor = ({ metadata }: ApiObject): readonly ObjectKey[] =>
+    requests
+      .of(metadata.name ?? "")
+      .filter((csr) => isOpen(csrView(csr)))
+      .map(keyOf);
+  const waitingForAddOn = ({ metadata }: ApiObject): readonly ObjectKey[] =>
+    csrs
+      .list()
+      .filter((csr) => labelledAddOn(csr)?.cluster === metadata.namespace && isOpen(csrView(csr)))
+      .map(keyOf);
+  return {
+    name: "managed-cluster-approving",
+    serviceAccount,
+    watches: [
+      { resource: certificateSigningRequests, observe: requests.observe },
+      { resource: managedClusters, keys: waitingFor },
+      { resource: managedClusterAddOns, keys: waitingForAddOn },
+    ],
+    concurrency: 64,
+    backoff,
+    reconcile,
+  };
+}
+
+async function accept(client: Client, clock: Clock, { metadata }: ManagedCluster): Promise<void> {
+  const { name = "", uid = "", resourceVersion = "" } = metadata;
+  const annotations = { [autoAcceptedAnnotation]: rfc3339(clock.now()) };
+  const patch = { metadata: { uid, resourceVersion, annotations }, spec: { hubAcceptsClient: true } };
+  await client.patch(managedClusters, { name }, patch);
+}
+
+async function approve(client: Client, object: ApiObject, message: string): Promise<Outcome> {
+  const approved = withCondition(object, autoApproved(message));
+  await client.update(certificateSigningRequests, approved, { subresource: "approval" });
+  return done;
+}
+
+function isOpen(csr: CsrView): boolean {
+  return csr.signerName === agentSigner && isUndecided(csr) && !hasCondition(csr, "Failed");
+}

@@ -1,0 +1,145 @@
+import type { Client } from "../../client/client.ts";
+import { rfc3339, type Clock } from "../../core/clock.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { Event } from "../../resources/event.ts";
+import type { Lease } from "../../resources/lease.ts";
+import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { hasReason } from "../api-errors.ts";
+import {
+  healthConditions,
+  healthTaints,
+  isStale,
+  renewTime,
+  staleInMs,
+  type Heartbeat,
+} from "./cluster-health-policy.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { events } from "../kinds.ts";
+import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
+import { conditionOf } from "./managed-cluster-policy.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "managed-cluster-controller";
+
+export interface ClusterHealthOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+}
+
+/**
+ * Says of clusters that are silent that nothing is known of them, compares clocks, and keeps the taint that says so to schedulers.
+ * Source: ocm pkg/registration/hub/{lease,taint}.
+ */
+export function clusterHealth(options: ClusterHealthOptions): Controller {
+  const { clock } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const clusters = reader({ resource: managedClusters });
+  const beats = reader(heartbeats);
+  const memory = heartbeatMemory(clock, (name) => beats.get(leaseKey(name)));
+
+  async function reconcile({ name }: ObjectKey): Promise<Outcome> {
+    const cluster = clusters.get({ name });
+    if (cluster === undefined) {
+      memory.forget(name);
+      return done;
+    }
+    try {
+      return await look(cluster, memory.of(name));
+    } catch (error) {
+      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
+      throw error;
+    }
+  }
+
+  async function look(cluster: ManagedCluster, beat: Heartbeat): Promise<Outcome> {
+    const now = clock.now();
+    const { name = "", uid = "", resourceVersion = "" } = cluster.metadata;
+    const seen = { uid, resourceVersion };
+    const conditions =
+      conditionOf(cluster, clusterCondition.accepted) === undefined ? undefined : healthConditions(cluster, beat, now);
+    if (conditions !== undefined) {
+      const silent =
+        isStale(cluster, beat, now) && conditionOf(cluster, clusterCondition.available)?.status !== "Unknown";
+      // What is written wakes the cluster again; its taints follow what is stored.
+      await client.patch(
+        managedClusters,
+        { name },
+        { metadata: seen, status: { conditions } },
+        { subresource: "status" },
+      );
+      if (silent) await record(client, cluster, now);
+      return done;
+    }
+    const taints = cluster.metadata.deletionTimestamp === undefined ? healthTaints(cluster) : undefined;
+    if (taints !== undefined) {
+      await client.patch(managedClusters, { name }, { metadata: seen, spec: { taints } });
+      return done;
+    }
+    if (beat.renewed === undefined || isStale(cluster, beat, now)) return done;
+    return { kind: "requeue", afterMs: staleInMs(cluster, beat, now), why: "its next heartbeat is due" };
+  }
+
+  const ofLease = ({ metadata }: ApiObject): readonly ObjectKey[] => [{ name: metadata.namespace ?? "" }];
+  return {
+    name: "managed-cluster-health",
+    serviceAccount,
+    watches: [{ resource: managedClusters }, { ...heartbeats, keys: ofLease }],
+    concurrency: 32,
+    reconcile,
+  };
+}
+
+interface HeartbeatMemory {
+  readonly of: (cluster: string) => Heartbeat;
+  readonly forget: (cluster: string) => void;
+}
+
+/** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down blames nobody. */
+function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | undefined): HeartbeatMemory {
+  const heard = new Map<string, Heartbeat & { readonly uid: string }>();
+  function of(name: string): Heartbeat {
+    const lease = leaseOf(name);
+    const renewed = renewTime(lease);
+    const uid = lease?.metadata.uid ?? "";
+    const seen = clock.now();
+    if (renewed === undefined) {
+      heard.delete(name);
+      return { renewed, seen, isFresh: false };
+    }
+    const known = heard.get(name);
+    if (known?.uid === uid && known.renewed === renewed) return known;
+    const beat = { uid, renewed, seen, isFresh: known?.uid === uid };
+    heard.set(name, beat);
+    return beat;
+  }
+  return { of, forget: (name) => void heard.delete(name) };
+}
+
+/** One event for each cluster, however often it falls silent: events of a hub stay until somebody removes them. */
+async function record(client: Client, cluster: ManagedCluster, now: number): Promise<void> {
+  const { name = "", uid = "" } = cluster.metadata;
+  const at = rfc3339(now);
+  const event: Event = {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { namespace: name, name: `${name}.available-unknown` },
+    involvedObject: { apiVersion: cluster.apiVersion, kind: cluster.kind, name, namespace: name, uid },
+    type: "Warning",
+    reason: "AvailableUnknown",
+    message: `The managed cluster (${name}) is unknown: its agent stopped updating its lease.`,
+    source: { component: "pratique-registration" },
+    reportingComponent: "pratique.dev/registration",
+    firstTimestamp: at,
+    lastTimestamp: at,
+    count: 1,
+  };
+  try {
+    await client.create(events, event);
+  } catch (error) {
+    // The condition says it as well; an event is for those who look afterwards.
+    if (hasReason(error, "NotFound", "Forbidden")) return;
+    if (!hasReason(error, "AlreadyExists")) throw error;
+    const patch = { lastTimestamp: at };
+    await client.patch(events, { namespace: name, name: event.metadata.name ?? "" }, patch);
+  }
+}

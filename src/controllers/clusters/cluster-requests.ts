@@ -1,0 +1,123 @@
+import type { Clock } from "../../core/clock.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { attributeTexts } from "../../pki/names.ts";
+import { oids } from "../../pki/oids.ts";
+import { parseCertificate } from "../../pki/parse-certificate.ts";
+import { decodePem } from "../../pki/pem.ts";
+import { agentOf, managedClusters } from "../../resources/managed-cluster.ts";
+import { hasReason } from "../api-errors.ts";
+import { agentsAnnotation, agentsOn, withAgents, type ClusterAgents } from "./cluster-agents.ts";
+import { agentSigner, labelledCluster } from "./cluster-request.ts";
+import { clusterRequestIndex } from "./cluster-request-index.ts";
+import { supersededRequests } from "./cluster-requests-policy.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { csrView } from "../certificates/csr-view.ts";
+import { certificateSigningRequests } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "managed-cluster-approving-controller";
+
+export interface ClusterRequestsOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+}
+
+interface Issued {
+  readonly agent: string;
+  readonly end: number;
+}
+
+/**
+ * Keeps on record which agents hold certificates of a cluster, as they must be known to be taken back, and clears away requests that
+ * would keep its agent from asking again.
+ */
+export function clusterRequests(options: ClusterRequestsOptions): Controller {
+  const { clock } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const clusters = reader({ resource: managedClusters });
+  const requests = clusterRequestIndex();
+  const read = new WeakMap<ApiObject, Issued | undefined>();
+  /** What was written last, of which the informer may not have told yet. */
+  const written = new Map<string, { readonly uid: string; readonly agents: ClusterAgents }>();
+
+  function issuedIn(request: ApiObject, cluster: string): Issued | undefined {
+    if (read.has(request)) return read.get(request);
+    const found = issuedTo(request, cluster);
+    read.set(request, found);
+    return found;
+  }
+
+  async function reconcile({ name }: ObjectKey): Promise<Outcome> {
+    const all = requests.of(name);
+    await keepRecord(name, all);
+    const { names, againMs } = supersededRequests(all, clock.now());
+    for (const one of names) {
+      try {
+        await client.delete(certificateSigningRequests, { name: one });
+      } catch (error) {
+        if (!hasReason(error, "NotFound")) throw error;
+      }
+    }
+    return againMs === undefined ? done : { kind: "requeue", afterMs: againMs, why: "decided requests get old" };
+  }
+
+  async function keepRecord(name: string, all: readonly ApiObject[]): Promise<void> {
+    const cluster = clusters.get({ name });
+    if (cluster === undefined) {
+      written.delete(name);
+      return;
+    }
+    const { uid = "" } = cluster.metadata;
+    const last = written.get(name);
+    const now = clock.now();
+    const issued = new Map(last?.uid === uid ? [...last.agents].filter(([, end]) => end > now) : []);
+    for (const request of all) {
+      const one = issuedIn(request, name);
+      if (one !== undefined) issued.set(one.agent, Math.max(one.end, issued.get(one.agent) ?? 0));
+    }
+    const record = withAgents(agentsOn(cluster), issued, now);
+    if (record === undefined) return;
+    const annotations = { [agentsAnnotation]: record };
+    // Nobody else writes this one, while much else of the cluster is written at the same time.
+    await client.patch(managedClusters, { name }, { metadata: { uid, annotations } });
+    written.set(name, { uid, agents: issued });
+  }
+
+  return {
+    name: "managed-cluster-requests",
+    serviceAccount,
+    watches: [
+      {
+        resource: certificateSigningRequests,
+        observe: requests.observe,
+        keys: (request) => {
+          const name = labelledCluster(request);
+          return name === undefined ? [] : [{ name }];
+        },
+      },
+      // What was issued before the cluster was there.
+      {
+        resource: managedClusters,
+        keys: ({ metadata: { name = "" } }) => (requests.of(name).length === 0 && !written.has(name) ? [] : [{ name }]),
+      },
+    ],
+    concurrency: 16,
+    reconcile,
+  };
+}
+
+/** Whom a certificate was issued to, by the certificate itself: the request is only what was asked for. */
+function issuedTo(request: ApiObject, cluster: string): Issued | undefined {
+  const { certificate, signerName } = csrView(request);
+  if (certificate === "" || signerName !== agentSigner) return undefined;
+  try {
+    const [leaf] = decodePem(certificate);
+    if (leaf === undefined) return undefined;
+    const { subject, notAfter } = parseCertificate(leaf.bytes);
+    const identity = agentOf(attributeTexts(subject, oids.commonName, "subject")[0] ?? "");
+    return identity?.cluster === cluster ? { agent: identity.agent, end: notAfter } : undefined;
+  } catch {
+    // Any signer may have put it there; what cannot be read lets nobody in.
+    return undefined;
+  }
+}

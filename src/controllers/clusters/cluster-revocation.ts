@@ -1,0 +1,36 @@
+import { createHash } from "node:crypto";
+import type { Client } from "../../client/client.ts";
+import type { Clock } from "../../core/clock.ts";
+import { accessGroup } from "../../resources/access-request.ts";
+import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { agentUser, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { hasReason } from "../api-errors.ts";
+import { agentsOn } from "./cluster-agents.ts";
+
+/**
+ * Takes back the certificates of all agents of a cluster, by their exact user names and until they would have ended: rights alone
+ * would come back with the next acceptance. Only where CredentialRevocations are known and count.
+ */
+export async function revokeAgents(client: Client, clock: Clock, cluster: ManagedCluster): Promise<void> {
+  const { name = "" } = cluster.metadata;
+  for (const [agent, end] of agentsOn(cluster)) {
+    if (end <= clock.now()) continue;
+    const user = agentUser({ cluster: name, agent });
+    try {
+      await client.create(credentialRevocations, {
+        apiVersion: `${accessGroup}/${credentialRevocations.version}`,
+        kind: credentialRevocations.kind,
+        metadata: { name: `managed-cluster-${createHash("sha256").update(user).digest("hex").slice(0, 32)}` },
+        spec: {
+          user,
+          reason: `managed cluster ${name} was shut out`,
+          expiresAt: new Date(end + marginMs).toISOString(),
+        },
+      });
+    } catch (error) {
+      if (!hasReason(error, "AlreadyExists")) throw error;
+    }
+  }
+}
+
+const marginMs = 60_000;

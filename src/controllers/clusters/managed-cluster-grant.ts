@@ -1,0 +1,141 @@
+import type { ResourceRef } from "../../client/client.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import { jsonEqual } from "../../core/equal.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { acceptedAgentRules, deniedAgentRules, sharedAgentRoles } from "../../resources/agent-rules.ts";
+import { rbacGroup, type Subject } from "../../resources/binding.ts";
+import {
+  clusterGroupOf,
+  clusterLeaseName,
+  clusterNameLabel,
+  isAccepted,
+  leaseMs,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { clusterRoleBindings, clusterRoles, leases, roleBindings } from "../kinds.ts";
+
+/** One object that the hub keeps for a cluster. */
+export interface ClusterObject {
+  readonly resource: ResourceRef;
+  readonly object: ApiObject;
+}
+
+/** The name of the role and of the binding of one cluster; the two bindings in its namespace begin with it. */
+export function clusterRoleName(cluster: string): string {
+  return `open-cluster-management:managedcluster:${cluster}`;
+}
+
+/** The bindings in the namespace of a cluster, by the shared role that they refer to. */
+const halves: readonly (keyof typeof sharedAgentRoles)[] = ["registration", "work"];
+
+/** What its agent needs from being accepted on, roles before bindings; of a denied one all that is left. */
+export function clusterRbac(cluster: ManagedCluster): readonly ClusterObject[] {
+  const { name = "" } = cluster.metadata;
+  const full = clusterRoleName(name);
+  const labels = { [clusterNameLabel]: name };
+  const rules = isAccepted(cluster) ? acceptedAgentRules(name) : deniedAgentRules(name);
+  const whole = [
+    role(full, labels, rules),
+    {
+      resource: clusterRoleBindings,
+      object: binding("ClusterRoleBinding", { name: full, labels }, { cluster: name, role: full }),
+    },
+  ];
+  return isAccepted(cluster) ? [...sharedRoles(), ...whole, ...namespaceBindings(name)] : whole;
+}
+
+/** The roles that all agents share. */
+export function sharedRoles(): readonly ClusterObject[] {
+  return halves.map((half) => role(clusterRoleName(half), { [clusterNameLabel]: "" }, sharedAgentRoles[half]));
+}
+
+/** The bindings of the shared roles in the namespace of a cluster. */
+export function namespaceBindings(cluster: string): readonly ClusterObject[] {
+  return halves.map((half) => {
+    const metadata = {
+      name: `${clusterRoleName(cluster)}:${half}`,
+      namespace: cluster,
+      labels: { [clusterNameLabel]: cluster },
+    };
+    return {
+      resource: roleBindings,
+      object: binding("RoleBinding", metadata, { cluster, role: clusterRoleName(half) }),
+    };
+  });
+}
+
+function role(name: string, labels: Readonly<Record<string, string>>, rules: readonly object[]): ClusterObject {
+  const object = { apiVersion: rbacVersion, kind: "ClusterRole", metadata: { name, labels }, rules };
+  return { resource: clusterRoles, object };
+}
+
+const rbacVersion = `${rbacGroup}/v1`;
+
+function binding(
+  kind: string,
+  metadata: ApiObject["metadata"],
+  { cluster, role: name }: { readonly cluster: string; readonly role: string },
+): ApiObject {
+  // The second form is for clouds whose identities cannot be in groups that begin with system:.
+  const groups = [clusterGroupOf(cluster), `open-cluster-management:${cluster}`];
+  const subjects: readonly Subject[] = groups.map((group) => ({ kind: "Group", apiGroup: rbacGroup, name: group }));
+  return {
+    apiVersion: rbacVersion,
+    kind,
+    metadata,
+    roleRef: { apiGroup: rbacGroup, kind: "ClusterRole", name },
+    subjects,
+  };
+}
+
+/** Whether what is there grants exactly what is wanted. A role that a binding refers to cannot be changed. */
+export function grantState(
+  there: ApiObject | undefined,
+  wanted: ApiObject,
+): "missing" | "same" | "changed" | "replaced" {
+  if (there === undefined) return "missing";
+  if (!jsonEqual(there["roleRef"], wanted["roleRef"])) return "replaced";
+  const labels = Object.entries(wanted.metadata.labels ?? {});
+  const isLabelled = labels.every(([key, value]) => there.metadata.labels?.[key] === value);
+  const isSame = ["rules", "subjects"].every((field) => jsonEqual(there[field], wanted[field]));
+  return isLabelled && isSame ? "same" : "changed";
+}
+
+/** The heartbeat that the agent renews, first beaten by the hub. */
+export function clusterLease(cluster: ManagedCluster, now: number): ApiObject {
+  const { name = "" } = cluster.metadata;
+  return {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name: clusterLeaseName, namespace: name, labels: { [clusterNameLabel]: name } },
+    spec: {
+      holderIdentity: clusterLeaseName,
+      leaseDurationSeconds: leaseMs(cluster) / 1000,
+      renewTime: rfc3339(now).replace("Z", ".000000Z"),
+    },
+  };
+}
+
+/** On a namespace that was made for a cluster: the uid of that cluster. It goes with it. */
+const madeForAnnotation = "registration.pratique.dev/made-for";
+
+/** The namespace of a cluster. */
+export function clusterNamespace({ metadata }: ManagedCluster): ApiObject {
+  const { name = "", uid = "" } = metadata;
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name, labels: { [clusterNameLabel]: name }, annotations: { [madeForAnnotation]: uid } },
+  };
+}
+
+/** The heartbeat of a cluster. */
+export function leaseKey(cluster: string): ObjectKey {
+  return { namespace: cluster, name: clusterLeaseName };
+}
+
+/** All heartbeats. */
+export const heartbeats: { readonly resource: ResourceRef; readonly fieldSelector: string } = {
+  resource: leases,
+  fieldSelector: `metadata.name=${clusterLeaseName}`,
+};

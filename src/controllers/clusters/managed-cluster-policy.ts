@@ -1,0 +1,100 @@
+import { setCondition } from "../../core/conditions.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import type { Condition } from "../../core/object.ts";
+import {
+  clusterCondition,
+  clusterFinalizer,
+  forceDetachAnnotation,
+  isAccepted,
+  leaveAnnotation,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+
+/** What is to be done about a cluster. */
+export type ClusterStep =
+  /** It waits for a person, and nothing of it is on the hub. */
+  | { readonly kind: "wait" }
+  | { readonly kind: "admit" }
+  /** It was let in once and is shut out. */
+  | { readonly kind: "deny" }
+  /** Its agent wants to leave: the object is deleted, and what belongs to it goes with it. */
+  | { readonly kind: "leave" }
+  | { readonly kind: "detach" };
+
+/** The next step for a cluster as it is now. One that was never accepted is left alone. */
+export function clusterStep(cluster: ManagedCluster): ClusterStep {
+  const { deletionTimestamp, finalizers = [], annotations = {} } = cluster.metadata;
+  const isHeld = finalizers.includes(clusterFinalizer);
+  if (deletionTimestamp !== undefined) return isHeld ? { kind: "detach" } : { kind: "wait" };
+  if (isAccepted(cluster)) return { kind: "admit" };
+  const wasAccepted = isHeld || conditionOf(cluster, clusterCondition.accepted)?.status === "True";
+  if (!wasAccepted) return { kind: "wait" };
+  return { kind: annotations[leaveAnnotation] === "true" ? "leave" : "deny" };
+}
+
+/** What a cluster says of itself under a type. */
+export function conditionOf(cluster: ManagedCluster, type: string): Condition | undefined {
+  return cluster.status?.conditions?.find((one) => one.type === type);
+}
+
+/** The conditions of a cluster with another one in place, or undefined where it says so already. */
+export function withClusterCondition(
+  cluster: ManagedCluster,
+  next: Condition,
+  now: number,
+): readonly Condition[] | undefined {
+  const before = cluster.status?.conditions ?? [];
+  const after = setCondition(before, next, rfc3339(now));
+  return after === before ? undefined : after;
+}
+
+export const acceptedCondition: Condition = {
+  type: clusterCondition.accepted,
+  status: "True",
+  reason: "HubClusterAdminAccepted",
+  message: "Accepted by hub cluster admin",
+};
+
+export const deniedCondition: Condition = {
+  type: clusterCondition.accepted,
+  status: "False",
+  reason: "HubClusterAdminDenied",
+  message: "Denied by hub cluster admin",
+};
+
+/** Said where what the agent needs could not be made. */
+export function failedCondition(why: string): Condition {
+  return { type: clusterCondition.accepted, status: "False", reason: "Error", message: why.slice(0, 1024) };
+}
+
+/** How long the deletion of a cluster waits for its spoke to take leave, in milliseconds. */
+export const detachGraceMs = 300_000;
+
+/** Whether nothing waits for the spoke any more: time is up, or an administrator says so. */
+export function isForcedOff({ metadata }: ManagedCluster, now: number): boolean {
+  const since = Date.parse(metadata.deletionTimestamp ?? "");
+  return metadata.annotations?.[forceDetachAnnotation] === "true" || now - since >= detachGraceMs;
+}
+
+/** Something in the namespace of a cluster that its spoke has to let go of. */
+export interface Remainder {
+  readonly namespace: string;
+  readonly name: string;
+  readonly priority: number;
+  readonly isDeleting: boolean;
+}
+
+const priorityAnnotation = "open-cluster-management.io/cleanup-priority";
+
+/** The cleanup priority of an object, 0 to 100; anything else is 0. */
+export function cleanupPriority(annotations: Readonly<Record<string, string>> | undefined): number {
+  const written = annotations?.[priorityAnnotation] ?? "";
+  const priority = written === "" ? 0 : Number(written);
+  return Number.isInteger(priority) && priority >= 0 && priority <= 100 ? priority : 0;
+}
+
+/** Those of the lowest priority that nobody has deleted yet; the others wait until these are gone. */
+export function nextToDelete(remainders: readonly Remainder[]): readonly Remainder[] {
+  const lowest = Math.min(...remainders.map(({ priority }) => priority));
+  return remainders.filter(({ priority, isDeleting }) => priority === lowest && !isDeleting);
+}

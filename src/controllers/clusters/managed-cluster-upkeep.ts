@@ -1,0 +1,211 @@
+import type { Client } from "../../client/client.ts";
+import { keyOf } from "../../client/object-key.ts";
+import type { Reader } from "../../client/object-store.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { ApiObject, Condition } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import {
+  clusterFinalizer,
+  clusterNameLabel,
+  managedClusters,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { hasReason } from "../api-errors.ts";
+import { revokeAgents } from "./cluster-revocation.ts";
+import { done, type Outcome } from "../controller.ts";
+import { clusterRoles, leases, namespaces } from "../kinds.ts";
+import { detachCluster } from "./managed-cluster-detach.ts";
+import {
+  clusterLease,
+  clusterNamespace,
+  clusterRbac,
+  grantState,
+  leaseKey,
+  namespaceBindings,
+  sharedRoles,
+  type ClusterObject,
+} from "./managed-cluster-grant.ts";
+import { acceptedCondition, deniedCondition, failedCondition, withClusterCondition } from "./managed-cluster-policy.ts";
+
+/** What the upkeep of clusters reads and writes by. */
+export interface UpkeepParts {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly clusters: Reader;
+  readonly homes: Reader;
+  readonly beats: Reader;
+  /** What is there of a grant, or undefined. */
+  readonly there: (one: ClusterObject) => ApiObject | undefined;
+  readonly revokes: boolean;
+}
+
+/** What is done for a cluster at each step; all of it may be done again and again. */
+export interface ClusterUpkeep {
+  readonly admit: (cluster: ManagedCluster) => Promise<Outcome>;
+  readonly deny: (cluster: ManagedCluster) => Promise<Outcome>;
+  readonly detach: (cluster: ManagedCluster) => Promise<Outcome>;
+  /** What is left of a cluster whose object is gone. */
+  readonly removed: (name: string) => Promise<Outcome>;
+}
+
+export function clusterUpkeep(parts: UpkeepParts): ClusterUpkeep {
+  return {
+    admit: (cluster) => admit(parts, cluster),
+    deny: (cluster) => deny(parts, cluster),
+    detach: (cluster) => detach(parts, cluster),
+    removed: (name) => removed(parts, name),
+  };
+}
+
+async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
+  const { client } = parts;
+  const { name = "", finalizers = [] } = cluster.metadata;
+  // First, so that nothing is ever made for a cluster that would not be taken down with it; the write wakes it again.
+  if (!finalizers.includes(clusterFinalizer)) {
+    const metadata = { ...seen(cluster), finalizers: [...finalizers, clusterFinalizer] };
+    await client.patch(managedClusters, { name }, { metadata });
+    return done;
+  }
+  try {
+    if (!(await hasHome(parts, cluster))) return { kind: "retry", why: "its namespace is being deleted" };
+    await furnish(parts, cluster);
+  } catch (error) {
+    if (error instanceof StatusError && error.reason !== "Conflict") {
+      await say(parts, cluster, failedCondition(error.message));
+    }
+    throw error;
+  }
+  await say(parts, cluster, acceptedCondition);
+  return done;
+}
+
+/** Rights and heartbeat; roles before the bindings that name them. */
+async function furnish(parts: UpkeepParts, cluster: ManagedCluster): Promise<void> {
+  const { client, clock, beats, there } = parts;
+  const all = clusterRbac(cluster);
+  const isRole = ({ resource }: ClusterObject): boolean => resource === clusterRoles;
+  await Promise.all(all.filter(isRole).map((one) => grant(client, one, there(one))));
+  const hasBeat = beats.get(leaseKey(cluster.metadata.name ?? "")) !== undefined;
+  await Promise.all([
+    ...all.filter((one) => !isRole(one)).map((one) => grant(client, one, there(one))),
+    ...(hasBeat ? [] : [createdOrThere(client.create(leases, clusterLease(cluster, clock.now())))]),
+  ]);
+}
+
+async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
+  const { client, there } = parts;
+  // What gives most goes first.
+  for (const one of namespaceBindings(cluster.metadata.name ?? "")) await revoked(client, one, there(one));
+  for (const one of clusterRbac(cluster)) await grant(client, one, there(one));
+  await takeBack(parts, cluster);
+  await say(parts, cluster, deniedCondition);
+  return done;
+}
+
+async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
+  const { client, clock } = parts;
+  const left = await detachCluster({ client, clock, cluster, say: (condition) => say(parts, cluster, condition) });
+  if (left !== undefined) return { kind: "requeue", afterMs: 5000, why: left };
+  const { name = "", finalizers = [] } = cluster.metadata;
+  await takeBack(parts, cluster);
+  await removeRights(parts, name);
+  await missingIsFine(client.delete(leases, leaseKey(name)));
+  await removeHome(parts, cluster);
+  const rest = finalizers.filter((one) => one !== clusterFinalizer);
+  await client.patch(managedClusters, { name }, { metadata: { ...seen(cluster), finalizers: rest } });
+  return done;
+}
+
+async function removed(parts: UpkeepParts, name: string): Promise<Outcome> {
+  const { client, clusters, there } = parts;
+  await removeRights(parts, name);
+  if (clusters.list().length > 0) return done;
+  for (const one of sharedRoles()) await revoked(client, one, there(one));
+  return done;
+}
+
+async function takeBack({ client, clock, revokes }: UpkeepParts, cluster: ManagedCluster): Promise<void> {
+  if (revokes) await revokeAgents(client, clock, cluster);
+}
+
+async function removeRights({ client, there }: UpkeepParts, name: string): Promise<void> {
+  const own = clusterRbac({ apiVersion: "", kind: "", metadata: { name } });
+  for (const one of [...namespaceBindings(name), ...own.toReversed()]) await revoked(client, one, there(one));
+}
+
+async function say({ client, clock }: UpkeepParts, cluster: ManagedCluster, condition: Condition): Promise<void> {
+  const conditions = withClusterCondition(cluster, condition, clock.now());
+  if (conditions === undefined) return;
+  const { name = "" } = cluster.metadata;
+  const patch = { metadata: seen(cluster), status: { conditions } };
+  await client.patch(managedClusters, { name }, patch, { subresource: "status" });
+}
+
+/** The object as it was looked at, so that a write to another one is refused. */
+function seen({ metadata }: ApiObject): Pick<ApiObject["metadata"], "uid" | "resourceVersion"> {
+  const { uid, resourceVersion } = metadata;
+  return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+}
+
+function uidOf({ metadata }: ApiObject): { readonly preconditions: { readonly uid: string } } {
+  return { preconditions: { uid: metadata.uid ?? "" } };
+}
+
+/** Makes the namespace, or marks one that was there before as the cluster's; false while it is on its way out. */
+async function hasHome({ client, homes }: UpkeepParts, cluster: ManagedCluster): Promise<boolean> {
+  const { name = "" } = cluster.metadata;
+  const home = homes.get({ name });
+  if (home === undefined) {
+    await createdOrThere(client.create(namespaces, clusterNamespace(cluster)));
+    return true;
+  }
+  if (home.metadata.deletionTimestamp !== undefined) return false;
+  if (home.metadata.labels?.[clusterNameLabel] === name) return true;
+  await client.patch(namespaces, { name }, { metadata: { labels: { [clusterNameLabel]: name } } });
+  return true;
+}
+
+/** Removes the namespace that was made for this very cluster; one that was there before stays. */
+async function removeHome({ client, homes }: UpkeepParts, cluster: ManagedCluster): Promise<void> {
+  const { name = "" } = cluster.metadata;
+  const home = homes.get({ name });
+  const made = clusterNamespace(cluster).metadata.annotations ?? {};
+  const isOurs = Object.entries(made).every(([key, uid]) => uid !== "" && home?.metadata.annotations?.[key] === uid);
+  if (home === undefined || !isOurs) return;
+  await missingIsFine(client.delete(namespaces, { name }, uidOf(home)));
+}
+
+async function grant(client: Client, { resource, object }: ClusterObject, there: ApiObject | undefined): Promise<void> {
+  const state = grantState(there, object);
+  if (state === "same") return;
+  if (state === "replaced") await client.delete(resource, keyOf(object));
+  if (state === "changed" && there !== undefined) {
+    const metadata = { ...there.metadata, labels: { ...there.metadata.labels, ...object.metadata.labels } };
+    await client.update(resource, { ...object, metadata });
+  } else await createdOrThere(client.create(resource, object));
+}
+
+async function revoked(
+  client: Client,
+  { resource, object }: ClusterObject,
+  there: ApiObject | undefined,
+): Promise<void> {
+  if (there !== undefined) await missingIsFine(client.delete(resource, keyOf(object)));
+}
+
+/** One that was there already is looked at again once the informer tells of it. */
+async function createdOrThere(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!hasReason(error, "AlreadyExists")) throw error;
+  }
+}
+
+async function missingIsFine(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!hasReason(error, "NotFound")) throw error;
+  }
+}

@@ -1,0 +1,34 @@
+import type { Clock } from "../../core/clock.ts";
+import type { CsrContents } from "../../pki/csr.ts";
+import { clusterAddOns } from "./cluster-add-ons.ts";
+import type { AutoApproval } from "./cluster-approving-policy.ts";
+import { clusterApproving } from "./cluster-approving.ts";
+import { clusterHealth } from "./cluster-health.ts";
+import { clusterRequests } from "./cluster-requests.ts";
+import { clusterSets } from "./cluster-sets.ts";
+import type { Controller } from "../controller.ts";
+import { managedCluster } from "./managed-cluster.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+export interface RegistrationOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  /** Reads the PEM of a request and verifies that its own key signed it, unless the API did. @throws CsrError */
+  readonly parse: (pem: string) => CsrContents;
+  /** Who joins without a person. */
+  readonly rules: readonly AutoApproval[];
+  /** Whether CredentialRevocations count. */
+  readonly revokes: boolean;
+}
+
+/** The controllers by which clusters join a hub, stay and leave. */
+export function registrationControllers(options: RegistrationOptions): readonly Controller[] {
+  return [
+    managedCluster(options),
+    clusterApproving(options),
+    clusterRequests(options),
+    clusterHealth(options),
+    clusterSets(options),
+    clusterAddOns(options),
+  ];
+}

@@ -1,0 +1,149 @@
+import { createHash } from "node:crypto";
+import { rfc3339 } from "../../core/clock.ts";
+import { dnsSubdomainProblems } from "../../core/names.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { nodeReturningAs, returningGroup } from "../../core/returning.ts";
+import { nodeUserPrefix } from "../../core/user.ts";
+import { parseCertificate } from "../../pki/parse-certificate.ts";
+import { CertificateError } from "../../pki/certificate.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
+import { PemError, decodePem } from "../../pki/pem.ts";
+import { oids } from "../../pki/oids.ts";
+import { subjectOf } from "../../pki/names.ts";
+import type { AccessRequest } from "../../resources/access-request.ts";
+import { csrDeciderOf } from "../../resources/certificate-signing-request.ts";
+import {
+  issuedCredentials,
+  type CredentialIdentity,
+  type CredentialIssue,
+  type IssuedCredential,
+} from "../../resources/issued-credential.ts";
+import { mostRecoveries } from "../../resources/recovery-terms.ts";
+import { csrView } from "../certificates/csr-view.ts";
+
+/** One credential, and whose it is. */
+export interface Issue {
+  readonly identity: CredentialIdentity;
+  readonly issue: CredentialIssue;
+}
+
+/** How many credentials a record remembers. */
+const mostIssues = 8;
+
+/** The name of the record of an identity: readable for nodes and machines, a digest for names that no object can have. */
+export function recordName({ username, purpose }: CredentialIdentity): string {
+  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
+  const plain = username.startsWith(nodeUserPrefix)
+    ? `node.${username.slice(nodeUserPrefix.length)}`
+    : namespace === undefined
+      ? undefined
+      : `account.${namespace}.${account}`;
+  const word = purpose.toLowerCase();
+  const name = `${word}.${plain}`;
+  if (plain !== undefined && dnsSubdomainProblems(name).length === 0) return name;
+  return `${word}.user.${createHash("sha256").update(username).digest("hex").slice(0, 32)}`;
+}
+
+/** A record of an identity of which nothing was given out yet. */
+export function newRecord(identity: CredentialIdentity): IssuedCredential {
+  const { group, version, kind } = issuedCredentials;
+  return { apiVersion: `${group}/${version}`, kind, metadata: { name: recordName(identity) }, spec: { identity } };
+}
+
+/** The record with one more credential; itself where it knows that one already. */
+export function withIssue(record: IssuedCredential, issue: CredentialIssue): IssuedCredential {
+  const { issued = [], count = 0 } = record.status ?? {};
+  const isKnown = issued.some(
+    ({ credentialID, request }) =>
+      (issue.credentialID !== undefined && credentialID === issue.credentialID) ||
+      (issue.credentialID === undefined && request === issue.request),
+  );
+  const nameless = issued.findIndex(
+    ({ credentialID, notAfter }) => credentialID === undefined && notAfter === issue.notAfter,
+  );
+  if (issue.credentialID !== undefined && nameless !== -1) {
+    // The token that an access request was answered with: the answer is sealed, and its id is known from elsewhere.
+    const { credentialID } = issue;
+    const named = issued.map((one, at) => (at === nameless ? { ...one, credentialID } : one));
+    return { ...record, status: { ...record.status, issued: named } };
+  }
+  // Older than all that a full record remembers: it was counted before it was forgotten.
+  const isForgotten = issued.length >= mostIssues && issued.every((one) => beginOf(one) > beginOf(issue));
+  if (isKnown || isForgotten) return record;
+  const numbered = { ...issue, generation: count + 1 };
+  // By their beginning: requests are looked at in no order after a restart, and a later one may end sooner.
+  const all = [...issued, numbered].toSorted((one, other) => beginOf(one) - beginOf(other)).slice(-mostIssues);
+  return { ...record, status: { ...record.status, ...recovered(record, issue), issued: all, count: count + 1 } };
+}
+
+/** Notes that a credential was given to a machine that came back after its end. */
+function recovered(
+  { status }: IssuedCredential,
+  { requestedBy = "", request = "", notBefore }: CredentialIssue,
+): Pick<NonNullable<IssuedCredential["status"]>, "recoveries"> {
+  const isReturn = nodeReturningAs({ username: requestedBy, groups: [returningGroup] }) !== undefined;
+  if (!isReturn || notBefore === undefined) return {};
+  return { recoveries: [...(status?.recoveries ?? []), { request, time: notBefore }].slice(-mostRecoveries) };
+}
+
+function beginOf(issue: CredentialIssue): number {
+  const begin = Date.parse(issue.notBefore ?? "");
+  return Number.isNaN(begin) ? endOf(issue) : begin;
+}
+
+function endOf({ notAfter = "" }: CredentialIssue): number {
+  const end = Date.parse(notAfter);
+  return Number.isNaN(end) ? 0 : end;
+}
+
+/** The certificate that a request was answered with; undefined where there is none, or none that can be read. */
+export function issueOfCsr(object: ApiObject): Issue | undefined {
+  const csr = csrView(object);
+  if (csr.certificate === "") return undefined;
+  try {
+    const leaf = decodePem(csr.certificate)[0];
+    if (leaf === undefined) return undefined;
+    const certificate = parseCertificate(leaf.bytes);
+    const { commonName } = subjectOf(certificate.subject, "certificate: the subject");
+    if (commonName === "") return undefined;
+    const purpose = certificate.extendedKeyUsage?.includes(oids.clientAuth) === true ? "Client" : "Serving";
+    const approved = csr.conditions.find(({ type }) => type === "Approved");
+    return {
+      identity: { username: commonName, purpose },
+      issue: {
+        credentialID: `X509SHA256=${createHash("sha256").update(leaf.bytes).digest("hex")}`,
+        key: keyFingerprint(certificate.publicKey.spki),
+        serialNumber: certificate.serialNumber,
+        issuer: createHash("sha256").update(certificate.rawIssuer).digest("hex"),
+        notBefore: rfc3339(certificate.notBefore),
+        notAfter: rfc3339(certificate.notAfter),
+        requestedBy: csr.requester.username,
+        approvedBy: csrDeciderOf(object) ?? approved?.reason ?? "",
+        request: `csr/${object.metadata.name}`,
+      },
+    };
+  } catch (error) {
+    // Any signer may have put it there.
+    if (error instanceof CertificateError || error instanceof PemError) return undefined;
+    throw error;
+  }
+}
+
+/** The first token that an access request was answered with. */
+export function issueOfAccess(request: AccessRequest): Issue | undefined {
+  const { status = {}, metadata } = request;
+  const { namespace, serviceAccount } = status.grant ?? {};
+  if (status.ready !== true || namespace === undefined || serviceAccount === undefined) return undefined;
+  const approvals = (status.decisions ?? []).filter(({ verdict }) => verdict === "Approved");
+  const issued = status.conditions?.find(({ type }) => type === "Issued")?.lastTransitionTime;
+  return {
+    identity: { username: `system:serviceaccount:${namespace}:${serviceAccount}`, purpose: "Access" },
+    issue: {
+      ...(issued === undefined ? {} : { notBefore: issued }),
+      ...(status.expiresAt === undefined ? {} : { notAfter: status.expiresAt }),
+      requestedBy: status.evidence?.requester ?? "",
+      approvedBy: approvals.map(({ user }) => user).join(", "),
+      request: `accessrequest/${metadata.name}`,
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import type { Clock } from "../../core/clock.ts";
+import { rfc3339 } from "../../core/clock.ts";
+import type { Client } from "../../client/client.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
+import { newestIssue, timesOf } from "../../resources/credential-state.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { hasReason } from "../api-errors.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { warnOfExpiry } from "./credential-expiry.ts";
+import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";
+import { certificateSigningRequests } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "credential-controller";
+
+/** What authentication has heard of an identity. */
+export interface CredentialUse {
+  /** When this user last made a request, in milliseconds since the epoch. */
+  readonly lastSeen: (username: string) => number | undefined;
+  /** When somebody first came in with the credential of this id, in milliseconds since the epoch, as far as that is remembered. */
+  readonly firstUsed: (id: string) => number | undefined;
+  /** The last token that this user was given, and that is in no record yet. */
+  readonly lastToken: (username: string) => Issue["issue"] | undefined;
+}
+
+export interface IssuedCredentialsOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  readonly use: CredentialUse;
+}
+
+/** Writes down what was given out: each certificate and each answer to an access request, in the record of who holds it. */
+export function credentialRecorders(options: IssuedCredentialsOptions): readonly Controller[] {
+  const { client, reader } = options.informers.as(serviceAccount);
+  const csrs = reader({ resource: certificateSigningRequests });
+  const requests = reader({ resource: accessRequests });
+  const records = reader({ resource: issuedCredentials });
+  const recorder = (
+    name: string,
+    resource: typeof accessRequests | typeof certificateSigningRequests,
+    issueOf: (key: ObjectKey) => Issue | undefined,
+  ): Controller => ({
+    name,
+    serviceAccount,
+    watches: [{ resource }, { resource: issuedCredentials, keys: () => [] }],
+    concurrency: 8,
+    reconcile: async (key) => {
+      const found = issueOf(key);
+      if (found === undefined) return done;
+      const known = records.get({ name: recordName(found.identity) }) as IssuedCredential | undefined;
+      return written(client, known, withIssue(known ?? newRecord(found.identity), found.issue));
+    },
+  });
+  return [
+    recorder("certificate-recorder", certificateSigningRequests, (key) => {
+      const object = csrs.get(key);
+      return object === undefined ? undefined : issueOfCsr(object);
+    }),
+    recorder("access-recorder", accessRequests, (key) => {
+      const object = requests.get(key);
+      return object === undefined ? undefined : issueOfAccess(object as AccessRequest);
+    }),
+  ];
+}
+
+async function written(client: Client, known: ApiObject | undefined, next: IssuedCredential): Promise<Outcome> {
+  if (next === known) return done;
+  try {
+    if (known === undefined) await client.create(issuedCredentials, next);
+    else await client.update(issuedCredentials, next, { subresource: "status" });
+    return done;
+  } catch (error) {
+    if (hasReason(error, "Conflict", "AlreadyExists", "NotFound")) return { kind: "retry", why: error.message };
+    throw error;
+  }
+}
+
+/** How often a record is looked at, and so how exact `lastSeen` is; more often where credentials hold for minutes only. */
+const lookEveryMs = 600_000;
+const lookSoonMs = 30_000;
+
+function lookMs(record: IssuedCredential, now: number): number {
+  const { notBefore = "", notAfter = "" } = newestIssue(record) ?? {};
+  const life = Date.parse(notAfter) - Date.parse(notBefore);
+  const born = Date.parse(record.metadata.creationTimestamp ?? "");
+  // People look whether a machine has come in.
+  const isNew = record.status?.lastSeen === undefined && now - born < lookEveryMs;
+  return isNew || life < 20 * lookSoonMs ? lookSoonMs : life < 20 * lookEveryMs ? life / 20 : lookEveryMs;
+}
+
+/** Long enough for a machine that was off for a year, and then some. */
+const keptMs = 400 * 86_400_000;
+
+/** Keeps the records: when each holder was last seen, an Event before a credential ends unrenewed, an end long after it. */
+export function credentialKeeper(options: IssuedCredentialsOptions): Controller {
+  const { clock, use } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const records = reader({ resource: issuedCredentials });
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const record = records.get(key) as IssuedCredential | undefined;
+    if (record === undefined) return done;
+    const now = clock.now();
+    const everyMs = lookMs(record, now);
+    const seen = withUse(record, use, everyMs);
+    const newest = newestIssue(seen) ?? {};
+    const times = timesOf(newest);
+    const begun = Date.parse(record.metadata.creationTimestamp ?? "");
+    if (now > (times?.end ?? begun) + keptMs) {
+      const { uid } = record.metadata;
+      await client.delete(issuedCredentials, key, uid === undefined ? {} : { preconditions: { uid } });
+      return done;
+    }
+    const outcome = await written(client, record, await warned(seen, newest, now));
+    if (outcome.kind !== "done") return outcome;
+    const untilWarning = times === undefined || now >= times.windowTo ? everyMs : times.windowTo - now;
+    const afterMs = Math.max(1000, Math.min(everyMs, untilWarning));
+    return { kind: "requeue", afterMs, why: "to see when it is used" };
+  }
+
+  /** The record with a note of the warning, where one was due. */
+  async function warned(record: IssuedCredential, newest: CredentialIssue, now: number): Promise<IssuedCredential> {
+    const { notAfter } = newest;
+    const times = timesOf(newest);
+    if (times === undefined || notAfter === undefined || now < times.windowTo) return record;
+    if (record.status?.warnedOf === notAfter) return record;
+    await warnOfExpiry(client, record, { now, notAfter });
+    return { ...record, status: { ...record.status, warnedOf: notAfter } };
+  }
+
+  return {
+    name: "credential-keeper",
+    serviceAccount,
+    watches: [{ resource: issuedCredentials }],
+    concurrency: 4,
+    reconcile,
+  };
+}
+
+function withUse(record: IssuedCredential, use: CredentialUse, everyMs: number): IssuedCredential {
+  const { username, purpose } = record.spec.identity;
+  if (purpose === "Serving") return record;
+  const token = purpose === "Access" ? use.lastToken(username) : undefined;
+  const renewed = withFirstUse(token === undefined ? record : withIssue(record, token), use);
+  const seen = use.lastSeen(username);
+  const before = Date.parse(renewed.status?.lastSeen ?? "");
+  if (seen === undefined || seen - before < everyMs) return renewed;
+  return { ...renewed, status: { ...renewed.status, lastSeen: rfc3339(seen) } };
+}
+
+function withFirstUse(record: IssuedCredential, use: CredentialUse): IssuedCredential {
+  const { issued = [] } = record.status ?? {};
+  const next = issued.map((one) => {
+    const at = one.firstUsed === undefined ? use.firstUsed(one.credentialID ?? "") : undefined;
+    return at === undefined ? one : { ...one, firstUsed: rfc3339(at) };
+  });
+  const isNew = next.some((one, at) => one !== issued[at]);
+  return isNew ? { ...record, status: { ...record.status, issued: next } } : record;
+}

@@ -1,0 +1,44 @@
+import { rfc3339 } from "../../core/clock.ts";
+import { humanDuration } from "../../core/duration.ts";
+import { cidrContainsIp, parseCidr } from "../../policy/kubernetes/cidr.ts";
+import { parseIp } from "../../policy/kubernetes/ip-address.ts";
+import { recoveryDefaults, type RecoveryTerms } from "../../resources/recovery-terms.ts";
+
+/** What is known of a machine that comes back; times in milliseconds since the epoch. */
+export interface ReturnFacts {
+  readonly now: number;
+  /** When its last credential ended. */
+  readonly ended: number;
+  /** When it was let in so before. */
+  readonly recoveries: readonly number[];
+  /** Where the API saw it; undefined where no API did. */
+  readonly address: string | undefined;
+}
+
+/** Why these terms do not let the machine in, in one clause; undefined where they do. */
+export function recoveryRefusal(terms: RecoveryTerms, facts: ReturnFacts): string | undefined {
+  const { windowSeconds, times, perSeconds } = { ...recoveryDefaults, ...terms };
+  const { now, ended, recoveries, address } = facts;
+  if (Number.isNaN(ended)) return "it is not known when it ended";
+  if (now - ended > windowSeconds * 1000) {
+    return `it ended at ${rfc3339(ended)}, which is more than ${humanDuration(windowSeconds * 1000)} ago`;
+  }
+  const recent = recoveries.filter((at) => now - at < perSeconds * 1000).length;
+  if (recent >= times) {
+    return `it has come back ${recent} times within ${humanDuration(perSeconds * 1000)}, and ${times} are allowed`;
+  }
+  const { networks = [] } = terms;
+  if (networks.length > 0 && !isWithin(address ?? "", networks)) {
+    return `it comes from ${address === undefined || address === "" ? "an unknown address" : address}, which is in none of the allowed networks`;
+  }
+  return undefined;
+}
+
+function isWithin(address: string, networks: readonly string[]): boolean {
+  const parsed = parseIp(address);
+  if (!("ip" in parsed)) return false;
+  return networks.some((network) => {
+    const one = parseCidr(network);
+    return "cidr" in one && cidrContainsIp(one.cidr, parsed.ip);
+  });
+}

@@ -1,0 +1,84 @@
+import type { Backoff } from "../../client/backoff.ts";
+import type { Client, ResourceRef } from "../../client/client.ts";
+import { rfc3339, type Clock } from "../../core/clock.ts";
+import type { ObjectKey } from "../../core/object.ts";
+import type { CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
+import { hasReason } from "../api-errors.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { awaitsCleanup, cleanupStatus, released, type Cleanup } from "./crd-finalizer-policy.ts";
+import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
+import type { ManagedResource } from "../managed-resource.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+export interface CrdFinalizerOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  /** The custom kinds that are served now; what is built in is not among them, whatever a definition calls itself. */
+  readonly customKinds: () => readonly ManagedResource[];
+}
+
+// What is left waits for finalizers of others; nothing here tells when they are gone.
+const backoff: Backoff = { initialMs: 100, maximumMs: 5_000 };
+
+/** Deletes the objects of definitions that are to go, and lets the definitions go when none is left. Source: apiextensions-apiserver pkg/controller/finalizer. */
+export function crdFinalizer(options: CrdFinalizerOptions): Controller {
+  const { clock } = options;
+  const { client, reader } = options.informers.as(apiserverAccount);
+  const definitions = reader({ resource: customResourceDefinitions });
+
+  async function tell(crd: CustomResourceDefinition, cleanup: Cleanup): Promise<CustomResourceDefinition> {
+    const status = cleanupStatus(crd, cleanup, rfc3339(clock.now()));
+    if (status === undefined) return crd;
+    return client.update(customResourceDefinitions, { ...crd, status }, { subresource: "status" });
+  }
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const known = definitions.get(key) as CustomResourceDefinition | undefined;
+    if (known === undefined || !awaitsCleanup(known)) return done;
+    try {
+      return await cleanUp(known);
+    } catch (error) {
+      if (hasReason(error, "NotFound")) return done;
+      throw error;
+    }
+  }
+
+  async function cleanUp(known: CustomResourceDefinition): Promise<Outcome> {
+    const { group, names } = known.spec;
+    const kind = options.customKinds().find((one) => one.group === group && one.plural === names.plural);
+    // A kind that was never served has no objects.
+    const left = kind === undefined ? 0 : await emptied(client, kind);
+    if (left === 0) {
+      const told = await tell(known, { kind: "done" });
+      await client.update(customResourceDefinitions, released(told));
+      return done;
+    }
+    await tell(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
+    return { kind: "retry", why: "objects of the kind are left" };
+  }
+
+  return {
+    name: "crd-finalizer",
+    serviceAccount: apiserverAccount,
+    watches: [{ resource: customResourceDefinitions }],
+    concurrency: 5,
+    backoff,
+    reconcile,
+  };
+}
+
+/** How many objects are left after all were deleted, or why they cannot be. */
+async function emptied(client: Client, kind: ResourceRef): Promise<number | string> {
+  try {
+    const { items } = await client.list(kind);
+    if (items.length === 0) return 0;
+    const namespaces = new Set(items.map((object) => object.metadata.namespace ?? ""));
+    for (const namespace of namespaces) {
+      await client.deleteCollection(kind, namespace === "" ? {} : { namespace });
+    }
+    return (await client.list(kind)).items.length;
+  } catch (error) {
+    // A conversion webhook that is gone, most often.
+    return error instanceof Error ? error.message : "unknown error";
+  }
+}

@@ -1,0 +1,58 @@
+import { clusterInfoKey } from "../../trust/cluster-info.ts";
+import type { ClusterInfo } from "../../trust/cluster-info.ts";
+import { hasReason, isTerminating } from "../api-errors.ts";
+import { neededKubeconfig } from "./cluster-info-publisher-policy.ts";
+import { clusterInfoSelection } from "./cluster-info-selection.ts";
+import { done } from "../controller.ts";
+import type { Controller, Outcome } from "../controller.ts";
+import { configMaps, namespaces } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "root-ca-cert-publisher";
+
+export interface ClusterInfoPublisherOptions {
+  readonly informers: SharedInformers;
+  /** What joining machines are to be told. */
+  readonly info: ClusterInfo;
+}
+
+/**
+ * Creates `kube-public/cluster-info` where it is missing, and corrects its kubeconfig when server or CA are not the hub's.
+ * Signatures are the bootstrap signer's business. It acts as root-ca-cert-publisher, who may write ConfigMaps everywhere.
+ */
+export function clusterInfoPublisher(options: ClusterInfoPublisherOptions): Controller {
+  const { info } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const clusterInfo = reader(clusterInfoSelection);
+
+  async function reconcile(): Promise<Outcome> {
+    const current = clusterInfo.get(clusterInfoKey);
+    const data = (current?.["data"] ?? {}) as Readonly<Record<string, string>>;
+    const kubeconfig = neededKubeconfig(data["kubeconfig"], info);
+    if (kubeconfig === undefined) return done;
+    try {
+      if (current === undefined) {
+        const made = { apiVersion: "v1", kind: "ConfigMap", metadata: { ...clusterInfoKey }, data: { kubeconfig } };
+        await client.create(configMaps, made);
+      } else {
+        await client.update(configMaps, { ...current, data: { ...data, kubeconfig } });
+      }
+    } catch (error) {
+      // The namespace or the ConfigMap changed under our hands; that change wakes us.
+      if (!hasReason(error, "AlreadyExists", "NotFound", "Conflict") && !isTerminating(error)) throw error;
+    }
+    return done;
+  }
+
+  const keys = (): readonly [typeof clusterInfoKey] => [clusterInfoKey];
+  return {
+    name: "cluster-info-publisher",
+    serviceAccount,
+    watches: [
+      { ...clusterInfoSelection, keys },
+      { resource: namespaces, fieldSelector: `metadata.name=${clusterInfoKey.namespace}`, keys },
+    ],
+    concurrency: 1,
+    reconcile,
+  };
+}

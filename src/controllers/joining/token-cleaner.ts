@@ -1,0 +1,46 @@
+import type { Clock } from "../../core/clock.ts";
+import type { ObjectKey } from "../../core/object.ts";
+import { tokenLifetime } from "../../trust/token-rules.ts";
+import { hasReason } from "../api-errors.ts";
+import { done } from "../controller.ts";
+import type { Controller, Outcome } from "../controller.ts";
+import { secrets } from "../kinds.ts";
+import { tokenSecretSelection } from "./token-secrets.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "token-cleaner";
+
+export interface TokenCleanerOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+}
+
+/** Deletes bootstrap tokens when they expire; one whose expiration cannot be read counts as expired. Source: Kubernetes pkg/controller/bootstrap. */
+export function tokenCleaner(options: TokenCleanerOptions): Controller {
+  const { clock } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const tokens = reader(tokenSecretSelection);
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const secret = tokens.get(key);
+    if (secret === undefined) return done;
+    const life = tokenLifetime(secret, clock.now());
+    if (life.kind === "forever") return done;
+    if (life.kind === "expires") return { kind: "requeue", afterMs: life.afterMs, why: "not expired yet" };
+    const { uid } = secret.metadata;
+    try {
+      await client.delete(secrets, key, uid === undefined ? {} : { preconditions: { uid } });
+    } catch (error) {
+      if (!hasReason(error, "NotFound", "Conflict")) throw error;
+    }
+    return done;
+  }
+
+  return {
+    name: "tokencleaner",
+    serviceAccount,
+    watches: [tokenSecretSelection],
+    concurrency: 4,
+    reconcile,
+  };
+}

@@ -1,0 +1,36 @@
+import { keyOf } from "../../client/object-key.ts";
+import type { ObjectKey } from "../../core/object.ts";
+import { isAggregated, neededRules } from "./cluster-role-aggregation-policy.ts";
+import { done } from "../controller.ts";
+import type { Controller, Outcome } from "../controller.ts";
+import { clusterRoles } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "clusterrole-aggregation-controller";
+
+export interface ClusterRoleAggregationOptions {
+  readonly informers: SharedInformers;
+}
+
+/** Keeps the rules of ClusterRoles with an aggregationRule the union of those they select. Source: Kubernetes pkg/controller/clusterroleaggregation. */
+export function clusterRoleAggregation(options: ClusterRoleAggregationOptions): Controller {
+  const { client, reader } = options.informers.as(serviceAccount);
+  const roles = reader({ resource: clusterRoles });
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const role = roles.get(key);
+    if (role === undefined || !isAggregated(role)) return done;
+    const rules = neededRules(role, roles.list());
+    if (rules !== undefined) await client.update(clusterRoles, { ...role, rules });
+    return done;
+  }
+
+  return {
+    name: "clusterrole-aggregation",
+    serviceAccount,
+    // Any role may begin or cease to be selected by any aggregated one.
+    watches: [{ resource: clusterRoles, keys: () => roles.list().filter(isAggregated).map(keyOf) }],
+    concurrency: 1,
+    reconcile,
+  };
+}

@@ -1,0 +1,191 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import { apiVersionOf } from "../../core/object.ts";
+import type { ApiObject, ObjectKey, OwnerReference } from "../../core/object.ts";
+import { hasReason } from "../api-errors.ts";
+import { done } from "../controller.ts";
+import type { Controller, Outcome, Watch } from "../controller.ts";
+import { collectionOf, foregroundFinalizer, orphanFinalizer, pendingFinalizer } from "./garbage-collector-policy.ts";
+import type { OwnerState } from "./garbage-collector-policy.ts";
+import { isCollectable, oneVersionEach } from "../managed-resource.ts";
+import type { ManagedResource } from "../managed-resource.ts";
+import { ownerGraph } from "./owner-graph.ts";
+import type { OwnerGraph, OwnerNode } from "./owner-graph.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "generic-garbage-collector";
+
+export interface GarbageCollectorOptions {
+  readonly informers: SharedInformers;
+  /** Every kind that is served now; asked again at each refresh of the runner. */
+  readonly resources: () => readonly ManagedResource[];
+}
+
+/**
+ * Deletes objects whose owners are all gone, takes dead owners out of those that have a living one, and serves the finalizers of
+ * foreground and orphaning deletion. Its keys are uids. Nothing is deleted on what the cache says alone: the object and each owner
+ * that seems gone are read from the API first. Source: Kubernetes pkg/controller/garbagecollector.
+ */
+export function garbageCollector(options: GarbageCollectorOptions): Controller {
+  const { resources } = options;
+  const { client } = options.informers.as(serviceAccount);
+  const graph = ownerGraph();
+  const states = { client, resources, graph };
+
+  function watches(): readonly Watch[] {
+    return oneVersionEach(resources())
+      .filter(isCollectable)
+      .map((resource) => ({
+        resource,
+        observe: (change) => graph.observe(resource, change),
+        keys: (object) => graph.affected(object.metadata).map((uid) => ({ name: uid })),
+      }));
+  }
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const node = graph.node(key.name);
+    if (node === undefined) return done;
+    try {
+      if (!node.deleting) return await collect(node);
+      const pending = pendingFinalizer(node.finalizers);
+      if (pending === "orphan") return await orphan(node);
+      if (pending === "foreground") return await finishForeground(node);
+    } catch (error) {
+      // The object went while we looked; its own event settles the rest.
+      if (!hasReason(error, "NotFound")) throw error;
+    }
+    return done;
+  }
+
+  async function collect(node: OwnerNode): Promise<Outcome> {
+    const cached = node.owners.map((reference) => ownerInGraph(graph, node, reference));
+    if (cached.every((state) => state === "alive")) return done;
+    const live = await current(client, node);
+    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return done;
+    const owners = [];
+    for (const reference of live.metadata.ownerReferences ?? []) {
+      owners.push({ reference, state: await ownerState(states, node, reference) });
+    }
+    const finalizers = live.metadata.finalizers ?? [];
+    const decision = collectionOf(owners, { finalizers, hasDependents: graph.dependents(node.uid).length > 0 });
+    if (decision.kind === "release") await replaceOwners(client, node, live, decision.owners);
+    if (decision.kind === "delete") {
+      const resourceVersion = live.metadata.resourceVersion;
+      const preconditions = { uid: node.uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+      await client.delete(node.resource, node.key, { preconditions, propagationPolicy: decision.propagation });
+    }
+    return done;
+  }
+
+  async function orphan(node: OwnerNode): Promise<Outcome> {
+    for (const dependent of graph.dependents(node.uid)) await release(dependent, node.uid);
+    await dropFinalizer(client, node, orphanFinalizer);
+    return done;
+  }
+
+  async function release(dependent: OwnerNode, owner: string): Promise<void> {
+    const live = await current(client, dependent);
+    if (live === undefined) return;
+    const owners = live.metadata.ownerReferences ?? [];
+    const kept = owners.filter((reference) => reference.uid !== owner);
+    if (kept.length !== owners.length) await replaceOwners(client, dependent, live, kept);
+  }
+
+  async function finishForeground(node: OwnerNode): Promise<Outcome> {
+    // The deletion of each blocking dependent wakes this key again; their own keys were woken when the owner began to go.
+    const blocked = graph
+      .dependents(node.uid)
+      .some((one) => one.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
+    if (!blocked) await dropFinalizer(client, node, foregroundFinalizer);
+    return done;
+  }
+
+  return {
+    name: "garbage-collector",
+    serviceAccount,
+    watches,
+    concurrency: 20,
+    reconcile,
+  };
+}
+
+interface States {
+  readonly client: Client;
+  readonly resources: () => readonly ManagedResource[];
+  readonly graph: OwnerGraph;
+}
+
+/** The state of an owner as the cache has it: certain only where it says alive or waiting. */
+function ownerInGraph(graph: OwnerGraph, node: OwnerNode, reference: OwnerReference): OwnerState {
+  const owner = graph.node(reference.uid);
+  if (owner === undefined || !isMeant(owner, node, reference)) return "unknown";
+  return owner.deleting && owner.finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
+}
+
+async function ownerState(states: States, node: OwnerNode, reference: OwnerReference): Promise<OwnerState> {
+  const cached = ownerInGraph(states.graph, node, reference);
+  if (cached !== "unknown") return cached;
+  const resource = states.resources().find((one) => isOfKind(one, reference));
+  if (resource === undefined || !resource.verbs.includes("get")) return "unknown";
+  const { namespace } = node.key;
+  // A cluster-scoped object cannot have an owner inside a namespace; there is none to look at, and it is never collected.
+  if (resource.scope === "Namespaced" && namespace === undefined) return "unknown";
+  const key = resource.scope === "Cluster" || namespace === undefined ? {} : { namespace };
+  try {
+    const owner = await states.client.get(resource, { ...key, name: reference.name });
+    if (owner.metadata.uid !== reference.uid) return "gone";
+    const waiting =
+      owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(foregroundFinalizer);
+    return waiting ? "waiting" : "alive";
+  } catch (error) {
+    if (hasReason(error, "NotFound")) return "gone";
+    throw error;
+  }
+}
+
+/** Whether a known object is the one a reference speaks of: a uid of another kind, name or namespace is no owner. */
+function isMeant(owner: OwnerNode, node: OwnerNode, reference: OwnerReference): boolean {
+  const within = owner.resource.scope === "Cluster" || owner.key.namespace === node.key.namespace;
+  return within && owner.key.name === reference.name && isOfKind(owner.resource, reference);
+}
+
+function isOfKind(resource: ResourceRef, reference: OwnerReference): boolean {
+  const { apiVersion } = reference;
+  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  const sameGroup = group === resource.group || apiVersion === apiVersionOf(resource.group, resource.version);
+  return resource.kind === reference.kind && sameGroup;
+}
+
+/** The object as it is now, or undefined when it is gone or another has taken its name. */
+async function current(client: Client, node: OwnerNode): Promise<ApiObject | undefined> {
+  try {
+    const live = await client.get(node.resource, node.key);
+    return live.metadata.uid === node.uid ? live : undefined;
+  } catch (error) {
+    if (hasReason(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
+
+async function replaceOwners(
+  client: Client,
+  node: OwnerNode,
+  live: ApiObject,
+  owners: readonly OwnerReference[],
+): Promise<void> {
+  const ownerReferences = owners.length === 0 ? null : owners;
+  await client.patch(node.resource, node.key, { metadata: { ...conditionOf(live), ownerReferences } });
+}
+
+async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string): Promise<void> {
+  const live = await current(client, node);
+  const finalizers = live?.metadata.finalizers ?? [];
+  if (live === undefined || !finalizers.includes(finalizer)) return;
+  const kept = finalizers.filter((one) => one !== finalizer);
+  await client.patch(node.resource, node.key, { metadata: { ...conditionOf(live), finalizers: kept } });
+}
+
+// Written into a patch, both make it conditional.
+function conditionOf(live: ApiObject): Readonly<Record<string, unknown>> {
+  const { uid, resourceVersion } = live.metadata;
+  return { uid, resourceVersion };
+}

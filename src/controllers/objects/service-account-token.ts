@@ -1,0 +1,93 @@
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { serviceAccountTokenSecretType } from "../../resources/secret.ts";
+import { hasReason } from "../api-errors.ts";
+import { done } from "../controller.ts";
+import type { Controller, Outcome } from "../controller.ts";
+import { secrets, serviceAccounts } from "../kinds.ts";
+import { decideTokenSecret, filledTokenSecret, isAccountOf, wantedAccount } from "./service-account-token-policy.ts";
+import type { Selection, SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "service-account-token-controller";
+
+/** The Secrets that ask for a token. */
+const tokenSecrets: Selection = { resource: secrets, fieldSelector: `type=${serviceAccountTokenSecretType}` };
+
+/** Whom a token is to speak for, and the Secret that will hold it. */
+export interface TokenSecretOrder {
+  readonly namespace: string;
+  readonly secret: string;
+  readonly serviceAccount: { readonly name: string; readonly uid: string };
+}
+
+export interface ServiceAccountTokenOptions {
+  readonly informers: SharedInformers;
+  /** The CA that whoever uses the token must trust. */
+  readonly caPem: string;
+  /** Makes a token that does not end by itself. */
+  readonly mint: (order: TokenSecretOrder) => Promise<string>;
+}
+
+/**
+ * Puts a token into each Secret of type kubernetes.io/service-account-token, and removes those whose account is gone. Nothing else
+ * makes such Secrets: tokens that do not end are for those only who ask for one. Source: Kubernetes tokens_controller.
+ */
+export function serviceAccountToken(options: ServiceAccountTokenOptions): Controller {
+  const { client, reader } = options.informers.as(serviceAccount);
+  const wanting = reader(tokenSecrets);
+  const accounts = reader({ resource: serviceAccounts });
+
+  /** The account as the server has it now where the view has none that fits: it may be younger than the view. */
+  async function accountFor(secret: ApiObject, key: ObjectKey): Promise<ApiObject | undefined> {
+    const seen = accounts.get(key);
+    if (isAccountOf(secret, seen)) return seen;
+    try {
+      return await client.get(serviceAccounts, key);
+    } catch (error) {
+      if (hasReason(error, "NotFound")) return undefined;
+      throw error;
+    }
+  }
+
+  async function write(secret: ApiObject, key: ObjectKey, account: ApiObject | undefined): Promise<void> {
+    const { caPem } = options;
+    const decision = decideTokenSecret(secret, account, caPem);
+    const { uid = "", namespace = "", name = "" } = secret.metadata;
+    if (decision.kind === "delete") return client.delete(secrets, key, { preconditions: { uid } });
+    if (decision.kind === "leave" || account === undefined) return;
+    const owner = { name: account.metadata.name ?? "", uid: account.metadata.uid ?? "" };
+    const token = decision.token ? await options.mint({ namespace, secret: name, serviceAccount: owner }) : undefined;
+    await client.update(secrets, filledTokenSecret(secret, { uid: owner.uid, caPem, token }));
+  }
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const secret = wanting.get(key);
+    const name = secret === undefined ? undefined : wantedAccount(secret);
+    if (secret === undefined || name === undefined) return done;
+    const account = await accountFor(secret, { ...key, name });
+    try {
+      await write(secret, key, account);
+    } catch (error) {
+      // Invalid: a Secret that may not be changed any more stays without.
+      if (!hasReason(error, "NotFound", "Conflict", "Invalid")) throw error;
+    }
+    return done;
+  }
+
+  return {
+    name: "service-account-token",
+    serviceAccount,
+    watches: [
+      tokenSecrets,
+      {
+        resource: serviceAccounts,
+        keys: ({ metadata: { namespace = "", name = "" } }) =>
+          wanting
+            .list()
+            .filter((secret) => secret.metadata.namespace === namespace && wantedAccount(secret) === name)
+            .map((secret) => ({ namespace, name: secret.metadata.name ?? "" })),
+      },
+    ],
+    concurrency: 4,
+    reconcile,
+  };
+}
