@@ -4,7 +4,7 @@ import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { isEstablished, until } from "../kits/definitions.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
-const folder = new URL("../fixtures/crds", import.meta.url);
+const folder = new URL("../fixtures/crds/", import.meta.url);
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 let hub: TestHub;
