@@ -98,3 +98,12 @@ test("what a killed writer left is removed once it is old; nothing else is", asy
   await removeUnfinished(dir, Date.parse("2026-11-21T00:01:00Z"));
   expect((await readdir(dir)).sort()).toEqual(names.slice(1).sort());
 });
+
+test("what a writer has finished while the folder was looked through is passed over", async () => {
+  // A link to nothing is listed and cannot be looked at, just as a file that has got its name meanwhile.
+  await symlink(join(dir, "gone"), join(dir, ".0123456789ab.tmp"));
+  await writeFile(join(dir, ".ba9876543210.tmp"), "left");
+  await utimes(join(dir, ".ba9876543210.tmp"), new Date(0), new Date(0));
+  await removeUnfinished(dir, 60_000);
+  expect(await readdir(dir)).toEqual([".0123456789ab.tmp"]);
+});

@@ -112,8 +112,18 @@ export async function removeUnfinished(folder: string, before: number): Promise<
   for (const name of await readdir(folder)) {
     if (!/^\.[0-9a-f]{12}\.tmp$/.test(name)) continue;
     const path = join(folder, name);
-    const { mtimeMs } = await stat(path);
-    if (mtimeMs < before) await rm(path, { force: true });
+    const mtimeMs = await writtenAt(path);
+    if (mtimeMs !== undefined && mtimeMs < before) await rm(path, { force: true });
+  }
+}
+
+/** When a file was last written; undefined for one that its writer has finished meanwhile. */
+async function writtenAt(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
   }
 }
 

@@ -110,9 +110,13 @@ export async function runPeer(program: PeerProgram, args: readonly string[], opt
   return startPeer(program, args, options).done;
 }
 
-/** Asks again until there is an answer. @throws Error that names `what` after 30 s, with the last error */
-export async function eventually<T>(what: string, probe: () => T | Promise<T | undefined> | undefined): Promise<T> {
-  const end = Date.now() + 30_000;
+/** Asks again until there is an answer. @throws Error that names `what` after so many seconds, 30 unless given, with the last error */
+export async function eventually<T>(
+  what: string,
+  probe: () => T | Promise<T | undefined> | undefined,
+  seconds = 30,
+): Promise<T> {
+  const end = Date.now() + seconds * 1000;
   let last: unknown = "no answer";
   while (Date.now() < end) {
     try {
@@ -124,5 +128,5 @@ export async function eventually<T>(what: string, probe: () => T | Promise<T | u
     }
     await pause(50);
   }
-  throw new Error(`waited 30 s for ${what}`, { cause: last });
+  throw new Error(`waited ${seconds} s for ${what}`, { cause: last });
 }

@@ -101,7 +101,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
   test("new requests of a revoked user are denied, others are not, and it comes back when the revocation is deleted", async () => {
     const ann = connect(guarded, await certificateOf("ann", "viewers"));
     const ben = connect(guarded, await certificateOf("ben", "viewers"));
-    expect((await ann(maps)).status).toBe(200);
+    await eventually("access", async () => ((await ann(maps)).status === 200 ? true : undefined));
     const { out, err } = await pratique("revoke", "user/ann", "--reason", "left");
     expect(out).toBe("user/ann revoked\n");
     expect(err).toContain("this API does not refuse it by itself: that does pratique authorizer --revocations");
@@ -117,6 +117,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
 
   test("a watch that is open goes on: only the hub can end it", async () => {
     const cal = connect(guarded, await certificateOf("cal", "viewers"));
+    await eventually("access", async () => ((await cal(maps)).status === 200 ? true : undefined));
     const watch = await cal.stream(`${maps}?watch=true`);
     await pratique("revoke", "user/cal");
     await eventually("the denial", async () => ((await cal(maps)).status === 403 ? true : undefined));
