@@ -45,18 +45,23 @@ export interface CredentialGenerationsOptions {
   readonly revocations: Pick<Revocations, "find">;
 }
 
+/** A kubelet looks every ten seconds whether its connections are to move to a new certificate, and may ask by an old one meanwhile. */
+const handoverMs = 60_000;
+
 /**
  * How the client certificate with which a node, or whoever comes back as one, asks for the next one of that name stands among those
- * that the node was given. Undefined for requesters who are no node: theirs is no renewal.
+ * that the node was given, at the moment of asking. Undefined for requesters who are no node: theirs is no renewal.
  */
 export function credentialGenerations({
   cache,
   use,
   revocations,
-}: CredentialGenerationsOptions): (requester: UserInfo, key: string) => RequesterStanding | undefined {
+}: CredentialGenerationsOptions): (requester: UserInfo, key: string, askedAt: number) => RequesterStanding | undefined {
   const prefix = storagePrefix(issuedCredentials);
-  const isUsed = ({ firstUsed, credentialID = "" }: CredentialIssue): boolean =>
-    firstUsed !== undefined || use.firstUsed(credentialID) !== undefined;
+  const usedSince = ({ firstUsed = "", credentialID = "" }: CredentialIssue): number => {
+    const since = use.firstUsed(credentialID) ?? Date.parse(firstUsed);
+    return Number.isNaN(since) ? Infinity : since;
+  };
   const isRevoked = ({ credentialID, serialNumber, issuer }: CredentialIssue): boolean =>
     revocations.find({
       username: "",
@@ -64,7 +69,7 @@ export function credentialGenerations({
       ...(serialNumber === undefined ? {} : { serialNumber }),
       ...(issuer === undefined ? {} : { issuer }),
     }) !== undefined;
-  return (requester, key) => {
+  return (requester, key, askedAt) => {
     const node = nodeReturningAs(requester) ?? (nodeNameOf(requester) === undefined ? undefined : requester.username);
     if (node === undefined) return undefined;
     const entry = cache.get(prefix + recordName({ username: node, purpose: "Client" }));
@@ -72,6 +77,7 @@ export function credentialGenerations({
     // A record is named after its identity where that can be, and after a digest of it else.
     const record = found?.spec.identity.username === node ? found : undefined;
     const { ids } = credentialOf(requester);
+    const isUsed = (issue: CredentialIssue): boolean => usedSince(issue) + handoverMs < askedAt;
     return { record, ...credentialStanding({ record, ids, key, isUsed, isRevoked }) };
   };
 }

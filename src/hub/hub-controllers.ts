@@ -81,7 +81,8 @@ export function hubControllers(options: HubControllersOptions): readonly Control
       informers,
       parse: readVerifiedCsr,
       isRevoked,
-      isCloned: (requester, { spki }) => options.standingOf(requester, keyFingerprint(spki))?.standing === "cloned",
+      isCloned: (requester, { spki }, askedAt) =>
+        options.standingOf(requester, keyFingerprint(spki), askedAt)?.standing === "cloned",
     }),
     csrRecovering({ informers, clock, parse: readVerifiedCsr, isRevoked, standingOf: options.standingOf }),
     ...(servingApproval === undefined

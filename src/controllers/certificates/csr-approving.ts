@@ -19,7 +19,7 @@ export interface CsrApprovingOptions {
   /** Whether what the requester asked with has been revoked since; such a request is left to people. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether it asks with a credential after which a later one is in use elsewhere; such a request is left to people as well. */
-  readonly isCloned?: (requester: UserInfo, request: CsrContents) => boolean;
+  readonly isCloned?: (requester: UserInfo, request: CsrContents, askedAt: number) => boolean;
 }
 
 // As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
@@ -40,7 +40,8 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (!isUndecided(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) return { kind: "retry", why: "its requester is revoked" };
     const facts = readable(options.parse, csr.request);
-    if (facts !== undefined && options.isCloned?.(csr.requester, facts) === true) return done;
+    const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
+    if (facts !== undefined && options.isCloned?.(csr.requester, facts, askedAt) === true) return done;
     const recognisers = facts === undefined ? [] : recognisersOf(csr, facts);
     for (const recogniser of recognisers) {
       const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser));

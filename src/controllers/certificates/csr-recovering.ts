@@ -27,10 +27,11 @@ export interface CsrRecoveringOptions {
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
   readonly isRevoked: (requester: UserInfo) => boolean;
-  /** How the credential stands with which was asked for this key; undefined for whoever is no node. Knows every acknowledged write. */
+  /** How the credential stands with which was asked for this key, at that moment in milliseconds since the epoch; undefined for whoever is no node. Knows every acknowledged write. */
   readonly standingOf: (
     requester: UserInfo,
     key: string,
+    askedAt: number,
   ) => (FoundStanding & { readonly record: IssuedCredential | undefined }) | undefined;
 }
 
@@ -56,7 +57,8 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     if (!isUndecided(csr)) return done;
     const request = ownRequest(csr, parse);
     if (request === undefined || isRevoked(csr.requester)) return done;
-    const found = standingOf(csr.requester, keyFingerprint(request.spki));
+    const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
+    const found = standingOf(csr.requester, keyFingerprint(request.spki), askedAt);
     if (found === undefined) return done;
     const { standing, record, asking, later } = found;
     if (standing === "cloned" && record !== undefined && asking !== undefined) {
