@@ -21,6 +21,7 @@ import { certificatesOfBundle } from "../../src/trust/pins.ts";
 import { signedTimePath, signTime, verifiedTime } from "../../src/trust/signed-time.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { openHttp2, openTls, parseReply, requestBytes, resumable, sendHttp2, speak, type Dial } from "../kits/wire.ts";
+import { peerSuite } from "../kits/peers.ts";
 import { clientOf } from "./attacked-hub.ts";
 
 const random = (size: number): Uint8Array => randomBytes(size);
@@ -81,7 +82,7 @@ async function ask(
 
 const as = (user: string): readonly [string, string] => ["Authorization", `Bearer ${hub.token(user)}`];
 
-describe("a CA that is believed no more", () => {
+peerSuite("kubectl", "a CA that is believed no more", () => {
   test("opens nothing: not on connections that are open, nor resumed sessions, nor watches", async () => {
     const old = masters(caOf("ca"));
     const session = await openHttp2(target(), old);
@@ -256,7 +257,7 @@ describe("the signed time", () => {
   });
 });
 
-describe("an agent that is told of CAs", () => {
+peerSuite("kubectl", "an agent that is told of CAs", () => {
   interface Machine {
     readonly written: Map<string, string>;
     readonly events: unknown[];

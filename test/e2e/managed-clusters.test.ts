@@ -11,6 +11,7 @@ import {
   type ClusterStage,
 } from "../kits/cluster-stage.ts";
 import { until } from "../kits/definitions.ts";
+import { peerSuite } from "../kits/peers.ts";
 
 const merge = "application/merge-patch+json";
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -85,7 +86,7 @@ const taintsOf = ({ spec }: ApiObject): readonly string[] =>
     ({ key, timeAdded }) => `${key.split("/")[1] ?? ""}${timeAdded === undefined ? "" : " at"}`,
   );
 
-describe("a cluster that joins", () => {
+peerSuite("kubectl", "a cluster that joins", () => {
   it("is let in by two decisions, with the calls that a klusterlet makes", async () => {
     const { booter, admin } = stage;
     expect((await booter(`${clustersPath}?fieldSelector=metadata.name%3Deast`)).status).toBe(200);

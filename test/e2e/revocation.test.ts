@@ -7,6 +7,7 @@ import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { authorityIn, clientOf } from "../attack/attacked-hub.ts";
 import { apiClient, type ApiClient, type Identity, type KeyPair } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { peerSuite } from "../kits/peers.ts";
 
 const revocations = "/apis/access.pratique.dev/v1alpha1/credentialrevocations";
 const maps = "/api/v1/namespaces/default/configmaps";
@@ -80,7 +81,7 @@ async function cutOff(client: ApiClient, spec: object, path = maps): Promise<num
   return ms;
 }
 
-describe("a revocation cuts off requests, open connections and watches in less than a second", () => {
+peerSuite("kubectl", "a revocation cuts off requests, open connections and watches in less than a second", () => {
   it.each(["http1", "http2"] as const)("of a certificate by its fingerprint, over %s", async (protocol) => {
     const pair = await certificateOf(`ann-${protocol}`);
     const client = connect(pair, protocol);

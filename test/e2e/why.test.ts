@@ -11,6 +11,7 @@ import type { AccessExplanation } from "../../src/resources/access-explanation.t
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { startJsonService } from "../kits/json-service.ts";
+import { peerSuite } from "../kits/peers.ts";
 
 interface Ran {
   readonly code: number;
@@ -44,7 +45,7 @@ async function statusOf(hub: TestHub, who: string, line: string): Promise<Requir
   return (JSON.parse(out) as Required<AccessExplanation>).status;
 }
 
-describe("pratique why on a hub with Node and RBAC", () => {
+peerSuite("kubectl", "pratique why on a hub with Node and RBAC", () => {
   let hub: TestHub;
   let audit: string;
 
