@@ -178,7 +178,9 @@ describe("the status", () => {
     "does not take %s from an approver, by patch, update or apply",
     async (field, value) => {
       const name = `forged-${field.toLowerCase()}`;
-      await stage.ask(name);
+      // For a key that was let in before, the controller goes on to write how it comes back.
+      const neverLetIn = generateKeyPairSync("ec", { namedCurve: "P-256" });
+      await stage.ask(name, { spec: { pubKey: sshPublicKeyOf(neverLetIn.publicKey).text } });
       // The controller writes once more.
       const before = await stage.until(name, ({ status: now }) => now?.evidence?.possession !== undefined);
       const status = { ...before.status, [field]: value };
