@@ -8,7 +8,7 @@ import type { ServingApproval } from "../controllers/certificates/serving-approv
 import type { Registry } from "../registry/registry.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { errorText } from "./error-text.ts";
-import { hubControllers, systemRandom, type HubControllersOptions } from "./hub-controllers.ts";
+import { hubControllers, type HubControllersOptions } from "./hub-controllers.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { inProcessClient } from "./in-process-client.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
@@ -16,6 +16,7 @@ import type { Metrics } from "./metrics.ts";
 import { restartableControl, type RestartableControl } from "./restartable-control.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { systemRandom } from "./system-random.ts";
 
 /** What the controllers need of the parts made before. */
 export interface ControlParts {

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { legacyClaims } from "../authn/service-account-claims.ts";
 import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";
 import { bootstrapSigner } from "../controllers/joining/bootstrap-signer.ts";
@@ -141,6 +140,3 @@ function sign(order: SigningOrder, { authorities, clock, random, signingSeconds 
     serial: random(16),
   }).pem;
 }
-
-/** The system's random bytes. */
-export const systemRandom: RandomBytes = (size) => randomBytes(size);

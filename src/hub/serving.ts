@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { accountLives } from "./account-lives.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { HealthCheck } from "../http/health.ts";
 import { peerCertificates } from "../http/peer.ts";
@@ -21,7 +21,6 @@ import type { Authorities } from "./authority-folder.ts";
 import { caRehearsal } from "./ca-rehearsal.ts";
 import { credentialMetrics } from "./credential-metrics.ts";
 import { errorText } from "./error-text.ts";
-import type { systemRandom } from "./hub-controllers.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
@@ -46,7 +45,7 @@ export interface ServeParts {
   readonly clock: Clock;
   readonly shutdown: AbortSignal;
   readonly isReady: () => boolean;
-  readonly at: { readonly dir: string; readonly now: number; readonly random: typeof systemRandom };
+  readonly at: { readonly dir: string; readonly now: number; readonly random: RandomBytes };
 }
 
 /** The API on its port. */

@@ -1,0 +1,159 @@
+import { randomUUID } from "node:crypto";
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import type { UserInfo } from "../core/user.ts";
+import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
+import type { Backend } from "../registry/backend.ts";
+import { entryVersions } from "../registry/entry-versions.ts";
+import { registry, type Registry } from "../registry/registry.ts";
+import { builtinResources } from "../resources/builtin.ts";
+import { conversionByWebhook } from "../resources/custom/conversion-review.ts";
+import { defaultAccessRequestLimits } from "./access-requests.ts";
+import { hubAdmission } from "./admission.ts";
+import { authentication, type Authentication } from "./authentication.ts";
+import { pinsOf, type Authorities } from "./authority-folder.ts";
+import { openAuthorization, type Authorization } from "./authorization.ts";
+import { customResources, type CustomResources } from "./custom-resources.ts";
+import { errorText } from "./error-text.ts";
+import type { HubOptions } from "./hub-options.ts";
+import type { Closer, HubState } from "./hub-state.ts";
+import { inProcessClient } from "./in-process-client.ts";
+import type { ManagedClusters } from "./managed-clusters.ts";
+import type { OutsideIdentity, OutsideIdentityOptions } from "./outside-identity.ts";
+import { reviews } from "./reviews.ts";
+import { systemRandom } from "./system-random.ts";
+import { tokenObjects, tokenRequests } from "./token-requests.ts";
+import { webhookCaller } from "./webhook-caller.ts";
+
+/** Who may do what, and the verbs that are done under those rules. */
+export interface Decisions {
+  readonly access: Authorization;
+  readonly identity: Authentication;
+  readonly verbs: Registry;
+  readonly clientOf: (user: UserInfo) => Client;
+  readonly custom: CustomResources;
+}
+
+/** Puts together authorization, authentication, admission and the verbs over what is kept; what must be closed is in `closers`. @throws HubError */
+export async function openDecisions(
+  options: HubOptions,
+  base: HubState & {
+    readonly clock: Clock;
+    readonly closers: Closer[];
+    readonly clusters: ManagedClusters | undefined;
+    /** Whether the objects are there that a hub begins with. */
+    readonly isFurnished: () => boolean;
+  },
+): Promise<Decisions> {
+  const { store, cache, authorities, issuer, clock } = base;
+  const access = await openAuthorization(options, { cache, clock });
+  base.closers.push(async () => access.close());
+  const identity = await identification(options, base, access);
+  const webhooks = webhookCaller();
+  base.closers.push(async () => webhooks.close());
+  const versions = entryVersions();
+  const backend: Backend = {
+    store,
+    cache,
+    admission: hubAdmission({
+      access,
+      cache,
+      clock,
+      versions,
+      plugins: { enable: options.enableAdmissionPlugins ?? [], disable: options.disableAdmissionPlugins ?? [] },
+      resources: () => verbs.resources(),
+      call: webhooks.call,
+      uuid: randomUUID,
+      log: options.log,
+      caPins: () => pinsOf(authorities()),
+      accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
+      revocations: base.revoked.size,
+      clusters: base.clusters,
+      inForce: base.isFurnished,
+    }),
+    versions,
+    uuid: randomUUID,
+    random: systemRandom,
+  };
+  const custom = customResources({
+    cache,
+    builtin: [...builtinResources, ...(base.clusters?.resources ?? [])],
+    converter: (crd) =>
+      crd.spec.conversion?.strategy === "Webhook"
+        ? conversionByWebhook(crd, { call: webhooks.call, uuid: randomUUID })
+        : base.clusters?.conversionOf(crd.metadata.name ?? ""),
+    failed: (name, error) =>
+      options.log({ level: "error", message: "a custom kind cannot be served", name, error: errorText(error) }),
+  });
+  const verbs = registry({
+    backend,
+    resources: custom.resources,
+    lifeOf: custom.lifeOf,
+    reviews: {
+      ...reviews({
+        chain: access.chain,
+        rules: access.rules,
+        authenticate: identity.credentials,
+        explaining: { index: access.index, uses: access.uses, resources: custom.resources },
+      }),
+      ...base.clusters?.answers((resource, request) => verbs.create(resource, request)),
+    },
+    created: {
+      "serviceaccounts/token": tokenRequests({
+        issuer,
+        lookup: tokenObjects(cache),
+        uuid: randomUUID,
+        gave: base.credentialUse.gave,
+      }),
+    },
+  });
+  const clientOf = (user: UserInfo): Client => {
+    access.enlist(user);
+    return inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
+  };
+  return { access, identity, verbs, clientOf, custom };
+}
+
+/** Who is whom, and whose credentials count no longer. */
+async function identification(
+  options: HubOptions,
+  base: HubState & { readonly clock: Clock; readonly closers: Closer[] },
+  access: Authorization,
+): Promise<Authentication> {
+  const { cache, authorities, issuer, clock, revoked, credentialUse } = base;
+  const { audiences, issuers } = issuer;
+  const outside = await openOutsideIdentity({ hub: options, clock, audiences, issuers });
+  base.closers.push(async () => outside.close());
+  return authentication({
+    roots: rootsOf(authorities),
+    cache,
+    now: () => clock.now(),
+    tokenAuthFile: options.tokenAuthFile,
+    issuer,
+    outside,
+    anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
+    revocations: revoked,
+    saw: credentialUse.saw,
+    warn: (message) => options.log({ level: "warn", message }),
+  });
+}
+
+/** The same list for the same CAs, as whoever asks remembers what it has verified with them. */
+function rootsOf(authorities: () => Authorities): () => readonly TrustRoot[] {
+  let known: { readonly of: Authorities; readonly roots: readonly TrustRoot[] } | undefined;
+  return () => {
+    const of = authorities();
+    if (known?.of !== of) known = { of, roots: loadTrustRoots(of.bundlePem) };
+    return known.roots;
+  };
+}
+
+/** Loaded only where it is asked for: most hubs believe nobody else, and start sooner. */
+async function openOutsideIdentity(options: OutsideIdentityOptions): Promise<OutsideIdentity> {
+  const { authenticationConfigFile, oidc, tokenWebhook } = options.hub;
+  if (authenticationConfigFile === undefined && oidc === undefined && tokenWebhook === undefined) {
+    return { members: [], anonymous: undefined, close: () => undefined };
+  }
+  const { outsideIdentity } = await import("./outside-identity.ts");
+  return outsideIdentity(options);
+}

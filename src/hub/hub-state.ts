@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { RandomBytes } from "../core/clock.ts";
+import { openLmdb } from "../storage/lmdb.ts";
+import type { Store } from "../storage/store.ts";
+import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
+import { openAuthorities, pinsOf, type Authorities } from "./authority-folder.ts";
+import { credentialUseLog, type CredentialUseLog } from "./credential-use.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { revocations, type Revocations } from "./revocations.ts";
+import { openServiceAccountIssuer, type ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { systemClock } from "./system-clock.ts";
+
+/** What has been opened so far, to be closed in reverse order. */
+export type Closer = () => Promise<void>;
+
+/** What is kept on disk, and what is held of it in memory. */
+export interface HubState {
+  readonly store: Store;
+  readonly cache: WatchCache;
+  readonly authorities: () => Authorities;
+  /** Puts others in their place. */
+  readonly take: (next: Authorities) => void;
+  readonly issuer: ServiceAccountIssuer;
+  readonly revoked: Revocations;
+  readonly credentialUse: CredentialUseLog;
+}
+
+/** Opens the store, the CAs and the keys of tokens beside each other; what is open is in `closers` as soon as it is. @throws StorageError, HubError */
+export async function openHubState(
+  options: HubOptions,
+  closers: Closer[],
+  at: { readonly dir: string; readonly now: number; readonly random: RandomBytes },
+): Promise<HubState> {
+  // The store and the keys do not wait for each other.
+  const [store, found, issuer] = await Promise.all([
+    openStore(join(options.dataDir, "store"), closers),
+    openAuthorities({ ...at, certFile: options.clusterSigningCertFile, keyFile: options.clusterSigningKeyFile }),
+    openServiceAccountIssuer(options, at.dir),
+  ]);
+  const cache = await openWatchCache({ store, prefix: "/registry/" });
+  closers.push(() => cache.close());
+  const revoked = revocations(cache, options.clock ?? systemClock, options.log);
+  let current = found;
+  const take = (next: Authorities): void => {
+    const gone = current.trusted.filter(({ pin }) => !pinsOf(next).includes(pin));
+    current = next;
+    for (const { rawSubject } of gone) revoked.retire(createHash("sha256").update(rawSubject).digest("hex"));
+  };
+  return {
+    store,
+    cache,
+    authorities: () => current,
+    take,
+    issuer,
+    revoked,
+    credentialUse: credentialUseLog(options.clock ?? systemClock),
+  };
+}
+
+async function openStore(dir: string, closers: Closer[]): Promise<Store> {
+  const store = await openLmdb({ dir });
+  closers.push(() => store.close());
+  return store;
+}
