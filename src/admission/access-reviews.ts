@@ -1,23 +1,16 @@
 import { decodeObject } from "../core/decode.ts";
 import { forbiddenField, invalidObject, type FieldError } from "../core/field-error.ts";
-import { ownValue, type JsonObject } from "../core/json-value.ts";
+import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
-import { badRequest, forbidden, StatusError } from "../core/status.ts";
+import { forbidden } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import { accessProfiles } from "../resources/access-profile.ts";
 import { accessRequests, readKey, type AccessRequest } from "../resources/access-request.ts";
-import { kindOf, type Resource } from "../resources/resource.ts";
+import { kindOf } from "../resources/resource.ts";
 import { serviceAccounts } from "../resources/service-account.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import {
-  answeredReview,
-  fieldsIn,
-  reviewedUser,
-  textIn,
-  type ReviewNotes,
-  type ReviewPatch,
-  type ReviewStage,
-} from "./review-answer.ts";
+import { answeredReview, type ReviewNotes, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
+import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
 
 /** On a request of a cluster, where the API cannot write it into the status: who asked, as authenticated. */
 const requesterAnnotation = "access.pratique.dev/requester";
@@ -31,8 +24,6 @@ export interface AccessReviews {
   (stage: ReviewStage, review: unknown): Promise<JsonObject>;
 }
 
-const kinds: readonly Resource[] = [accessRequests, accessProfiles, serviceAccounts];
-
 /** Answers by the given plugins. */
 export function accessReviews(plugins: readonly AdmissionPlugin[]): AccessReviews {
   return (stage, review) =>
@@ -44,57 +35,25 @@ export function accessReviews(plugins: readonly AdmissionPlugin[]): AccessReview
 }
 
 function admissionRequest(request: JsonObject, notes: ReviewNotes): AdmissionRequest {
-  const { resource, operation, subresource } = askedAbout(request);
-  const { object, oldObject } = objectsOf(request, kindOf(resource, resource.subresources[subresource]), operation);
-  const name = textIn(ownValue(request, "name"));
-  const isRequest = resource === accessRequests;
+  const asked = reviewedRequest(reviewed, request, notes);
+  const { resource, object, oldObject } = asked;
+  if (resource !== accessRequests) return asked;
   return {
-    operation,
-    resource,
-    subresource,
-    namespace: textIn(ownValue(request, "namespace")),
-    name: name === "" ? (object?.metadata.name ?? "") : name,
-    object: isRequest && object !== undefined ? withRequester(object, oldObject) : object,
-    oldObject: isRequest && oldObject !== undefined ? withObserved(oldObject) : oldObject,
-    user: reviewedUser(ownValue(request, "userInfo")),
-    dryRun: ownValue(request, "dryRun") === true,
-    ...notes,
+    ...asked,
+    object: object === undefined ? undefined : withRequester(object, oldObject),
+    oldObject: oldObject === undefined ? undefined : withObserved(oldObject),
   };
 }
 
-/** @throws StatusError BadRequest for kinds, subresources and operations that are none of ours */
-function askedAbout(request: JsonObject): Pick<AdmissionRequest, "resource" | "operation" | "subresource"> {
-  const { group, resource: plural } = fieldsIn(ownValue(request, "resource"));
-  const resource = kinds.find((one) => one.group === group && one.plural === plural);
-  const operation = ownValue(request, "operation");
-  const subresource = textIn(ownValue(request, "subResource"));
-  if (resource === undefined || (resource === serviceAccounts && subresource !== "token")) throw otherThings();
-  if (operation !== "CREATE" && operation !== "UPDATE" && operation !== "DELETE") throw otherThings();
-  return { resource, operation, subresource };
-}
-
-/** @throws StatusError BadRequest, DecodeError */
-function objectsOf(
-  request: JsonObject,
-  shape: Resource,
-  operation: AdmissionRequest["operation"],
-): Pick<AdmissionRequest, "object" | "oldObject"> {
-  const object = decoded(shape, ownValue(request, "object"));
-  const oldObject = decoded(shape, ownValue(request, "oldObject"));
-  if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
-  if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
-  return { object, oldObject };
-}
-
-function otherThings(): StatusError {
-  return badRequest("the access webhook is asked about something else than access requests, profiles and tokens");
-}
-
-function decoded(resource: Resource, value: unknown): ApiObject | undefined {
-  if (value === undefined || value === null) return undefined;
-  const { object } = decodeObject(resource.schema, value);
-  return { metadata: {}, ...object } as ApiObject;
-}
+const reviewed: ReviewedKinds = {
+  kinds: [accessRequests, accessProfiles, serviceAccounts],
+  guards: (resource, subresource) => resource !== serviceAccounts || subresource === "token",
+  decode: (value, resource, subresource) => {
+    const { object } = decodeObject(kindOf(resource, resource.subresources[subresource]).schema, value);
+    return { metadata: {}, ...object } as ApiObject;
+  },
+  refusal: "the access webhook is asked about something else than access requests, profiles and tokens",
+};
 
 function requesterOf({ metadata }: ApiObject): string | undefined {
   const { annotations = {} } = metadata;

@@ -1,0 +1,57 @@
+import { ownValue, type JsonObject } from "../core/json-value.ts";
+import type { ApiObject } from "../core/object.ts";
+import { badRequest } from "../core/status.ts";
+import type { Resource } from "../resources/resource.ts";
+import type { AdmissionRequest } from "./admission.ts";
+import { fieldsIn, reviewedUser, textIn, type ReviewNotes } from "./review-answer.ts";
+
+/** What a webhook may be asked about, and how it reads the objects. */
+export interface ReviewedKinds {
+  readonly kinds: readonly Resource[];
+  /** Whether it guards this subresource, empty for the object itself. */
+  readonly guards: (resource: Resource, subresource: string) => boolean;
+  /** @throws DecodeError */
+  readonly decode: (value: JsonObject, resource: Resource, subresource: string) => ApiObject;
+  /** What is said of a review of anything else. */
+  readonly refusal: string;
+}
+
+/**
+ * The request of a review (v1 or v1beta1) as plugins of a hub see theirs.
+ * @throws StatusError BadRequest for kinds, subresources and operations that are not guarded, and for objects that are missing; DecodeError
+ */
+export function reviewedRequest(
+  { kinds, guards, decode, refusal }: ReviewedKinds,
+  request: JsonObject,
+  notes: ReviewNotes,
+): AdmissionRequest {
+  const { group, resource: plural } = fieldsIn(ownValue(request, "resource"));
+  const resource = kinds.find((one) => one.group === group && one.plural === plural);
+  const subresource = textIn(ownValue(request, "subResource"));
+  const operation = ownValue(request, "operation");
+  if (resource === undefined || !guards(resource, subresource) || !isGuarded(operation)) throw badRequest(refusal);
+  const read = (field: string): ApiObject | undefined => {
+    const value = ownValue(request, field);
+    return value === undefined || value === null ? undefined : decode(fieldsIn(value), resource, subresource);
+  };
+  const [object, oldObject] = [read("object"), read("oldObject")];
+  if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
+  if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
+  const name = textIn(ownValue(request, "name"));
+  return {
+    operation,
+    resource,
+    subresource,
+    namespace: textIn(ownValue(request, "namespace")),
+    name: name === "" ? (object?.metadata.name ?? "") : name,
+    object,
+    oldObject,
+    user: reviewedUser(ownValue(request, "userInfo")),
+    dryRun: ownValue(request, "dryRun") === true,
+    ...notes,
+  };
+}
+
+function isGuarded(operation: unknown): operation is AdmissionRequest["operation"] {
+  return operation === "CREATE" || operation === "UPDATE" || operation === "DELETE";
+}
