@@ -50,7 +50,7 @@ describe("recognisersOf", () => {
     ["a common name that is no node", base, { ...facts, subject: { ...facts.subject, commonName: "admin" } }, []],
     ["an alternative name", base, { ...facts, sans: { ...noSubjectAltNames, dns: ["hub"] } }, []],
   ])("knows %s", (_, csr, of, expected) => {
-    expect(recognisersOf(csr, of).map((one) => one.subresource)).toEqual(expected);
+    expect(recognisersOf(csr, of).map((one) => one.access.subresource)).toEqual(expected);
   });
 });
 
@@ -72,7 +72,7 @@ describe("accessReviewOf", () => {
     const requester = { username: "u", uid: "1", groups: ["g"], extra: { k: ["v"] } };
     const [recogniser] = recognisersOf({ ...base, requester }, facts);
     if (recogniser === undefined) throw new TypeError("not recognised");
-    expect(accessReviewOf({ ...base, requester }, recogniser)["spec"]).toEqual({
+    expect(accessReviewOf({ ...base, requester }, recogniser.access)["spec"]).toEqual({
       user: "u",
       uid: "1",
       groups: ["g"],

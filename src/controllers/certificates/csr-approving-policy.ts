@@ -4,19 +4,27 @@ import type { CsrFacts } from "../../pki/signers.ts";
 import { hasCondition } from "./csr-view.ts";
 import type { CsrView } from "./csr-view.ts";
 
+/** What a requester must be allowed to do. */
+export interface RequiredAccess {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly verb: string;
+}
+
 /** A kind of request that may be approved by itself if its requester has a permission for it. */
 export interface Recogniser {
-  /** The permission: `create` on this subresource of certificatesigningrequests. */
-  readonly subresource: "selfnodeclient" | "nodeclient";
+  readonly access: RequiredAccess;
   readonly message: string;
 }
 
+const create = { group: "certificates.k8s.io", resource: "certificatesigningrequests", verb: "create" };
 const selfNodeClient: Recogniser = {
-  subresource: "selfnodeclient",
+  access: { ...create, subresource: "selfnodeclient" },
   message: "Auto approving self kubelet client certificate after SubjectAccessReview.",
 };
 const nodeClient: Recogniser = {
-  subresource: "nodeclient",
+  access: { ...create, subresource: "nodeclient" },
   message: "Auto approving kubelet client certificate after SubjectAccessReview.",
 };
 
@@ -32,8 +40,8 @@ export function recognisersOf(csr: CsrView, facts: CsrFacts): readonly Recognise
 }
 
 /** The question whether the requester may have such a certificate without being asked. */
-export function accessReviewOf(csr: CsrView, recogniser: Recogniser): ApiObject {
-  const { username, uid, groups, extra } = csr.requester;
+export function accessReviewOf({ requester }: CsrView, access: RequiredAccess): ApiObject {
+  const { username, uid, groups, extra } = requester;
   return {
     apiVersion: "authorization.k8s.io/v1",
     kind: "SubjectAccessReview",
@@ -43,12 +51,7 @@ export function accessReviewOf(csr: CsrView, recogniser: Recogniser): ApiObject 
       groups,
       ...(uid === undefined || uid === "" ? {} : { uid }),
       ...(extra === undefined ? {} : { extra }),
-      resourceAttributes: {
-        group: "certificates.k8s.io",
-        resource: "certificatesigningrequests",
-        verb: "create",
-        subresource: recogniser.subresource,
-      },
+      resourceAttributes: access,
     },
   };
 }

@@ -44,7 +44,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (facts !== undefined && options.isCloned?.(csr.requester, facts, askedAt) === true) return done;
     const recognisers = facts === undefined ? [] : recognisersOf(csr, facts);
     for (const recogniser of recognisers) {
-      const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser));
+      const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser.access));
       if (!isAllowed(review)) continue;
       const approved = withCondition(object, approvalOf(recogniser));
       await client.update(certificateSigningRequests, approved, { subresource: "approval" });

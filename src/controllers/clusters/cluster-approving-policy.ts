@@ -1,4 +1,4 @@
-import type { ApiObject, Condition } from "../../core/object.ts";
+import type { Condition } from "../../core/object.ts";
 import {
   autoAcceptedAnnotation,
   clusterCondition,
@@ -9,7 +9,7 @@ import {
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
 import { agentsOn } from "./cluster-agents.ts";
-import type { CsrView } from "../certificates/csr-view.ts";
+import type { RequiredAccess } from "../certificates/csr-approving-policy.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 import { matchesNodePattern } from "../certificates/node-pattern.ts";
 
@@ -23,27 +23,13 @@ export interface AutoApproval {
   readonly rejoin: boolean;
 }
 
-/** The question whether a requester may have its certificate renewed. Source: ocm pkg/registration/hub/csr. */
-export function renewalReview({ requester }: CsrView): ApiObject {
-  const { username, uid, groups, extra } = requester;
-  return {
-    apiVersion: "authorization.k8s.io/v1",
-    kind: "SubjectAccessReview",
-    metadata: {},
-    spec: {
-      user: username,
-      groups,
-      ...(uid === undefined || uid === "" ? {} : { uid }),
-      ...(extra === undefined ? {} : { extra }),
-      resourceAttributes: {
-        group: registerGroup,
-        resource: "managedclusters",
-        subresource: "clientcertificates",
-        verb: "renew",
-      },
-    },
-  };
-}
+/** What a requester must be allowed to do that has its certificate renewed. Source: ocm pkg/registration/hub/csr. */
+export const renewalAccess: RequiredAccess = {
+  group: registerGroup,
+  resource: "managedclusters",
+  subresource: "clientcertificates",
+  verb: "renew",
+};
 
 /** What an approval without a person says, by the reason of the original. */
 export function autoApproved(message: string): Condition {

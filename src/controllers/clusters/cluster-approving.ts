@@ -19,13 +19,13 @@ import {
   autoApproved,
   firstObjection,
   needsAcceptance,
-  renewalReview,
+  renewalAccess,
   type AutoApproval,
 } from "./cluster-approving-policy.ts";
 import { clusterRequestIndex } from "./cluster-request-index.ts";
 import { agentRequest, agentSigner, labelledCluster, readRequest } from "./cluster-request.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
-import { isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
+import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
 import { csrView, hasCondition, withCondition, type CsrView } from "../certificates/csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
@@ -72,7 +72,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
   }
 
   async function renew(object: ApiObject, csr: CsrView): Promise<Outcome> {
-    if (!isAllowed(await client.create(subjectAccessReviews, renewalReview(csr)))) {
+    if (!isAllowed(await client.create(subjectAccessReviews, accessReviewOf(csr, renewalAccess)))) {
       return { kind: "retry", why: "its agent may not renew its certificate" };
     }
     return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
