@@ -1,8 +1,8 @@
 // Builds dist/: the command line by esbuild, then the library with its types by tsc.
-// The bundle is split at dynamic imports, so that the agent never loads what only the hub needs.
 import { execFileSync } from "node:child_process";
 import { chmodSync, readFileSync, rmSync } from "node:fs";
 import { build } from "esbuild";
+import { bundleOptions, shippedOptions } from "./bundle-options.mjs";
 
 const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"));
 const here = new URL(".", import.meta.url).pathname;
@@ -12,21 +12,8 @@ await build({
   absWorkingDir: here,
   entryPoints: { pratique: "src/cli/main.ts" },
   outdir: "dist/bin",
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  platform: "node",
-  target: "node20.19",
-  external: ["lmdb"],
-  minifySyntax: true,
-  sourcemap: true,
-  legalComments: "none",
-  define: { __PRATIQUE_VERSION__: JSON.stringify(version) },
-  // CommonJS libraries inside an ESM bundle still ask for require.
-  banner: {
-    js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-  },
-  logLevel: "warning",
+  ...bundleOptions(version),
+  ...shippedOptions,
 });
 chmodSync(`${here}dist/bin/pratique.js`, 0o755);
 execFileSync(process.execPath, [`${here}node_modules/typescript/bin/tsc`, "-p", `${here}tsconfig.build.json`], {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { bundleOptions, shippedOptions } from "../bundle-options.mjs";
 
 /** The project's folder. */
 export const root = new URL("..", import.meta.url).pathname;
@@ -16,20 +17,8 @@ export async function bundle(stage, entry) {
     entryPoints: { entry },
     outdir: out,
     outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20.19",
-    external: ["lmdb"],
-    minifySyntax: true,
-    sourcemap: true,
-    legalComments: "none",
-    define: { __PRATIQUE_VERSION__: JSON.stringify(version) },
-    banner: {
-      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-    },
-    logLevel: "warning",
+    ...bundleOptions(version),
+    ...shippedOptions,
   });
   return join(out, "entry.mjs");
 }

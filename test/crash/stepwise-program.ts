@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
+import { bundleOptions } from "../../bundle-options.mjs";
 
 /** The command line as it ships, built so that it can be killed at each call of the file system and of the network. */
 export interface StepwiseProgram {
@@ -33,17 +34,7 @@ export async function stepwiseProgram(): Promise<StepwiseProgram> {
     entryPoints: { program: join(here, "program.ts") },
     outdir: dir,
     outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20.19",
-    external: ["lmdb"],
-    define: { __PRATIQUE_VERSION__: '"0.0.0-test"' },
-    banner: {
-      js: 'import { createRequire as requireOfTheBundle } from "node:module"; const require = requireOfTheBundle(import.meta.url);',
-    },
-    logLevel: "error",
+    ...bundleOptions("0.0.0-test"),
     plugins: [
       {
         name: "stepwise",

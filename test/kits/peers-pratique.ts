@@ -2,6 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
+import { bundleOptions } from "../../bundle-options.mjs";
 import { goFlags, ofThisTest, spawnProcess, type PeerProcess } from "./peers-process.ts";
 
 /** The command line as a program of its own, made of the sources as they are. */
@@ -22,17 +23,7 @@ export async function pratiqueProgram(): Promise<PratiqueProgram> {
     entryPoints: { pratique: "src/cli/main.ts" },
     outdir: dir,
     outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20.19",
-    external: ["lmdb"],
-    define: { __PRATIQUE_VERSION__: '"0.0.0-test"' },
-    banner: {
-      js: 'import { createRequire as requireOfTheBundle } from "node:module"; const require = requireOfTheBundle(import.meta.url);',
-    },
-    logLevel: "error",
+    ...bundleOptions("0.0.0-test"),
   });
   await symlink(join(root, "node_modules"), join(dir, "node_modules"));
   const path = join(dir, "pratique.mjs");
