@@ -8,8 +8,10 @@ const config: ViteUserConfig = defineConfig({
     pool: "threads",
     isolate: false,
     maxWorkers: 2,
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    // What is waited for comes when the machine has time for it; the second that is vitest's default is not enough for that.
+    expect: { poll: { timeout: 15_000 } },
   },
 });
 

@@ -161,9 +161,9 @@ describe("somebody who asks", () => {
         await closed;
       }),
     );
-    await vi.waitFor(async () =>
-      expect((await asked.get("/metrics")).text).toContain("pratique_authorizer_evaluations_in_progress 0"),
-    );
+    await vi.waitFor(async () => {
+      expect((await asked.get("/metrics")).text).toContain("pratique_authorizer_evaluations_in_progress 0");
+    }, 15_000);
   });
 
   test("learns of a hundred names in the metrics no more than how many were asked about", async () => {

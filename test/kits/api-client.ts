@@ -194,7 +194,7 @@ function overHttp2(url: string, tls: Tls): Transport {
 }
 
 /** Waits at most this long for anything, in milliseconds: a stream that stays silent is a failure and not a hang. */
-const patienceMs = 8000;
+const patienceMs = 30_000;
 
 function streamOf({ status, headers, body, cut }: Sent): Stream {
   let buffered = Buffer.alloc(0);

@@ -25,7 +25,7 @@ export interface TestAuthorizer {
   readonly get: (path: string, options?: PostOptions) => Promise<Posted>;
   /** Asks about one action; resolves to the status of the review. */
   readonly ask: (spec: object, options?: PostOptions) => Promise<ReviewedStatus>;
-  /** Lets the time pass after which files are looked at, and waits for the log to say something. */
+  /** Lets it look at its files, and waits for the log to say something. */
   readonly reload: (said: RegExp) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -48,12 +48,19 @@ export interface ReviewedStatus {
   readonly evaluationError?: string;
 }
 
+/** How long it sleeps between two looks at its files. */
+const lookEveryMs = 2_000;
+
 /** Starts it with further options. @throws Error with its messages when it does not start */
 export async function startAuthorizer(...words: readonly string[]): Promise<TestAuthorizer> {
   const dir = await mkdtemp(join(tmpdir(), "pratique-authorizer-"));
   const clock = fakeClock(Date.now());
+  // Its looks at files have a clock of their own, so that a look costs no question that is under way its time.
+  const looks = fakeClock();
+  const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+    (ms === lookEveryMs ? looks : clock).sleep(ms, signal);
   const world = (): FakeIo => ({
-    ...fakeIo({ clock, random: (size) => randomBytes(size) }),
+    ...fakeIo({ clock: { ...clock, sleep }, random: (size) => randomBytes(size) }),
     readFile: (file) => readFile(file),
   });
   const io = world();
@@ -88,7 +95,8 @@ export async function startAuthorizer(...words: readonly string[]): Promise<Test
     },
     reload: async (said) => {
       const before = io.err().length;
-      await clock.advance(2_000);
+      await eventually("the authorizer to be done with looking", () => looks.sleeping() > 0 || undefined);
+      await looks.advance(lookEveryMs);
       await eventually(`the authorizer to log ${said}`, () => said.test(io.err().slice(before)) || undefined);
     },
     close: async () => {

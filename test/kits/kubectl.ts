@@ -10,7 +10,7 @@ export interface Run {
 
 /** A program that still runs. */
 export interface Running {
-  /** Resolves with all output so far once it matches; `err` for what goes to standard error. @throws Error with the output when the program ends first, or after 10 s. */
+  /** Resolves with all output so far once it matches; `err` for what goes to standard error. @throws Error with the output when the program ends first; it does so after 50 s at the latest. */
   until(pattern: RegExp, where?: "out" | "err"): Promise<string>;
   /** Ends it, and waits for that. */
   stop(): Promise<Run>;
@@ -37,7 +37,8 @@ export interface KubectlOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const patienceMs = 15_000;
+/** Milliseconds after which a kubectl is ended that does not end by itself. */
+const patienceMs = 50_000;
 
 /** kubectl that sees nothing of the machine it runs on but its own folder. */
 export function kubectlRunner(options: KubectlOptions): Kubectl {
@@ -92,7 +93,6 @@ function follow(child: ChildProcessWithoutNullStreams): Running {
       new Promise((resolve, reject) => {
         const text = (): string => (where === "out" ? out : err);
         const finish = (error?: Error): void => {
-          clearTimeout(timer);
           checks.delete(check);
           if (error === undefined) resolve(text());
           else reject(error);
@@ -100,10 +100,9 @@ function follow(child: ChildProcessWithoutNullStreams): Running {
         const check = (): void => {
           if (pattern.test(text())) finish();
         };
-        const unmatched = (why: string): Error => new Error(`${why} before it printed ${pattern}: ${out}${err}`);
-        const timer = setTimeout(() => finish(unmatched("10 s passed")), 10_000);
+        const unmatched = (): Error => new Error(`kubectl ended before it printed ${pattern}: ${out}${err}`);
         checks.add(check);
-        void done.then(() => finish(pattern.test(text()) ? undefined : unmatched("kubectl ended")));
+        void done.then(() => finish(pattern.test(text()) ? undefined : unmatched()));
         check();
       }),
     stop: async () => {

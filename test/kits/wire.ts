@@ -40,7 +40,7 @@ export type Protocol = "HTTP/1.1" | "HTTP/2";
 export const protocols: readonly Protocol[] = ["HTTP/1.1", "HTTP/2"];
 
 /** Milliseconds after which a silent hub counts as hanging; no test waits that long while all is well. */
-const hangMs = 15_000;
+const hangMs = 40_000;
 
 /** One request on a connection of its own. */
 export async function send(

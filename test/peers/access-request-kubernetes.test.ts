@@ -1,5 +1,4 @@
 import { generateKeyPairSync } from "node:crypto";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFailed, onTestFinished, test } from "vitest";
@@ -10,7 +9,7 @@ import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { sshFields, sshPositive } from "../../src/pki/ssh-wire.ts";
 import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
+import { freePort, startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
@@ -521,11 +520,3 @@ metadata: { name: status-writers }
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: status-writer }
 subjects: [{ kind: User, name: eve, apiGroup: rbac.authorization.k8s.io }]
 `;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}

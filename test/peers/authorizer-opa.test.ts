@@ -150,7 +150,7 @@ await opaSuite("pratique authorizer with a real OPA", (opa) => {
       const { ask, clock } = await start(`--bundle=${bundle}`, "--query=k8s/slow");
       const idle = clock.sleeping();
       const slow = ask(list("slow"));
-      await vi.waitFor(() => expect(clock.sleeping()).toBe(idle + 1));
+      await vi.waitFor(() => expect(clock.sleeping()).toBe(idle + 1), 15_000);
       const waiting = ask(list("quick"));
       await clock.advance(1000);
       expect(await slow).toMatchObject({ allowed: false, denied: true });
@@ -161,10 +161,11 @@ await opaSuite("pratique authorizer with a real OPA", (opa) => {
     test("that fills its memory has failed, and the next question is answered", async () => {
       const { ask, clock } = await start(`--bundle=${bundle}`, "--query=k8s/large");
       const idle = clock.sleeping();
+      // Of the whole process, other tests with it: a bundle may fill 4 GiB where nothing keeps it from that.
       const before = process.memoryUsage().rss;
       // The clock stands still: no time-out ends it.
       expect(await ask(list("large"))).toMatchObject({ allowed: false, denied: true });
-      expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
+      expect(process.memoryUsage().rss - before).toBeLessThan(1024 * 1024 * 1024);
       expect(await ask(list("small"))).toEqual({ allowed: true });
       expect(clock.sleeping()).toBe(idle);
     });
@@ -179,7 +180,7 @@ await opaSuite("pratique authorizer with a real OPA", (opa) => {
       });
       await writeFile(file, "neither one nor the other");
       await reload(/the policy stays what it was/);
-      await vi.waitFor(() => expect(answers.length).toBeGreaterThan(20));
+      await vi.waitFor(() => expect(answers.length).toBeGreaterThan(20), 15_000);
       expect(new Set(answers)).toEqual(new Set([true]));
       const other = join(dir, "other.rego");
       await writeFile(other, "package k8s\n\nallow if 'late' in input.spec.groups\n".replaceAll("'", '"'));

@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -8,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl } from "../kits/kubectl.ts";
-import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { requests, tokenOn, type ShownRequest } from "../kits/peers-cluster.ts";
@@ -189,12 +188,4 @@ async function servedAs(port: number, ca: string): Promise<string | undefined> {
     });
     socket.on("error", reject);
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const at = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof at === "object" && at !== null ? at.port : 0;
 }

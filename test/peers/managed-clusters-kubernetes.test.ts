@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -6,7 +5,7 @@ import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { ApiObject } from "../../src/core/object.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { certificateOf, clustersPath, csrsPath, isLetIn, says, sendRequest, setsPath } from "../kits/cluster-stage.ts";
-import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
@@ -218,11 +217,3 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
     expect(controller.err()).not.toMatch(/forbidden/i);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { readonly port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
