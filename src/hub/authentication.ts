@@ -70,11 +70,29 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
   members.push(bootstrapTokens(lookup, now), ...options.outside.members);
   const tokens = bearer({ audiences }, ...members);
-  const known = firstAuthenticated(x509({ roots, now, returningMs }), unreserved(tokens));
+  const known = firstAuthenticated(
+    unaltered(x509({ roots, now, returningMs }), options.revocations.certificateOf),
+    unreserved(tokens),
+  );
   const credentials = withAuthenticatedGroup(
     unlessRevoked(known, options.revocations.find, { saw: options.saw, refused: options.revocations.refused }),
   );
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
+}
+
+/**
+ * Refuses a certificate that was issued here and whose signature somebody has written in its other form: it proves the same, and would
+ * hide from the records which certificate it is.
+ */
+function unaltered(certificates: Authenticator, issued: Revocations["certificateOf"]): Authenticator {
+  return async (request) => {
+    const result = await certificates(request);
+    if (result.kind !== "authenticated") return result;
+    const { twin } = result.credential ?? {};
+    return twin !== undefined && issued({ credentialID: twin }) !== undefined
+      ? { kind: "rejected", reason: "client certificate: it is an altered copy of one that was issued here" }
+      : result;
+  };
 }
 
 /** Nobody is a machine that comes back because some issuer of tokens says so. */

@@ -11,6 +11,7 @@ import type { ParsedCertificate } from "./parse-certificate.ts";
 import { decodePem, PemError } from "./pem.ts";
 import { importPublicKey, KeyError } from "./public-key.ts";
 import { verifySignature } from "./signature.ts";
+import { twinCertificate } from "./twin-certificate.ts";
 import { keyUsageBits } from "./usages.ts";
 
 /** A certificate whose key is trusted to sign others. */
@@ -46,6 +47,8 @@ export type ClientChainVerdict =
       readonly expired: boolean;
       /** Lower-case hexadecimal SHA-256 of the leaf's DER. */
       readonly fingerprint: string;
+      /** As `fingerprint`, of the leaf with its signature in its other form; undefined where a signature has one form. */
+      readonly twinFingerprint: string | undefined;
     }
   | { readonly ok: false; readonly error: string };
 
@@ -139,6 +142,8 @@ function proven(chain: readonly ParsedCertificate[], { leaf, expired, graceMs }:
   if (uids.length > 1) {
     return { ok: false, error: "certificate: the subject has more than one uid" };
   }
+  const issuer = chain[1];
+  const twin = issuer === undefined ? undefined : twinCertificate(leaf, issuer.publicKey.kind);
   return {
     ok: true,
     subject: subjectOf(leaf.subject, "certificate: the subject"),
@@ -146,8 +151,13 @@ function proven(chain: readonly ParsedCertificate[], { leaf, expired, graceMs }:
     leaf,
     validUntil: Math.min(...chain.map((one) => one.notAfter + (one === leaf ? graceMs : 0))),
     expired,
-    fingerprint: createHash("sha256").update(leaf.raw).digest("hex"),
+    fingerprint: fingerprintOf(leaf.raw),
+    twinFingerprint: twin === undefined ? undefined : fingerprintOf(twin),
   };
+}
+
+function fingerprintOf(der: Uint8Array): string {
+  return createHash("sha256").update(der).digest("hex");
 }
 
 /** A step from the last certificate of a chain to its issuer, which is a root when its key is given. */

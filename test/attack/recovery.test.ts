@@ -1,8 +1,11 @@
-import { randomBytes, type KeyObject } from "node:crypto";
+import { randomBytes, X509Certificate, type KeyObject } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCa } from "../../src/pki/ca.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { parseCertificate } from "../../src/pki/parse-certificate.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { twinCertificate } from "../../src/pki/twin-certificate.ts";
 import { eventually } from "../kits/peers-process.ts";
 import type { Dial } from "../kits/wire.ts";
 import { call, clientOf, identity, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
@@ -420,6 +423,18 @@ describe("a key that was copied", () => {
     });
     expect(await identity(hub, anew)).toContain(node);
     expect((await stored(theft.name)).certificate).toBeUndefined();
+  });
+
+  test("does not hide behind a certificate whose signature is written in its other form", async () => {
+    const { node, dial } = await enrolled();
+    const { cert = "" } = dial;
+    const twin = twinCertificate(parseCertificate(new X509Certificate(cert).raw), "p256") ?? new Uint8Array();
+    const altered = { ...dial, cert: encodePem("CERTIFICATE", twin) };
+    // The records would not know with which certificate it asks.
+    expect((await post(altered, node)).status).toBe(401);
+    pass(2 * hour);
+    expect((await post(altered, node)).status).toBe(401);
+    expect((await post(dial, node)).status).toBe(201);
   });
 
   test("and whose machine was renewed since, comes back to nothing when it has expired, and locks out both", async () => {

@@ -1,6 +1,9 @@
 import { createHash, X509Certificate } from "node:crypto";
 import type { ClientHttp2Session } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseCertificate } from "../../src/pki/parse-certificate.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { twinCertificate } from "../../src/pki/twin-certificate.ts";
 import { csrObject } from "../kits/csr-object.ts";
 import { openHttp2, openTls, parseReply, requestBytes, resumable, sendHttp2, speak, type Dial } from "../kits/wire.ts";
 import {
@@ -56,6 +59,12 @@ function certificateOf({ cert = "" }: Dial): X509Certificate {
 
 function fingerprintOf(dial: Dial): string {
   return createHash("sha256").update(certificateOf(dial).raw).digest("hex");
+}
+
+/** The same certificate with a signature that only looks different. */
+function twinOf(dial: Dial): string {
+  const twin = twinCertificate(parseCertificate(certificateOf(dial).raw), "p256");
+  return encodePem("CERTIFICATE", twin ?? new Uint8Array());
 }
 
 describe("what is revoked is exactly what was named", () => {
@@ -204,6 +213,17 @@ describe("a revoked certificate", () => {
       .toContain("RequesterRevoked");
     expect((await call(hub, hub.admin, { path: `${requests}/before` })).text).not.toContain('"certificate":');
     await call(hub, hub.admin, { method: "DELETE", path: `${requests}/before` });
+  });
+
+  test("is no other certificate when its signature is written in its other form", async () => {
+    const { dial, name } = thief();
+    const twin = { ...dial, cert: twinOf(dial) };
+    expect(fingerprintOf(twin)).not.toBe(fingerprintOf(dial));
+    expect(certificateOf(twin).verify(new X509Certificate(hub.target.caPem).publicKey)).toBe(true);
+    expect(await identity(hub, twin)).toContain(name);
+    await revoke({ fingerprint: fingerprintOf(dial) });
+    expect(await identity(hub, dial)).toBe("401");
+    expect(await identity(hub, twin)).toBe("401");
   });
 
   test("is revoked by whoever else presents the same certificate, and another of that name is not", async () => {
