@@ -113,7 +113,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     crdNaming({ informers, clock, builtin: builtinResources }),
     crdApproval({ informers, clock }),
     crdFinalizer({ informers, clock, customKinds: () => resources().filter(({ custom }) => custom !== undefined) }),
-    ...(options.clusters?.controllers({ informers, clock }) ?? []),
+    ...(options.clusters?.controllers({ informers, clock, isRevoked }) ?? []),
   ];
 }
 

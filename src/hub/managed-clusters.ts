@@ -12,6 +12,7 @@ import { rfc3339, type Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
 import { parseCsr, readVerifiedCsr } from "../pki/csr.ts";
 import { objectOf } from "../registry/entry.ts";
 import type { Registry, Review } from "../registry/registry.ts";
@@ -52,6 +53,7 @@ export interface ClusterAdmissionParts {
 export interface ClusterControlParts {
   readonly informers: SharedInformers;
   readonly clock: Clock;
+  readonly isRevoked: (user: UserInfo) => boolean;
 }
 
 /** The parts of a hub that is told `--managed-clusters`; loaded only then. @throws HubError options */
@@ -80,8 +82,7 @@ export async function openManagedClusters(configFile: string | undefined): Promi
         putBootstrapAccount(client),
       ]);
     },
-    controllers: ({ informers, clock }) =>
-      registrationControllers({ informers, clock, parse: readVerifiedCsr, rules, revokes: true }),
+    controllers: (parts) => registrationControllers({ ...parts, parse: readVerifiedCsr, rules, revokes: true }),
   };
 }
 

@@ -147,7 +147,11 @@ export function certificateOf(csr: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Sends a request for a certificate as an agent does. */
-export async function sendRequest(who: ApiClient, cluster: string, asked: AskedCertificate = {}): Promise<SentRequest> {
+export async function sendRequest(
+  who: (...asked: Parameters<ApiClient>) => Promise<Reply>,
+  cluster: string,
+  asked: AskedCertificate = {},
+): Promise<SentRequest> {
   const key = generatePrivateKey();
   const { agent = "a1b2c", dnsNames = [], label = cluster } = asked;
   const commonName = asked.commonName ?? agentUser({ cluster, agent });

@@ -1,7 +1,8 @@
 import { informer } from "../../client/informer.ts";
 import type { Clock } from "../../core/clock.ts";
+import type { UserInfo } from "../../core/user.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { credentialOf, revocationIndex } from "../../resources/revocation-index.ts";
+import { credentialOf, revocationIndex, type FoundRevocation } from "../../resources/revocation-index.ts";
 import type { Client } from "../../client/client.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
 import type { AskedReview, ReviewStatus } from "../policy/authorizer-review.ts";
@@ -12,6 +13,10 @@ export interface WatchedRevocations {
   /** The denial of a review, or undefined where nothing is revoked. While the list is not known, everything is denied. */
   readonly denial: (review: Pick<AskedReview, "asked">) => ReviewStatus | undefined;
   readonly isLoaded: () => boolean;
+  /** The revocation of somebody who asked for something; only where the list is known. */
+  readonly findUser: (user: UserInfo) => FoundRevocation | undefined;
+  /** True once the list is known; false where `signal` aborted before. */
+  readonly synced: Promise<boolean>;
 }
 
 export interface WatchedRevocationsOptions {
@@ -19,13 +24,15 @@ export interface WatchedRevocationsOptions {
   readonly clock: Clock;
   readonly log: (entry: LogEntry) => void;
   readonly signal: AbortSignal;
+  /** What becomes of everything while the list is not known, for the log. */
+  readonly meanwhile?: string;
 }
 
 const backoff = { initialMs: 200, maximumMs: 10_000 };
 
 /** Follows the revocations until `signal` aborts. What was known stays known while the API cannot be reached. */
 export function watchedRevocations(options: WatchedRevocationsOptions): WatchedRevocations {
-  const { client, clock, log, signal } = options;
+  const { client, clock, log, signal, meanwhile } = options;
   const index = revocationIndex();
   let loaded = false;
   const followed = informer({
@@ -39,6 +46,7 @@ export function watchedRevocations(options: WatchedRevocationsOptions): WatchedR
       log({
         level: "warn",
         message: "the revocations cannot be followed; trying again",
+        ...(loaded || meanwhile === undefined ? {} : { meanwhile }),
         error: failureOf(error).message,
       });
     },
@@ -48,22 +56,22 @@ export function watchedRevocations(options: WatchedRevocationsOptions): WatchedR
     else index.put(object);
   });
   void followed.run(signal);
-  void followed.synced.then((isSynced) => {
+  const synced = followed.synced.then((isSynced) => {
     loaded = isSynced;
     if (isSynced) log({ level: "info", message: "the revocations are known", count: index.size() });
+    return isSynced;
   });
+  const findUser = ({ extra, ...user }: UserInfo): FoundRevocation | undefined =>
+    index.find(credentialOf({ ...user, ...(extra === undefined ? {} : { extra: lowered(extra) }) }), clock.now());
   return {
     isLoaded: () => loaded,
+    findUser,
+    synced,
     denial: ({ asked }) => {
       // Whoever reads the list must be able to before it is known, the authorizer itself among them.
       if (!loaded) return readsTheList(asked) ? undefined : { ...denied, reason: "the revocations are not known yet" };
       const { user, groups = [], extra } = asked;
-      const credential = credentialOf({
-        username: user,
-        groups,
-        ...(extra === undefined ? {} : { extra: lowered(extra) }),
-      });
-      const found = index.find(credential, clock.now());
+      const found = findUser({ username: user, groups, ...(extra === undefined ? {} : { extra }) });
       return found === undefined ? undefined : { ...denied, reason: `the credential is revoked: ${found.name}` };
     },
   };

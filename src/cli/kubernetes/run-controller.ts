@@ -1,5 +1,6 @@
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { accessRequest } from "../../controllers/access/access-request.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import { accessRequest, type AccessRequestOptions } from "../../controllers/access/access-request.ts";
 import type { AutoApproval } from "../../controllers/clusters/cluster-approving-policy.ts";
 import { leaderTimings, leadWhileElected, type ElectionEvent } from "../../controllers/leader-election.ts";
 import { registrationControllers } from "../../controllers/clusters/registration.ts";
@@ -7,6 +8,7 @@ import { servingApproving, type ServingApproval } from "../../controllers/certif
 import { runControllers } from "../../controllers/runner.ts";
 import { sharedInformers } from "../../controllers/shared-informers.ts";
 import type { ApiObject } from "../../core/object.ts";
+import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
 import { readClusterRegistration } from "../../hub/cluster-registration.ts";
 import { HubError } from "../../hub/hub-error.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
@@ -22,6 +24,7 @@ import { failureOf } from "../failure.ts";
 import { serveHealth } from "../health-listener.ts";
 import type { Io } from "../io.ts";
 import { logTo } from "../log-to.ts";
+import { clusterRevocations } from "./cluster-revocations.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 
 /** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
@@ -33,7 +36,7 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
     if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pins: plan.ca.pins });
     let ready = false;
     const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
-    const lead = async (term: AbortSignal): Promise<void> => work({ client: server.client, plan, io, log }, term);
+    const lead = async (term: AbortSignal): Promise<void> => obey({ client: server.client, plan, io, log }, term);
     try {
       // One that waits for its turn is as ready as it will be.
       ready = true;
@@ -85,15 +88,29 @@ async function servingPlan(args: Args, { client, config }: ServerAccess): Promis
   }
 }
 
-interface Work {
-  readonly client: Client;
+interface World {
+  readonly client: RemoteClient;
   readonly plan: Plan;
   readonly io: Io;
   readonly log: (entry: LogEntry) => void;
 }
 
+/** Runs the controllers until `signal` aborts; never before it is known what is revoked, and anew when that was a mistake. */
+async function obey(world: World, signal: AbortSignal): Promise<void> {
+  const { client, io, log } = world;
+  while (!signal.aborted) {
+    const revoked = await clusterRevocations({ client, clock: io.clock, log, signal });
+    if (revoked === undefined) return;
+    await work({ ...world, isRevoked: revoked.isRevoked }, AbortSignal.any([signal, revoked.outdated]));
+  }
+}
+
+interface Work extends World {
+  readonly isRevoked: (user: UserInfo) => boolean;
+}
+
 /** Runs the controllers until `signal` aborts and nothing is under way any more. */
-async function work({ client, plan, io, log }: Work, signal: AbortSignal): Promise<void> {
+async function work({ client, plan, io, log, isRevoked }: Work, signal: AbortSignal): Promise<void> {
   const { clock, random } = io;
   const informers = sharedInformers({
     // One account for all here: that of the kubeconfig.
@@ -111,13 +128,13 @@ async function work({ client, plan, io, log }: Work, signal: AbortSignal): Promi
   });
   const { ca, serving, clusters } = plan;
   const controllers = [
-    ...(ca === undefined ? [] : [accessRequest({ informers, clock, random, ca })]),
+    ...(ca === undefined ? [] : [accessRequest({ informers, clock, random, ca, lifeOf: lifeBy(isRevoked) })]),
     ...(serving === undefined
       ? []
-      : [servingApproving({ ...serving, informers, clock, parse: parseCsr, resolver: systemResolver() })]),
+      : [servingApproving({ ...serving, informers, clock, parse: parseCsr, isRevoked, resolver: systemResolver() })]),
     ...(clusters === undefined
       ? []
-      : registrationControllers({ informers, clock, parse: parseCsr, rules: clusters, revokes: false })),
+      : registrationControllers({ informers, clock, parse: parseCsr, rules: clusters, revokes: false, isRevoked })),
   ];
   const { ready, stopped } = runControllers({
     controllers,
@@ -131,6 +148,11 @@ async function work({ client, plan, io, log }: Work, signal: AbortSignal): Promi
     log({ level: "info", message: "the controllers work", controllers: controllers.map(({ name }) => name).join(",") });
   }
   await stopped;
+}
+
+/** Of tokens that machines renewed nobody knows here. */
+function lifeBy(isRevoked: Work["isRevoked"]): NonNullable<AccessRequestOptions["lifeOf"]> {
+  return ({ namespace, serviceAccount }) => ({ isRevoked: isRevoked(serviceAccountUser(namespace, serviceAccount)) });
 }
 
 interface Election {

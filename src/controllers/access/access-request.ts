@@ -219,6 +219,11 @@ async function answered(
     return refused("OtherKey", "its key is not the one that was decided on");
   }
   const { namespace } = profile.spec;
+  const { name: serviceAccount } = accountKey(request, namespace);
+  if (options.lifeOf?.({ namespace, serviceAccount })?.isRevoked === true) {
+    const why = `the account ${namespace}/${serviceAccount} is revoked; ask under another name`;
+    return refused("AccountRevoked", why);
+  }
   // The name is the machine's choice: what was given to an account of that name was meant for somebody else.
   if (issuing.isBound(accountKey(request, namespace), request)) {
     const why = `roles are bound to a ServiceAccount ${request.metadata.name} in namespace ${namespace} already, which this request would come into; ask under another name`;

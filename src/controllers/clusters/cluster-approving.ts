@@ -3,6 +3,7 @@ import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
 import { rfc3339, type Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { UserInfo } from "../../core/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import {
   agentUser,
@@ -39,6 +40,8 @@ export interface ClusterApprovingOptions {
   readonly parse: (pem: string) => CsrContents;
   /** Who joins without a person; nobody by default. */
   readonly rules: readonly AutoApproval[];
+  /** Whether somebody who asks, or an agent, has been revoked; such requests are left to people. */
+  readonly isRevoked: (user: UserInfo) => boolean;
 }
 
 const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
@@ -49,7 +52,7 @@ const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
  */
 export function clusterApproving(options: ClusterApprovingOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
-  const { clock, rules } = options;
+  const { clock, rules, isRevoked } = options;
   const csrs = reader({ resource: certificateSigningRequests });
   const clusters = reader({ resource: managedClusters });
   const addOns = reader({ resource: managedClusterAddOns });
@@ -60,6 +63,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
+    if (isRevoked(csr.requester)) return { kind: "retry", why: "its requester is revoked" };
     const addOn = labelledAddOn(object);
     if (addOn !== undefined) return forAddOn(object, csr, addOn);
     const name = labelledCluster(object);
@@ -80,6 +84,8 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
 
   async function first(object: ApiObject, csr: CsrView, identity: AgentIdentity): Promise<Outcome> {
     const { username } = csr.requester;
+    // With another credential in hand, a revoked agent does not come back as itself.
+    if (isRevoked({ username: agentUser(identity), groups: [] })) return { kind: "retry", why: "the agent is revoked" };
     const cluster = clusters.get({ name: identity.cluster });
     if (cluster === undefined || firstObjection({ username, identity, cluster, rules, now: clock.now() }) !== undefined)
       return done;

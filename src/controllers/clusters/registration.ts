@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import type { UserInfo } from "../../core/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { clusterAddOns } from "./cluster-add-ons.ts";
 import type { AutoApproval } from "./cluster-approving-policy.ts";
@@ -17,8 +18,10 @@ export interface RegistrationOptions {
   readonly parse: (pem: string) => CsrContents;
   /** Who joins without a person. */
   readonly rules: readonly AutoApproval[];
-  /** Whether CredentialRevocations count. */
+  /** Whether the certificates of a cluster that is shut out are revoked. */
   readonly revokes: boolean;
+  /** Whether somebody who asks, or an agent, has been revoked. */
+  readonly isRevoked: (user: UserInfo) => boolean;
 }
 
 /** The controllers by which clusters join a hub, stay and leave. */

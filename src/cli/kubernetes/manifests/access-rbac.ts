@@ -41,8 +41,10 @@ export function accessRbac(namespace: string): readonly ApiObject[] {
       rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
       rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
     ]),
-    // For pratique authorizer --revocations: bind it to the user of its kubeconfig.
-    clusterRole("pratique:revocation-reader", [rule("list watch", "access.pratique.dev", "credentialrevocations")]),
+    // The controller refuses what is revoked. For pratique authorizer --revocations: bind it to the user of its kubeconfig as well.
+    ...clusterWide("pratique:revocation-reader", account(controller), [
+      rule("list watch", "access.pratique.dev", "credentialrevocations"),
+    ]),
     ...clusterWide("pratique:access-controller", account(controller), hubRules()),
     ...within("kube-system", "pratique:access-controller", account(controller), hubSecretRules()),
     ...within(namespace, "pratique:access-controller-election", account(controller), [

@@ -76,6 +76,17 @@ describe("pratique manifests", () => {
     expect(role?.rules).toEqual(hub?.rules);
   });
 
+  it("lets the controller read what is revoked, and change nothing of it", async () => {
+    const objects = await printed();
+    const role = named(objects, "ClusterRole", "pratique:revocation-reader");
+    expect(role?.rules).toEqual([
+      { apiGroups: ["access.pratique.dev"], resources: ["credentialrevocations"], verbs: ["list", "watch"] },
+    ]);
+    expect(named(objects, "ClusterRoleBinding", "pratique:revocation-reader")).toMatchObject({
+      subjects: [{ kind: "ServiceAccount", name: "pratique-controller", namespace: "pratique-system" }],
+    });
+  });
+
   it("lets those without a credential create and get requests, and nothing else", async () => {
     const role = named(await printed(), "ClusterRole", "pratique:access-requester");
     expect(role?.rules).toEqual([
