@@ -1,3 +1,4 @@
+import type { OnAbort } from "../core/abort-listeners.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject } from "../core/object.ts";
 import { badRequest } from "../core/status.ts";
@@ -23,6 +24,8 @@ export interface ResourceVerbsOptions {
   readonly chance: () => number;
   /** Aborts when the hub shuts down: open watches end in the normal way. */
   readonly shutdown: AbortSignal;
+  /** One for all watches. */
+  readonly onAbort: OnAbort;
   /** Aborts when a user is nobody any more: its open watches end; undefined where that cannot be. */
   readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
   /** A signal that aborts when a credential is revoked: what was begun with it ends. */

@@ -75,6 +75,7 @@ export async function watch(call: Call): Promise<"streamed"> {
     clock: options.clock,
     timeoutMs,
     bookmarks: flag(query, "allowWatchBookmarks"),
+    onAbort: options.onAbort,
     signals: [options.shutdown, options.lifeOf(user) ?? [], followed?.signal ?? []].flat(),
   });
   wake = stream.wake;

@@ -1,3 +1,4 @@
+import type { OnAbort } from "../core/abort-listeners.ts";
 import type { Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
 import type { WatchEnd, WatchHandle, WatchItem } from "../registry/watch.ts";
@@ -21,6 +22,7 @@ export interface WatchStreamOptions {
   readonly bookmarks: boolean;
   /** Each ends the stream early: the hub shuts down, or who watches is nobody any more. */
   readonly signals: readonly AbortSignal[];
+  readonly onAbort: OnAbort;
 }
 
 /** How often a quiet watch is told where it stands, and how long before its end. */
@@ -43,6 +45,7 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   let blocked = false;
   let finished = false;
   let finish: () => void;
+  let leaving: readonly (() => void)[] = [];
   const done = new Promise<void>((resolve) => {
     finish = resolve;
   });
@@ -51,13 +54,12 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     if (finished) return;
     finished = true;
     ending.abort(ended);
-    for (const signal of options.signals) signal.removeEventListener("abort", onAbort);
+    for (const leave of leaving) leave();
     handle.close();
     if (last === undefined) response.end();
     else endWith(response, last);
     finish();
   };
-  const onAbort = (): void => end();
   const write = (frames: readonly Buffer[]): void => {
     const [first] = frames;
     if (first === undefined || finished) return;
@@ -102,7 +104,7 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   });
   response.on("close", () => end());
   response.on("error", () => end());
-  for (const signal of options.signals) signal.addEventListener("abort", onAbort);
+  leaving = options.signals.map((signal) => options.onAbort(signal, () => end()));
   if (options.signals.some((signal) => signal.aborted)) end();
   void run();
   return { wake: pump, done };

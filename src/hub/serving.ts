@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { accountLives } from "./account-lives.ts";
+import { abortListeners } from "../core/abort-listeners.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { HealthCheck } from "../http/health.ts";
@@ -73,7 +74,8 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
 
 function resourcesOf({ verbs, clock, shutdown, cache, revoked }: ServeParts): ReturnType<typeof resourceVerbs> {
   const { follow } = revoked;
-  return resourceVerbs({ registry: verbs, clock, chance: Math.random, shutdown, lifeOf: accountLives(cache), follow });
+  const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
+  return resourceVerbs({ registry: verbs, clock, chance, shutdown, onAbort, lifeOf, follow });
 }
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {

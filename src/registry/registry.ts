@@ -1,3 +1,4 @@
+import { abortListeners } from "../core/abort-listeners.ts";
 import { apiVersionOf, type ApiObject, type ObjectKey } from "../core/object.ts";
 import { qualified } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
@@ -51,12 +52,13 @@ export interface RegistryOptions {
 /** Joins resources, admission and store. Every error it throws is a StatusError or a fault. */
 export function registry({ backend, resources, reviews, created, lifeOf }: RegistryOptions): Registry {
   const byPath = pathsOf(resources);
+  const onAbort = abortListeners();
   return {
     find: (group, version, plural) => byPath().get(`${apiVersionOf(group, version)}/${plural}`),
     resources,
     get: (resource, request) => translated(get(backend, resource, request)),
     list: (resource, request) => translated(list(backend, resource, request)),
-    watch: (resource, request) => translated(watch(backend, resource, { ...request, ended: lifeOf?.(resource) })),
+    watch: (resource, request) => translated(watch(backend, resource, request, { onAbort, ended: lifeOf?.(resource) })),
     create: (resource, request) => {
       const review = reviews[qualified(resource)];
       return translated(review === undefined ? create(backend, resource, request) : evaluated(review, request));

@@ -1,3 +1,4 @@
+import type { OnAbort } from "../core/abort-listeners.ts";
 import type { StatusError } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
 import { entryAt, type Entry } from "../storage/stored-object.ts";
@@ -20,8 +21,13 @@ export interface WatchRequest {
   readonly start: WatchStart;
   /** Called when there may be something to take. */
   readonly wake: () => void;
-  /** Aborts when the kind is served no more, or differently: the watch then ends. */
-  readonly ended?: AbortSignal | undefined;
+}
+
+/** What ends a watch before its reader does. */
+export interface WatchLife {
+  /** Aborts when the kind is served no more, or differently; undefined for kinds that always are. */
+  readonly ended: AbortSignal | undefined;
+  readonly onAbort: OnAbort;
 }
 
 /** One thing to tell a watcher. `event` is there where watchers of the same resource can share what they encode. */
@@ -42,8 +48,13 @@ export interface WatchHandle {
 }
 
 /** Starts a watch. @throws StatusError Expired when the history from its start is gone, Timeout when its start is ahead of the hub. */
-export async function watch(backend: Backend, resource: Resource, request: WatchRequest): Promise<WatchHandle> {
-  const { start, selection, namespace, wake, ended } = request;
+export async function watch(
+  backend: Backend,
+  resource: Resource,
+  request: WatchRequest,
+  { ended, onAbort }: WatchLife,
+): Promise<WatchHandle> {
+  const { start, selection, namespace, wake } = request;
   if (start.state !== "skip" && (start.revision ?? 0) === 0) await caughtUp(backend);
   else if (start.state !== "skip") await waitForVersion(backend, start.revision ?? 0);
   const { cache } = backend;
@@ -53,7 +64,7 @@ export async function watch(backend: Backend, resource: Resource, request: Watch
   const key = single ? storageKey(resource, { namespace, name: selection.name ?? "" }) : undefined;
   const subscription = cache.subscribe(prefix, { fromRevision: from, wake, ...(key === undefined ? {} : { key }) });
   if (subscription === "expired") throw tooOld(from, cache.revision());
-  const initial =
+  let initial =
     start.state === "skip" ? undefined : await initialItems(backend, resource, { start, selection, prefix, key, from });
   const changes = seenChanges(subscription, { versions: backend.versions, resource, wake });
   let position = from;
@@ -81,15 +92,18 @@ export async function watch(backend: Backend, resource: Resource, request: Watch
     position = Math.max(position, cache.revision());
     return ended?.aborted === true ? "ended" : items;
   };
-  ended?.addEventListener("abort", wake);
+  const leave = ended === undefined ? undefined : onAbort(ended, wake);
   return {
     take: (max) => {
       const first = takeFrom(initial, max);
-      return first.length > 0 ? first : next(max);
+      if (first.length > 0) return first;
+      // What existed at the start has been told; a watch may live for long, and must not keep it.
+      initial = undefined;
+      return next(max);
     },
     revision: () => position,
     close: () => {
-      ended?.removeEventListener("abort", wake);
+      leave?.();
       subscription.close();
     },
   };
