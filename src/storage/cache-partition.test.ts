@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cachePartition, type CacheEvent, type Partition } from "./cache-partition.ts";
-import { entryOf } from "./stored-object.ts";
+import { entryOf, objectOf, type Entry } from "./stored-object.ts";
 
 const prefix = "/registry/things/";
 
@@ -87,5 +87,35 @@ describe("a reader of one key", () => {
       }),
       { numRuns: 100 },
     );
+  });
+});
+
+describe("what was parsed", () => {
+  it("is kept of the present state of an object, and not of past ones that watches have had time for", () => {
+    const of = partition(8192);
+    const made: Entry[] = [];
+    const changed = (revision: number, previous: Entry | undefined): Entry => {
+      const { entry } = event("a", revision);
+      of.apply({ type: previous === undefined ? "ADDED" : "MODIFIED", revision, entry, previous, frames: undefined });
+      objectOf(entry);
+      made.push(entry);
+      return entry;
+    };
+    let last: Entry | undefined;
+    for (let revision = 1; revision <= 1000; revision += 1) last = changed(revision, last);
+    expect(made.at(-1)?.parsed).toBeDefined();
+    expect(made.filter(({ parsed }) => parsed !== undefined).length).toBeLessThan(300);
+  });
+
+  it("is made again for a watch that is behind", () => {
+    const of = partition(8192);
+    const [first, second] = [event("a", 1).entry, event("a", 2).entry];
+    of.apply({ type: "ADDED", revision: 1, entry: first, previous: undefined, frames: undefined });
+    const subscription = of.subscribe(prefix, { fromRevision: 0, wake });
+    of.apply({ type: "MODIFIED", revision: 2, entry: second, previous: first, frames: undefined });
+    for (let revision = 3; revision <= 600; revision += 1) of.apply(event(`b${revision}`, revision));
+    const taken = subscription === "expired" ? subscription : subscription.take(2);
+    if (taken === "expired") throw new TypeError("the history is gone");
+    expect(taken.map(({ entry }) => objectOf(entry).metadata.resourceVersion)).toEqual(["1", "2"]);
   });
 });

@@ -47,8 +47,11 @@ interface Reader {
   readonly note?: (place: number) => void;
 }
 
-/** For how many of the newest events the encoded frames are kept. */
-const sharedFrames = 256;
+/** For how many of the newest events what was made of their text is kept: frames, and the parsed objects of states that are gone. */
+const sharedEvents = 256;
+
+/** Up to so many keys, keeping them in order costs less at each insertion than sorting them at the next list. */
+const orderedKeys = 32_768;
 
 /** How many readers are woken before the event loop gets a turn, so that a thousand watches do not hold up requests. */
 const wakesPerTurn = 64;
@@ -208,9 +211,9 @@ function eventWindow(options: {
     push: (event) => {
       const place = firstPlace + events.length - head;
       events.push(event);
-      // Whoever keeps up has sent it by now; whoever does not encodes it again.
-      const settled = events[events.length - 1 - sharedFrames];
-      if (settled !== undefined) settled.frames = undefined;
+      // Whoever keeps up has sent it by now; whoever does not encodes and parses it again.
+      const settled = events[events.length - 1 - sharedEvents];
+      if (settled !== undefined) forgetMade(settled);
       bytes += event.entry.json.length;
       last = event.revision;
       while (events.length - head > options.windowEvents || (bytes > options.windowBytes && events.length - head > 1))
@@ -235,6 +238,13 @@ function eventWindow(options: {
     },
     lastChange: () => last,
   };
+}
+
+/** The present state of an object is parsed for all who read it; a past one, only for watches that are behind. */
+function forgetMade(event: CacheEvent): void {
+  event.frames = undefined;
+  if (event.previous !== undefined) event.previous.parsed = undefined;
+  if (event.type === "DELETED") event.entry.parsed = undefined;
 }
 
 interface WakeQueue {
@@ -282,13 +292,13 @@ function lowerBound(keys: readonly string[], key: string): number {
 }
 
 function insertKey(keys: string[] | undefined, key: string): string[] | undefined {
-  if (keys === undefined || keys.length > 4096) return undefined;
+  if (keys === undefined || keys.length > orderedKeys) return undefined;
   keys.splice(lowerBound(keys, key), 0, key);
   return keys;
 }
 
 function removeKey(keys: string[] | undefined, key: string): string[] | undefined {
-  if (keys === undefined || keys.length > 4096) return undefined;
+  if (keys === undefined || keys.length > orderedKeys) return undefined;
   const at = lowerBound(keys, key);
   if (keys[at] === key) keys.splice(at, 1);
   return keys;
