@@ -14,12 +14,13 @@ export function isAggregated(role: ApiObject): boolean {
  * Source: Kubernetes pkg/controller/clusterroleaggregation.
  */
 export function neededRules(role: ApiObject, all: readonly ApiObject[]): readonly unknown[] | undefined {
-  const others = all
-    .filter((other) => other.metadata.name !== role.metadata.name)
-    .toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
   const chosen = selectorsOf(role)
     .map(labelSelectorFrom)
-    .flatMap((selector) => others.filter((other) => matchesLabels(selector, other.metadata.labels)));
+    .flatMap((selector) =>
+      all
+        .filter(({ metadata }) => metadata.name !== role.metadata.name && matchesLabels(selector, metadata.labels))
+        .toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1)),
+    );
   const rules = new Map<string, unknown>();
   for (const rule of chosen.flatMap(rulesOf)) {
     const text = canonical(rule);
@@ -31,7 +32,8 @@ export function neededRules(role: ApiObject, all: readonly ApiObject[]): readonl
   return same ? undefined : [...rules.values()];
 }
 
-function selectorsOf(role: ApiObject): readonly LabelSelectorObject[] {
+/** What says whose rules a role takes; nothing for one whose rules are its own. */
+export function selectorsOf(role: ApiObject): readonly LabelSelectorObject[] {
   const rule = role["aggregationRule"] as
     | { readonly clusterRoleSelectors?: readonly LabelSelectorObject[] }
     | undefined;

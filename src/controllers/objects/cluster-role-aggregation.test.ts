@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
+import type { Change } from "../../client/object-store.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { SelectorError } from "../../core/selector-error.ts";
 import { controllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
+import { aggregatedRoles, type AggregatedRoles } from "./aggregated-roles.ts";
 import { clusterRoleAggregation } from "./cluster-role-aggregation.ts";
 import { neededRules } from "./cluster-role-aggregation-policy.ts";
 import { clusterRoles } from "../kinds.ts";
@@ -46,6 +48,51 @@ describe("neededRules", () => {
     const broken = { matchExpressions: [{ key: "view", operator: "Sounds" }] };
     const source = role("a", { view: "true" }, [getPods]);
     expect(() => neededRules(aggregated("agg", [broken], [getPods]), [source])).toThrow(SelectorError);
+  });
+});
+
+describe("aggregatedRoles", () => {
+  const added = (object: ApiObject): Change => ({ type: "ADDED", object, previous: undefined });
+  const names = (of: AggregatedRoles): readonly string[] => of.affected().map(({ name }) => name);
+
+  test("names those that select a role, that have selected it before, and itself", () => {
+    const of = aggregatedRoles();
+    of.observe(added(aggregated("views", [view])));
+    expect(names(of)).toEqual(["views"]);
+    of.observe(added(aggregated("edits", [{ matchLabels: { edit: "true" } }])));
+    of.observe(added(role("a", { view: "true" }, [])));
+    expect(names(of)).toEqual(["views"]);
+    const [before, after] = [role("a", { view: "true" }, []), role("a", { edit: "true" }, [])];
+    of.observe({ type: "MODIFIED", object: after, previous: before });
+    expect(names(of)).toEqual(["views", "edits"]);
+    of.observe({ type: "DELETED", object: after, previous: after });
+    expect(names(of)).toEqual(["edits"]);
+  });
+
+  test("names nobody for a role that none selects", () => {
+    const of = aggregatedRoles();
+    of.observe(added(aggregated("views", [view])));
+    of.observe(added(role("a", { other: "true" }, [])));
+    expect(names(of)).toEqual([]);
+  });
+
+  test("names one that selects all, and none that is gone or aggregates no more", () => {
+    const of = aggregatedRoles();
+    const all = aggregated("all", [{}]);
+    of.observe(added(all));
+    of.observe(added(role("a", {}, [])));
+    expect(names(of)).toEqual(["all"]);
+    of.observe({ type: "MODIFIED", object: role("all", {}, []), previous: all });
+    of.observe(added(role("b", {}, [])));
+    expect(names(of)).toEqual([]);
+  });
+
+  test("names one with an unreadable selector for its own changes only", () => {
+    const of = aggregatedRoles();
+    of.observe(added(aggregated("broken", [{ matchExpressions: [{ key: "view", operator: "Sounds" }] }])));
+    expect(names(of)).toEqual(["broken"]);
+    of.observe(added(role("a", { view: "true" }, [])));
+    expect(names(of)).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
-import { keyOf } from "../../client/object-key.ts";
 import type { ObjectKey } from "../../core/object.ts";
+import { aggregatedRoles } from "./aggregated-roles.ts";
 import { isAggregated, neededRules } from "./cluster-role-aggregation-policy.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
@@ -16,6 +16,7 @@ export interface ClusterRoleAggregationOptions {
 export function clusterRoleAggregation(options: ClusterRoleAggregationOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const roles = reader({ resource: clusterRoles });
+  const aggregated = aggregatedRoles();
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const role = roles.get(key);
@@ -28,8 +29,7 @@ export function clusterRoleAggregation(options: ClusterRoleAggregationOptions): 
   return {
     name: "clusterrole-aggregation",
     serviceAccount,
-    // Any role may begin or cease to be selected by any aggregated one.
-    watches: [{ resource: clusterRoles, keys: () => roles.list().filter(isAggregated).map(keyOf) }],
+    watches: [{ resource: clusterRoles, observe: aggregated.observe, keys: aggregated.affected }],
     concurrency: 1,
     reconcile,
   };
