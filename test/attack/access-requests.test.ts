@@ -8,7 +8,7 @@ import { openAnswer } from "../../src/trust/seal.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
 import { isReady, isRefusedFor, machineKeys, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
-import type { ApiClient, Reply } from "../kits/api-client.ts";
+import { putChanged, type ApiClient, type Reply } from "../kits/api-client.ts";
 import type { TestHub } from "../kits/hub.ts";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -188,7 +188,7 @@ describe("the status", () => {
       const manifest = { apiVersion: before.apiVersion, kind: before.kind, metadata: { name } };
       const replies = [
         await stage.decide(name, { accepted: true, [field]: value }, ada),
-        await ada(at(name, "/status"), { method: "PUT", body: { ...(await seen(name)), status } }),
+        await putChanged(ada, at(name), { change: (stored) => ({ ...stored, status }), subresource: "/status" }),
         await ada(`${at(name, "/status")}?fieldManager=a&force=true`, {
           method: "PATCH",
           type: "application/apply-patch+yaml",
@@ -214,7 +214,7 @@ describe("the status", () => {
     for (const status of [{ accepted: false }, { accepted: null }, { decisions: null }, null]) {
       await stage.decide("kept", status as object, ada);
     }
-    await ada(at("kept", "/status"), { method: "PUT", body: { ...(await seen("kept")), status: {} } });
+    await putChanged(ada, at("kept"), { change: (stored) => ({ ...stored, status: {} }), subresource: "/status" });
     const { status } = await seen("kept");
     expect(status).toMatchObject({ accepted: true, ready: true, decisions: [{ verdict: "Approved" }] });
     expect((await stage.decide("kept", { denied: true }, ada)).status).toBe(422);

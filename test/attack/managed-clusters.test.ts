@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentUser, clusterGroupOf } from "../../src/resources/managed-cluster.ts";
-import type { ApiClient, Reply } from "../kits/api-client.ts";
+import { putChanged, type ApiClient, type Reply } from "../kits/api-client.ts";
 import {
   clustersPath,
   csrsPath,
@@ -56,10 +56,11 @@ async function settled(name: string): Promise<string> {
 let markerAgent: Promise<ApiClient> | undefined;
 const marker = (): Promise<ApiClient> => (markerAgent ??= stage.joined("marker"));
 
-const agentPut = async (agent: ApiClient, cluster: string, change: (object: Stored) => object): Promise<Reply> => {
-  const stored = (await agent(`${clustersPath}/${cluster}`)).object() as unknown as Stored;
-  return agent(`${clustersPath}/${cluster}`, { method: "PUT", body: { ...stored, ...change(stored) } });
-};
+/** The hub writes its clusters as well, so that a first try may come too late. */
+const agentPut = (agent: ApiClient, cluster: string, change: (object: Stored) => object): Promise<Reply> =>
+  putChanged(agent, `${clustersPath}/${cluster}`, {
+    change: (stored) => ({ ...stored, ...change(stored as unknown as Stored) }),
+  });
 
 interface Stored {
   readonly metadata: Readonly<Record<string, object>>;

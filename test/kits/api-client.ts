@@ -89,6 +89,19 @@ export function adminKeyPair({ kubeconfig }: Pick<TestHub, "kubeconfig">): KeyPa
   return { certPem: data("client-certificate-data"), keyPem: data("client-key-data") };
 }
 
+/** Puts back what lies at `path` with a change, at a subresource where one is named; anew where somebody else has written it meanwhile. */
+export async function putChanged(
+  client: ApiClient,
+  path: string,
+  { change, subresource = "" }: { readonly change: (object: ApiObject) => object; readonly subresource?: string },
+): Promise<Reply> {
+  for (;;) {
+    const body = change((await client(path)).object());
+    const reply = await client(`${path}${subresource}`, { method: "PUT", body });
+    if (reply.status !== 409) return reply;
+  }
+}
+
 /** Connects over HTTP/1.1, or over HTTP/2. */
 export function apiClient(
   hub: Pick<TestHub, "url" | "ca" | "kubeconfig">,

@@ -90,9 +90,13 @@ export async function startClusterStage(options: TestHubOptions = {}): Promise<C
       }),
     request: (cluster, asked = {}, who = booter) => sendRequest(who, cluster, asked),
     approve: async (csr, who = admin) => {
-      const object = (await admin(`${csrsPath}/${csr}`)).object();
       const conditions = [{ type: "Approved", status: "True", reason: "ByPerson", message: "compared" }];
-      return who(`${csrsPath}/${csr}/approval`, { method: "PUT", body: { ...object, status: { conditions } } });
+      for (;;) {
+        const object = (await admin(`${csrsPath}/${csr}`)).object();
+        const body = { ...object, status: { conditions } };
+        const reply = await who(`${csrsPath}/${csr}/approval`, { method: "PUT", body });
+        if (reply.status !== 409) return reply;
+      }
     },
     accept: (cluster, who = admin, accepts = true) =>
       who(`${clustersPath}/${cluster}`, {

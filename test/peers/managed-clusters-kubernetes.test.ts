@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { ApiObject } from "../../src/core/object.ts";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
+import { apiClient, putChanged, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { certificateOf, clustersPath, csrsPath, isLetIn, says, sendRequest, setsPath } from "../kits/cluster-stage.ts";
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { eventually } from "../kits/peers-process.ts";
@@ -143,7 +143,7 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
         },
       });
       const spec = { ...(stored["spec"] as object), leaseDurationSeconds: 9000 };
-      const slower = await agent(`${clustersPath}/west`, { method: "PUT", body: { ...stored, spec } });
+      const slower = await putChanged(agent, `${clustersPath}/west`, { change: (now) => ({ ...now, spec }) });
       expect([slower.status, slower.json()["message"]]).toEqual([403, expect.stringContaining("an agent does not")]);
       const condition = {
         type: "HubAcceptedManagedCluster",
