@@ -353,6 +353,7 @@ peerSuite("kubectl", "an agent that is told of CAs", () => {
       caPem: hub.ca,
       credentials: { token: hub.token("ops") },
     });
+    await expect.poll(async () => (await hub.kubectl("get", "cm", "cluster-info", "-n", "kube-public")).code).toBe(0);
     const patched = await hub.kubectl(
       "patch",
       "cm",
@@ -380,9 +381,9 @@ test("a state that somebody else has written never costs the hub its CA", async 
     "[]",
     "null",
     '{"signer":"../../x"}',
-    '{"signer":"ca-9"}',
     '{"signer":"ca","next":"ca"}',
     '{"signer":"ca","__proto__":{}}',
+    '{"signer":"ca-9"}',
   ]) {
     const before = errors();
     await writeFile(file, text);
@@ -390,7 +391,7 @@ test("a state that somebody else has written never costs the hub its CA", async 
     expect(errors()).toBeGreaterThanOrEqual(before);
     expect([text, (await ask(maps, { dial })).status]).toEqual([text, 200]);
   }
-  expect(errors()).toBeGreaterThan(0);
+  await expect.poll(errors).toBeGreaterThan(0);
   await writeFile(file, '{"signer":"ca"}');
   expect((await readState(join(hub.dataDir, "pki"))).state).toEqual({ signer: "ca" });
   await take("prepare");

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { copyFile, writeFile } from "node:fs/promises";
+import { copyFile, rename, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -144,7 +144,10 @@ peerSuite("kubectl", "a change of the CA", () => {
   });
 
   it("that is damaged by hand is told, and changes nothing", async () => {
-    await writeFile(join(hub.dataDir, "pki", "ca-state.json"), '{"signer":"ca-9"}');
+    // In one step, or the hub may read an empty file before, which is another damage.
+    const damaged = join(hub.dir, "damaged.json");
+    await writeFile(damaged, '{"signer":"ca-9"}');
+    await rename(damaged, join(hub.dataDir, "pki", "ca-state.json"));
     await expect.poll(() => hub.log.filter(({ level }) => level === "error")).toHaveLength(1);
     expect(hub.log.find(({ level }) => level === "error")).toMatchObject({
       message: "a change of the CA cannot be taken up",

@@ -1,11 +1,11 @@
 import { X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { performance } from "node:perf_hooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { authorityIn, clientOf } from "../attack/attacked-hub.ts";
 import { apiClient, type ApiClient, type Identity, type KeyPair } from "../kits/api-client.ts";
+import { fakeClock } from "../kits/fake-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { peerSuite } from "../kits/peers.ts";
 
@@ -19,7 +19,8 @@ let admin: ApiClient;
 let clients: ApiClient[] = [];
 
 beforeAll(async () => {
-  hub = await startTestHub({ users: { paul: ["watchers"] } });
+  // Its clock stands still, so that nothing is cut off that a look after some time would have to find.
+  hub = await startTestHub({ users: { paul: ["watchers"] }, clock: fakeClock(Date.now()) });
   admin = apiClient(hub);
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
   const subjects = ["watchers", "system:serviceaccounts"].map((name) => ({
@@ -66,27 +67,23 @@ async function credentialIdOf(client: ApiClient): Promise<string> {
 
 let count = 0;
 
-/** Revokes, and gives the milliseconds until the watch of the client had ended and its next request was refused. */
-async function cutOff(client: ApiClient, spec: object, path = maps): Promise<number> {
+/** Revokes, and sees the watch of the client end and its next request refused, while no time passes for the hub. */
+async function cutOff(client: ApiClient, spec: object, path = maps): Promise<void> {
   const watch = await client.stream(`${path}?watch=true`);
   expect(watch.status).toBe(200);
   expect((await client(path)).status).toBe(200);
   const ended = watch.rest();
-  const begun = performance.now();
   await made(revocations, { metadata: { name: `test-${(count += 1)}` }, spec });
   await ended;
-  const { status } = await client(path);
-  const ms = performance.now() - begun;
-  expect(status).toBe(401);
-  return ms;
+  expect((await client(path)).status).toBe(401);
 }
 
-peerSuite("kubectl", "a revocation cuts off requests, open connections and watches in less than a second", () => {
+peerSuite("kubectl", "a revocation cuts off requests, open connections and watches at once", () => {
   it.each(["http1", "http2"] as const)("of a certificate by its fingerprint, over %s", async (protocol) => {
     const pair = await certificateOf(`ann-${protocol}`);
     const client = connect(pair, protocol);
     const fingerprint = (await credentialIdOf(client)).replace("X509SHA256=", "");
-    expect(await cutOff(client, { fingerprint })).toBeLessThan(1000);
+    await cutOff(client, { fingerprint });
     // Another certificate of the same user is another credential.
     expect((await connect(await certificateOf(`ann-${protocol}`), protocol)(maps)).status).toBe(200);
   });
@@ -94,14 +91,14 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
   it("of a certificate by its serial number", async () => {
     const pair = await certificateOf("serial");
     const serialNumber = serialOf(pair.certPem);
-    expect(await cutOff(connect(pair), { certificate: { serialNumber } })).toBeLessThan(1000);
+    await cutOff(connect(pair), { certificate: { serialNumber } });
   });
 
   it("of a user, whatever the credential, later ones too", async () => {
     const client = connect({ token: hub.token("paul") });
     const certified = connect(await certificateOf("paul"), "http2");
     expect((await certified(maps)).status).toBe(200);
-    expect(await cutOff(client, { user: "paul" })).toBeLessThan(1000);
+    await cutOff(client, { user: "paul" });
     expect((await certified(maps)).status).toBe(401);
     expect((await connect(await certificateOf("paul"))(maps)).status).toBe(401);
     expect((await connect(await certificateOf("pau"))(maps)).status).toBe(200);
@@ -115,14 +112,14 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     const [client, other] = [connect({ token: await token() }), connect({ token: await token() })];
     const credentialID = await credentialIdOf(client);
     expect(credentialID).toMatch(/^JTI=/);
-    expect(await cutOff(client, { credentialID })).toBeLessThan(1000);
+    await cutOff(client, { credentialID });
     expect((await other(maps)).status).toBe(200);
   });
 
   it("of a whole account", async () => {
     const reply = await admin("/api/v1/namespaces/default/serviceaccounts/whole/token", { method: "POST", body: {} });
     const { token } = reply.json()["status"] as { readonly token: string };
-    expect(await cutOff(connect({ token }), { user: "system:serviceaccount:default:whole" })).toBeLessThan(1000);
+    await cutOff(connect({ token }), { user: "system:serviceaccount:default:whole" });
   });
 
   it("of a legacy token by the Secret that it lies in", async () => {
@@ -131,7 +128,7 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
       type: "kubernetes.io/service-account-token",
     });
     const token = await legacyToken();
-    expect(await cutOff(connect({ token }), { secret: { namespace: "default", name: "legacy" } })).toBeLessThan(1000);
+    await cutOff(connect({ token }), { secret: { namespace: "default", name: "legacy" } });
   });
 
   it("of a bootstrap token by its id", async () => {
@@ -147,7 +144,7 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     const type = "bootstrap.kubernetes.io/token";
     await made("/api/v1/namespaces/kube-system/secrets", { metadata, type, stringData });
     const client = connect({ token: "abcdef.0123456789abcdef" });
-    expect(await cutOff(client, { bootstrapTokenID: "abcdef" }, requests)).toBeLessThan(1000);
+    await cutOff(client, { bootstrapTokenID: "abcdef" }, requests);
   });
 
   it("of what kubectl watches with", async () => {
@@ -164,10 +161,8 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     const watching = kubectl.start("get", "configmaps", "--watch", "-o", "name");
     await made(maps, { metadata: { name: "seen" } });
     await watching.until(/configmap\/seen/);
-    const begun = performance.now();
     await made(revocations, { metadata: { name: "kubectl" }, spec: { user: "kubectl" } });
     await watching.done;
-    expect(performance.now() - begun).toBeLessThan(1000);
     const again = await kubectl("get", "configmaps");
     expect(again.err).toContain("You must be logged in to the server");
     // Once, however often it is tried.
