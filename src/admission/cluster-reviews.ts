@@ -40,7 +40,7 @@ export function clusterReviews(plugin: AdmissionPlugin): ClusterReviews {
 
 const unconverted = { since: 0, convert: undefined };
 
-/** The three places that the plugin writes to. All else of the object is left as the API has it. */
+/** The places that the plugin writes to. All else of the object is left as the API has it. */
 async function changes({ mutate }: AdmissionPlugin, asked: AdmissionRequest): Promise<ReviewPatch> {
   const { object } = asked;
   const next = await mutate?.(asked, { number: 0, request: asked, again: () => undefined });
@@ -48,6 +48,7 @@ async function changes({ mutate }: AdmissionPlugin, asked: AdmissionRequest): Pr
   const places = [
     ["/spec/taints", fieldsIn(next["spec"])["taints"], fieldsIn(object["spec"])["taints"]],
     ["/metadata/labels", next.metadata.labels, object.metadata.labels],
+    ["/metadata/finalizers", next.metadata.finalizers, object.metadata.finalizers],
     ["/metadata/annotations", next.metadata.annotations, object.metadata.annotations],
   ] as const;
   return places.flatMap(([path, value, before]) =>

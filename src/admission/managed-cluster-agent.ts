@@ -1,6 +1,12 @@
 import { jsonEqual } from "../core/equal.ts";
 import type { UserInfo } from "../core/user.ts";
-import { agentOf, clusterCondition, managedClustersGroup, type ManagedCluster } from "../resources/managed-cluster.ts";
+import {
+  agentGroups,
+  agentOf,
+  clusterCondition,
+  managedClustersGroup,
+  type ManagedCluster,
+} from "../resources/managed-cluster.ts";
 
 /** What the hub alone says of a cluster. */
 const hubConditions: readonly string[] = [clusterCondition.accepted, clusterCondition.clock, clusterCondition.deleting];
@@ -10,6 +16,11 @@ const agentAnnotations = "agent.open-cluster-management.io";
 /** Whether the user is the agent of some cluster, which writes about its cluster what is its own to say and nothing else. */
 export function isAgent({ username, groups }: UserInfo): boolean {
   return groups.includes(managedClustersGroup) || agentOf(username) !== undefined;
+}
+
+/** Whether the user writes about this cluster as its agent, or is the agent of any: whoever has the rights of one is held to them. */
+export function isAgentOf(user: UserInfo, cluster: string): boolean {
+  return isAgent(user) || agentGroups(cluster).some((group) => user.groups.includes(group));
 }
 
 /** What of a change of a cluster its agent may not make, in words; undefined where all of it is the agent's own. */

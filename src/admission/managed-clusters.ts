@@ -3,12 +3,16 @@ import { invalid, invalidObject, type FieldError } from "../core/field-error.ts"
 import { dnsLabelProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
 import { forbidden, StatusError } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
 import { stringAt, withField, withMetadata } from "../resources/json-fields.ts";
 import {
+  agentsAnnotation,
+  clusterFinalizer,
   clusterGroup,
   clusterNameLabel,
   clusterSetLabel,
   isAccepted,
+  isSharedName,
   registerGroup,
   requesterAnnotation,
   type ManagedCluster,
@@ -17,7 +21,7 @@ import type { Resource } from "../resources/resource.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { stampedTaints } from "./cluster-taints.ts";
-import { foreignCondition, foreignToAgent, isAgent } from "./managed-cluster-agent.ts";
+import { foreignCondition, foreignToAgent, isAgentOf } from "./managed-cluster-agent.ts";
 
 export interface ManagedClusterAdmissionOptions {
   readonly may: AccessCheck;
@@ -41,7 +45,8 @@ export function managedClusterAdmission(options: ManagedClusterAdmissionOptions)
       const { object, oldObject, operation, subresource, resource } = request;
       if (!isClusters(resource) || subresource !== "" || object === undefined || operation === "DELETE")
         return undefined;
-      return prepared(options, request, { next: object, stored: oldObject });
+      const next = operation === "CREATE" ? await withoutHubRecords(options, request, object) : object;
+      return prepared(options, request, { next, stored: oldObject });
     },
     validate: async (request) => {
       const { object, operation, resource, subresource } = request;
@@ -56,6 +61,25 @@ export function managedClusterAdmission(options: ManagedClusterAdmissionOptions)
 
 function isClusters({ group, plural }: Pick<Resource, "group" | "plural">): boolean {
   return group === clusterGroup && plural === "managedclusters";
+}
+
+/**
+ * What the hub alone puts on a cluster once it has let it in is not believed from whoever asks for one. The record of its agents is
+ * taken from who may accept it, as from a backup.
+ */
+async function withoutHubRecords(
+  { may }: ManagedClusterAdmissionOptions,
+  { name, user }: AdmissionRequest,
+  object: ApiObject,
+): Promise<ApiObject> {
+  const { finalizers = [], annotations = {} } = object.metadata;
+  const isHeld = finalizers.includes(clusterFinalizer);
+  const isBelieved = !Object.hasOwn(annotations, agentsAnnotation) || (await mayAccept(may, user, name));
+  const { [agentsAnnotation]: _record, ...others } = annotations;
+  return withMetadata(object, {
+    ...(isHeld ? { finalizers: finalizers.filter((one) => one !== clusterFinalizer) } : {}),
+    ...(isBelieved ? {} : { annotations: others }),
+  });
 }
 
 interface Change {
@@ -103,7 +127,7 @@ async function checkCluster(
   const stored = request.oldObject;
   const errors = [...(operation === "CREATE" ? nameErrors(name) : []), ...urlErrors(next)];
   if (errors.length > 0) throw invalidObject(resource, name, errors);
-  if (stored !== undefined && isAgent(user)) {
+  if (stored !== undefined && isAgentOf(user, name)) {
     const foreign = foreignToAgent(next, stored);
     if (foreign !== undefined) throw forbidden(resource, name, `an agent does not change ${foreign}`);
   }
@@ -116,7 +140,10 @@ function nameErrors(name: string): readonly FieldError[] {
   const [problem] = dnsLabelProblems(name);
   if (problem !== undefined) return [invalid("metadata.name", name, problem)];
   const isTaken = reserved.has(name) || name.startsWith("kube-");
-  return isTaken ? [invalid("metadata.name", name, "names a namespace of the hub itself")] : [];
+  if (isTaken) return [invalid("metadata.name", name, "names a namespace of the hub itself")];
+  return isSharedName(name)
+    ? [invalid("metadata.name", name, "is the name of a role or group that the agents of all clusters share")]
+    : [];
 }
 
 const reserved: ReadonlySet<string> = new Set([
@@ -146,15 +173,7 @@ async function checkAcceptance(
   ) {
     throw forbidden(resource, name, "the namespace of the cluster is still being deleted; accept it afterwards");
   }
-  const asked = {
-    user,
-    verb: "update",
-    group: registerGroup,
-    version: "v1",
-    resource: "managedclusters",
-    namespace: "",
-  };
-  if ((await may({ ...asked, subresource: "accept", name })).allowed) {
+  if (await mayAccept(may, user, name)) {
     if (home !== undefined && home.metadata.labels?.[clusterNameLabel] !== name) {
       warn(`namespace ${name} was there before the cluster: its agent gets rights in it`);
     }
@@ -162,6 +181,11 @@ async function checkAcceptance(
   }
   const why = `user ${JSON.stringify(user.username)} cannot accept it: verb "update" on managedclusters/accept.${registerGroup} is needed`;
   throw forbidden(resource, name, why);
+}
+
+async function mayAccept(may: AccessCheck, user: UserInfo, name: string): Promise<boolean> {
+  const asked = { user, verb: "update", group: registerGroup, version: "v1", resource: "managedclusters" };
+  return (await may({ ...asked, subresource: "accept", namespace: "", name })).allowed;
 }
 
 function setOf(cluster: ManagedCluster | undefined): string {
@@ -208,7 +232,7 @@ async function mayUse(
 
 /** @throws StatusError Forbidden */
 function checkStatus({ resource, name, user, oldObject }: AdmissionRequest, next: ManagedCluster): void {
-  if (!isAgent(user) || oldObject === undefined) return;
+  if (oldObject === undefined || !isAgentOf(user, name)) return;
   const type = foreignCondition(next, oldObject);
   if (type !== undefined)
     throw forbidden(resource, name, `an agent does not set condition ${type}, which is the hub's`);

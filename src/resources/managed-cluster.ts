@@ -20,6 +20,8 @@ export const autoAcceptedAnnotation = "open-cluster-management.io/automatically-
 /** Who asked for a cluster to join, as authenticated; stamped by admission and never changed. */
 export const requesterAnnotation = "registration.pratique.dev/requested-by";
 
+/** The agents that hold certificates of a cluster, each with the end of the latest. Only the hub writes it. */
+export const agentsAnnotation = "registration.pratique.dev/agents";
 /** `"true"`: the agent takes its cluster off the hub, which it may do together with `hubAcceptsClient: false`. */
 export const leaveAnnotation = "agent.open-cluster-management.io/leave";
 
@@ -129,6 +131,17 @@ export function agentUser({ cluster, agent }: AgentIdentity): string {
 export function clusterGroupOf(cluster: string): string {
   return `${agentPrefix}${cluster}`;
 }
+
+/** The groups in which the agents of one cluster are: the second is of those whose identity is not one of ours. */
+export function agentGroups(cluster: string): readonly string[] {
+  return [clusterGroupOf(cluster), `open-cluster-management:${cluster}`];
+}
+
+/** Whether a cluster of this name would have the role or the group that the agents of all clusters share. */
+export function isSharedName(cluster: string): boolean {
+  return sharedNames.has(cluster) || clusterGroupOf(cluster) === managedClustersGroup;
+}
+const sharedNames: ReadonlySet<string> = new Set(["registration", "work"]);
 
 /** Whose user name this is, or undefined for whoever is no agent. The name has exactly two parts, as no prefix of one may stand for it. */
 export function agentOf(username: string): AgentIdentity | undefined {

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ApiObject } from "../../src/core/object.ts";
 import { agentUser, clusterGroupOf } from "../../src/resources/managed-cluster.ts";
 import { putChanged, type ApiClient, type Reply } from "../kits/api-client.ts";
 import {
@@ -28,7 +29,7 @@ autoApproval:
     clusters: [edge-*, lab]
 `;
   await writeFile(configFile, text);
-  const users = { auto: ["system:bootstrappers:managedcluster"] };
+  const users = { auto: ["system:bootstrappers:managedcluster"], cloud: ["open-cluster-management:cloudy"] };
   stage = await startClusterStage({ users, managedClusters: { configFile } });
   auto = stage.as("auto");
 });
@@ -124,6 +125,21 @@ describe("a bootstrap identity", () => {
       (who: ApiClient) => stage.create("kube-system", {}, who),
       422,
     ],
+    [
+      "make a cluster of the name of a role that all agents share",
+      (who: ApiClient) => stage.create("work", {}, who),
+      422,
+    ],
+    [
+      "make a cluster of the name of the other such role",
+      (who: ApiClient) => stage.create("registration", {}, who),
+      422,
+    ],
+    [
+      "make a cluster of the name of the group of all agents",
+      (who: ApiClient) => stage.create("managed-clusters", {}, who),
+      422,
+    ],
     ["make a cluster whose name is no namespace", (who: ApiClient) => stage.create("a.b", {}, who), 422],
     [
       "make one that is reached without TLS",
@@ -134,6 +150,83 @@ describe("a bootstrap identity", () => {
   ])("cannot %s", async (_what, act, status) => {
     await stage.create("waiting");
     expect((await act(stage.booter)).status).toBe(status);
+  });
+});
+
+const roles = "/apis/rbac.authorization.k8s.io/v1";
+const agentsOf = ({ metadata }: ApiObject): unknown => metadata.annotations?.["registration.pratique.dev/agents"];
+
+describe("a cluster that is made with what the hub alone writes", () => {
+  it("is held no longer than others, and keeps nobody from being forgotten or shut out", async () => {
+    const ends = Array.from({ length: 40 }, (_one, index) => [`fake${index}`, "+275760-09-13T00:00:00.000Z"]);
+    const made = await stage.booter(clustersPath, {
+      method: "POST",
+      body: {
+        apiVersion: "cluster.open-cluster-management.io/v1",
+        kind: "ManagedCluster",
+        metadata: {
+          name: "forged",
+          finalizers: ["cluster.open-cluster-management.io/api-resource-cleanup"],
+          annotations: { "registration.pratique.dev/agents": JSON.stringify(Object.fromEntries(ends)) },
+        },
+        spec: { hubAcceptsClient: false },
+      },
+    });
+    expect(made.status).toBe(201);
+    const { finalizers, annotations } = made.object().metadata;
+    expect(finalizers ?? []).toEqual([]);
+    expect(Object.keys(annotations ?? {})).not.toContain("registration.pratique.dev/agents");
+    const request = await stage.request("forged");
+    await stage.approve(request.name);
+    await stage.accept("forged");
+    await stage.issued(request);
+    expect(agentsOf(await stage.cluster("forged", (one) => agentsOf(one) !== undefined))).toMatch(
+      /^\{"a1b2c":"[^"]*"\}$/,
+    );
+  });
+
+  it("is removed whatever stands in its record, and its agent's rights with it", async () => {
+    const agent = await stage.joined("broken");
+    const record = JSON.stringify({ x: "+275760-09-13T00:00:00.000Z", ["y".repeat(2000)]: "2099-01-01T00:00:00Z" });
+    const body = { metadata: { annotations: { "registration.pratique.dev/agents": record } } };
+    await stage.admin(`${clustersPath}/broken`, { method: "PATCH", type: merge, body });
+    await stage.admin(`${clustersPath}/broken`, { method: "DELETE" });
+    await stage.gone(clustersPath, "broken");
+    expect((await agent(`${clustersPath}/broken`)).status).not.toBe(200);
+  });
+});
+
+describe("a label with the name of a shared role", () => {
+  it("takes that role away from nobody", async () => {
+    await stage.joined("steady");
+    const labels = { "open-cluster-management.io/cluster-name": "work" };
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+    const shared = async (): Promise<unknown> =>
+      (await stage.admin(`${roles}/clusterroles/open-cluster-management:managedcluster:work`)).object().metadata.uid;
+    const before = await shared();
+    const lure = { metadata: { name: "lure", labels }, roleRef, subjects: [] };
+    await stage.admin(`${roles}/namespaces/default/rolebindings`, { method: "POST", body: lure });
+    // Looked at after the lure: what is done for the later cluster has been done behind it.
+    await stage.joined("later");
+    await stage.admin(`${roles}/namespaces/default/rolebindings/lure`, { method: "DELETE" });
+    await stage.joined("latest");
+    expect(await shared()).toBe(before);
+  });
+});
+
+describe("an agent by an identity of others, in the group that its cluster is bound to", () => {
+  it("writes no more about its cluster than any agent", async () => {
+    await stage.joined("cloudy");
+    const cloud = stage.as("cloud");
+    expect((await cloud(`${clustersPath}/cloudy`)).status).toBe(200);
+    const label = await agentPut(cloud, "cloudy", ({ metadata }) => ({
+      metadata: { ...metadata, labels: { ...metadata["labels"], tier: "gold" } },
+    }));
+    expect(label.status).toBe(403);
+    const conditions = [{ type: "HubAcceptedManagedCluster", status: "False", reason: "Mine", message: "" }];
+    const condition = { ...conditions[0], lastTransitionTime: "2026-11-21T00:00:00Z" };
+    const body = { status: { conditions: [condition] } };
+    expect((await cloud(`${clustersPath}/cloudy/status`, { method: "PATCH", type: merge, body })).status).toBe(403);
   });
 });
 

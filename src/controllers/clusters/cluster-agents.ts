@@ -1,8 +1,5 @@
 import { isFields } from "../../resources/json-fields.ts";
-import type { ManagedCluster } from "../../resources/managed-cluster.ts";
-
-/** On a cluster: the agents that hold certificates of it, each with the end of the latest. Only the hub writes it. */
-export const agentsAnnotation = "registration.pratique.dev/agents";
+import { agentsAnnotation, type ManagedCluster } from "../../resources/managed-cluster.ts";
 
 /** The end of the latest certificate of each agent, in milliseconds. */
 export type ClusterAgents = ReadonlyMap<string, number>;
@@ -10,14 +7,20 @@ export type ClusterAgents = ReadonlyMap<string, number>;
 /** More agents than any cluster has had at one time; of more, those whose certificates end first are forgotten. */
 const mostAgents = 32;
 
-/** What is on record; what cannot be read is nothing. */
+/** Longer ones make no user name that could be revoked. */
+const longestAgent = 900;
+/** The last moment of the year 9999: no certificate ends later, and not every later time can be written. */
+const lastEnd = 253_402_300_799_000;
+
+/** What is on record; what cannot be read, or was never written by the hub, is nothing. */
 export function agentsOn({ metadata }: ManagedCluster): ClusterAgents {
   const written = metadata.annotations?.[agentsAnnotation] ?? "";
   const entries = Object.entries(parsed(written)).flatMap(([agent, end]) => {
     const at = typeof end === "string" ? Date.parse(end) : Number.NaN;
-    return Number.isNaN(at) ? [] : [[agent, at] as const];
+    const isAgent = agent !== "" && agent.length <= longestAgent && !agent.includes(":");
+    return isAgent && at <= lastEnd ? [[agent, at] as const] : [];
   });
-  return new Map(entries);
+  return new Map(entries.sort(([, one], [, other]) => other - one).slice(0, mostAgents));
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {

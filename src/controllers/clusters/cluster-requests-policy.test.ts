@@ -70,6 +70,19 @@ describe("the record of a cluster's agents", () => {
     },
   );
 
+  it("holds nothing that no certificate could have: times that cannot be written, names that no user has", () => {
+    const long = "a".repeat(2000);
+    const ends = { a: "+275760-09-13T00:00:00.000Z", "": "2099-01-01T00:00:00Z", "b:c": "2099-01-01T00:00:00Z" };
+    expect(recorded(JSON.stringify({ ...ends, [long]: "2099-01-01T00:00:00Z" })).size).toBe(0);
+  });
+
+  it("is bounded when it is read, too", () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 9000 }, (_one, index) => [`a${index}`, "2099-01-01T00:00:00Z"]),
+    );
+    expect(recorded(JSON.stringify(many)).size).toBe(32);
+  });
+
   it("is bounded", () => {
     const issued = new Map(Array.from({ length: 100 }, (_one, index) => [`a${index}`, now + 1 + index] as const));
     expect(recorded(withAgents(new Map(), issued, now)).size).toBe(32);

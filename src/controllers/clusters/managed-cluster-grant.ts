@@ -5,7 +5,7 @@ import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { acceptedAgentRules, deniedAgentRules, sharedAgentRoles } from "../../resources/agent-rules.ts";
 import { rbacGroup, type Subject } from "../../resources/binding.ts";
 import {
-  clusterGroupOf,
+  agentGroups,
   clusterLeaseName,
   clusterNameLabel,
   isAccepted,
@@ -76,9 +76,11 @@ function binding(
   metadata: ApiObject["metadata"],
   { cluster, role: name }: { readonly cluster: string; readonly role: string },
 ): ApiObject {
-  // The second form is for clouds whose identities cannot be in groups that begin with system:.
-  const groups = [clusterGroupOf(cluster), `open-cluster-management:${cluster}`];
-  const subjects: readonly Subject[] = groups.map((group) => ({ kind: "Group", apiGroup: rbacGroup, name: group }));
+  const subjects: readonly Subject[] = agentGroups(cluster).map((group) => ({
+    kind: "Group",
+    apiGroup: rbacGroup,
+    name: group,
+  }));
   return {
     apiVersion: rbacVersion,
     kind,

@@ -7,6 +7,7 @@ import { StatusError } from "../../core/status.ts";
 import {
   clusterFinalizer,
   clusterNameLabel,
+  isSharedName,
   managedClusters,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
@@ -60,6 +61,11 @@ export function clusterUpkeep(parts: UpkeepParts): ClusterUpkeep {
 async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
   const { client } = parts;
   const { name = "", finalizers = [] } = cluster.metadata;
+  if (isSharedName(name)) {
+    await removeRights(parts, name);
+    await say(parts, cluster, failedCondition("the agents of all clusters share a role or group of this name"));
+    return done;
+  }
   // First, so that nothing is ever made for a cluster that would not be taken down with it; the write wakes it again.
   if (!finalizers.includes(clusterFinalizer)) {
     const metadata = { ...seen(cluster), finalizers: [...finalizers, clusterFinalizer] };
@@ -96,7 +102,8 @@ async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcom
   const { client, there } = parts;
   // What gives most goes first.
   for (const one of namespaceBindings(cluster.metadata.name ?? "")) await revoked(client, one, there(one));
-  for (const one of clusterRbac(cluster)) await grant(client, one, there(one));
+  if (isSharedName(cluster.metadata.name ?? "")) await removeRights(parts, cluster.metadata.name ?? "");
+  else for (const one of clusterRbac(cluster)) await grant(client, one, there(one));
   await takeBack(parts, cluster);
   await say(parts, cluster, deniedCondition);
   return done;
@@ -107,8 +114,8 @@ async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outc
   const left = await detachCluster({ client, clock, cluster, say: (condition) => say(parts, cluster, condition) });
   if (left !== undefined) return { kind: "requeue", afterMs: 5000, why: left };
   const { name = "", finalizers = [] } = cluster.metadata;
-  await takeBack(parts, cluster);
   await removeRights(parts, name);
+  await takeBack(parts, cluster);
   await missingIsFine(client.delete(leases, leaseKey(name)));
   await removeHome(parts, cluster);
   const rest = finalizers.filter((one) => one !== clusterFinalizer);
@@ -129,7 +136,10 @@ async function takeBack({ client, clock, revokes }: UpkeepParts, cluster: Manage
 }
 
 async function removeRights({ client, there }: UpkeepParts, name: string): Promise<void> {
-  const own = clusterRbac({ apiVersion: "", kind: "", metadata: { name } });
+  // Whoever may write a label can bring this up, with any name.
+  const own = clusterRbac({ apiVersion: "", kind: "", metadata: { name } }).filter(
+    ({ resource }) => resource !== clusterRoles || !isSharedName(name),
+  );
   for (const one of [...namespaceBindings(name), ...own.toReversed()]) await revoked(client, one, there(one));
 }
 
