@@ -50,6 +50,25 @@ describe("pratique approve", () => {
     expect(decisions(here)).toBe(3);
   });
 
+  test("takes names as `kubectl get -o name` prints them", async () => {
+    const here = await world([{ name: "a" }]);
+    expect(await runLine("approve certificatesigningrequest.certificates.k8s.io/a", here.io)).toBe(0);
+    expect(here.io.out()).toBe("csr/a approved\n");
+  });
+
+  test("says of a name alone that is not found which kind it was taken for", async () => {
+    const here = await world([]);
+    expect(await runLine("approve a csr/b", here.io)).toBe(6);
+    expect(here.io.err()).toBe(
+      [
+        'error: certificatesigningrequests.certificates.k8s.io "a" not found',
+        "Was accessrequest/a meant? A name alone is csr/a here.",
+        'error: certificatesigningrequests.certificates.k8s.io "b" not found',
+        "",
+      ].join("\n"),
+    );
+  });
+
   test("leaves a request that is approved already as it is", async () => {
     const here = await world([{ name: "a", conditions: [approved] }]);
     expect(await runLine("approve a", here.io)).toBe(0);
@@ -100,7 +119,7 @@ describe("pratique approve", () => {
 
   test("goes on after one that fails, and ends with its code", async () => {
     const here = await world([{ name: "a" }, { name: "b" }]);
-    expect(await runLine("approve none a", here.io)).toBe(6);
+    expect(await runLine("approve csr/none a", here.io)).toBe(6);
     expect(here.io.out()).toBe("csr/a approved\n");
     expect(here.io.err()).toBe('error: certificatesigningrequests.certificates.k8s.io "none" not found\n');
   });

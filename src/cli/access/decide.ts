@@ -9,7 +9,7 @@ import type { Args } from "../command.ts";
 import { csrCondition, decideCsr } from "./csr-decide.ts";
 import { isUndecided, reviewCsr } from "./csr-review.ts";
 import type { ExitName } from "../exit-code.ts";
-import { failureOf } from "../failure.ts";
+import { failureOf, type Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import { requestKind, requestName, type RequestKind, type RequestName } from "./request-name.ts";
@@ -37,7 +37,8 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
             done.push(target);
           } catch (error) {
             const failure = failureOf(error);
-            for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
+            const hints = [...failure.hints, ...bareHint(failure, target, args)];
+            for (const line of [`error: ${failure.message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
             if (exit === "ok") exit = failure.exit;
           }
         }
@@ -59,6 +60,13 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
 }
 
 const atOnce = 8;
+
+/** A name alone is of one kind; the other is as easily meant. */
+function bareHint({ exit }: Failure, { kind, name }: Target, args: Args): readonly string[] {
+  if (exit !== "notFound" || !args.operands.includes(name)) return [];
+  const other = kind === "csr" ? "accessrequest" : "csr";
+  return [`Was ${other}/${name} meant? A name alone is ${kind}/${name} here.`];
+}
 
 /** A request to decide on; with the one that was looked at, where it was. */
 interface Target extends RequestName {

@@ -14,6 +14,7 @@ const kindNames: Readonly<Record<RequestKind, readonly string[]>> = {
     "csr",
     "certificatesigningrequest",
     "certificatesigningrequests",
+    "certificatesigningrequest.certificates.k8s.io",
     "certificatesigningrequests.certificates.k8s.io",
   ],
   accessrequest: [
