@@ -83,6 +83,13 @@ function ofConnection(error: ConnectionError): Failure {
       hints: ["The kubeconfig belongs to another server, or somebody stands between. Nothing was sent."],
     };
   }
+  if (code.startsWith("ERR_OSSL_")) {
+    return {
+      exit: "usage",
+      message: `the client certificate and key of the kubeconfig cannot be used (${code})`,
+      hints: [],
+    };
+  }
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
     return {
       exit: "unreachable",

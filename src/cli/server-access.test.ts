@@ -63,7 +63,7 @@ describe("the kubeconfig", () => {
     "whose context does not exist": [
       "token list --context other",
       { files: own },
-      'error: /home/ada/.kube/config: there is no contexts["other"]\n',
+      'error: /home/ada/.kube/config: there is no contexts["other"]; contexts there: c\n',
     ],
   };
   test.each(Object.entries(refusals))("%s is refused with code 2", async (_title, [line, options, text]) => {

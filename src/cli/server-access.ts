@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { mergeKubeconfigs, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
+import { StatusError } from "../core/status.ts";
 import { CliError } from "./cli-error.ts";
+import { endedCredential } from "./credential-end.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
 
@@ -21,6 +23,11 @@ export async function withServer<T>(args: Args, io: Io, use: (server: ServerAcce
   const client = await io.connect(config);
   try {
     return await use({ client, config });
+  } catch (error) {
+    const ended =
+      error instanceof StatusError && error.code === 401 ? endedCredential(config, io.clock.now()) : undefined;
+    if (ended === undefined) throw error;
+    throw new CliError("refused", "the server does not accept the credentials (401 Unauthorized)", [ended]);
   } finally {
     client.close();
   }

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { parseKubeconfig } from "./kubeconfig.ts";
 import { resolveKubeconfig } from "./resolve-kubeconfig.ts";
@@ -36,6 +37,23 @@ function resolve(parts: Parts): Promise<unknown> {
     contexts: [{ name: "x", context: parts.context ?? { cluster: "c", user: "u" } }],
   };
   return resolveKubeconfig(parseKubeconfig(JSON.stringify(config), "/etc/f"), { context: parts.choice, readFile });
+}
+
+/** Of CN=ann, for a key that nobody has. */
+const annPem = `-----BEGIN CERTIFICATE-----
+MIIBAjCBqgIBATAKBggqhkjOPQQDAjAOMQwwCgYDVQQDDANhbm4wHhcNMjUwMTAx
+MDAwMDAwWhcNMjUwMjAxMDAwMDAwWjAOMQwwCgYDVQQDDANhbm4wWTATBgcqhkjO
+PQIBBggqhkjOPQMBBwNCAAT2XmOmLxquJUBxhSicRMpcNfvk6I4ebUFPf74hFXLj
+vznN7v65cyVOC17OFlwhvaxSwmPlzoGlHbITrFYPQAbgMAoGCCqGSM49BAMCA0cA
+MEQCICQ2eRewvlwQa0N2K8sGW0vfB0XUAEdxMqjPrOVMOHkiAiAzBOLNu8OP9Zz4
+4+9qdXJBnOAfl7+WrapQHsFDtAKTOA==
+-----END CERTIFICATE-----
+`;
+
+function newKeyPem(): string {
+  return generateKeyPairSync("ec", { namedCurve: "P-256" })
+    .privateKey.export({ type: "pkcs8", format: "pem" })
+    .toString();
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -91,7 +109,13 @@ describe("resolveKubeconfig", () => {
 
   it.each([
     ["a context that is not there", { choice: "nope" }, "missing", '/etc/f: there is no contexts["nope"]'],
-    ["no current context", { choice: "" }, "missing", "current-context is not set"],
+    ["no current context", { choice: "" }, "missing", "current-context is not set; contexts there: x"],
+    [
+      "the key of another certificate",
+      { user: { "client-certificate-data": base64(annPem), "client-key-data": base64(newKeyPem()) } },
+      "bad-value",
+      '/etc/f: users["u"].client-key is not the key of client-certificate',
+    ],
     ["a user that is not there", { context: { cluster: "c", user: "v" } }, "missing", 'users["v"]'],
     ["a cluster that is not there", { context: { user: "u" } }, "missing", 'clusters[""]'],
     ["http", { cluster: { server: "http://hub" } }, "bad-value", 'clusters["c"].server'],

@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { type Kubeconfig, type KubeconfigEntry, KubeconfigError } from "./kubeconfig.ts";
 
 /** Everything a client needs to know of one context. Credentials in it are secret. */
@@ -44,7 +45,7 @@ const maximumFileBytes = 1_048_576;
 export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions): Promise<ResolvedKubeconfig> {
   const name = options.context ?? config.currentContext;
   if (name === "") {
-    throw new KubeconfigError("missing", `${config.file}: current-context is not set`);
+    throw new KubeconfigError("missing", `${config.file}: current-context is not set${thereAre(config)}`);
   }
   const context = entryOf(config, "contexts", name);
   const cluster = entryOf(config, "clusters", context.texts.get("cluster") ?? "");
@@ -64,7 +65,8 @@ type UserFacts = Omit<ResolvedKubeconfig, keyof ClusterFacts | "context" | "name
 function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", name: string): KubeconfigEntry {
   const entry = config[list].get(name);
   if (entry === undefined) {
-    throw new KubeconfigError("missing", `${config.file}: there is no ${list}[${JSON.stringify(name)}]`);
+    const others = list === "contexts" ? thereAre(config) : "";
+    throw new KubeconfigError("missing", `${config.file}: there is no ${list}[${JSON.stringify(name)}]${others}`);
   }
   if (entry.unsupported !== undefined) {
     throw new KubeconfigError(
@@ -73,6 +75,12 @@ function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", na
     );
   }
   return entry;
+}
+
+/** The contexts to choose from, a few of them. */
+function thereAre({ contexts }: Kubeconfig): string {
+  const names = [...contexts.keys()].slice(0, 10);
+  return names.length === 0 ? "" : `; contexts there: ${names.join(", ")}`;
 }
 
 async function clusterFacts(cluster: KubeconfigEntry, readFile: ReadFile): Promise<ClusterFacts> {
@@ -111,12 +119,24 @@ function certificateFacts(where: string, certificate: Found | undefined, key: Fo
   if (certificate === undefined || key === undefined) {
     return {};
   }
+  if (isOfAnotherKey(certificate.text, key.text)) {
+    throw new KubeconfigError("bad-value", `${where}.client-key is not the key of client-certificate`);
+  }
   return {
     clientCertPem: pem(certificate, "CERTIFICATE", `${where}.client-certificate`),
     clientKeyPem: pem(key, "PRIVATE KEY", `${where}.client-key`),
     ...(certificate.file === undefined ? {} : { clientCertFile: certificate.file }),
     ...(key.file === undefined ? {} : { clientKeyFile: key.file }),
   };
+}
+
+/** Whether both can be read and do not belong together; TLS says it in a way that sounds like a fault of the server. */
+function isOfAnotherKey(certificate: string, key: string): boolean {
+  try {
+    return !new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
 }
 
 async function tokenFacts(user: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
