@@ -26,6 +26,8 @@ export interface JsonServerOptions {
   readonly caPem: string;
   /** Who answers what is sent to a path; undefined for nobody. */
   readonly answerTo: (path: string) => JsonAnswer | undefined;
+  /** Whether questions of a path are passed on whatever keys and depth they have: those that hold what others stored. Default: never. */
+  readonly takesAnyJson?: (path: string) => boolean;
   /** Whether questions can be answered; until then they are turned away. */
   readonly isReady: () => boolean;
   /** Answers questions before it is ready too: for what says no rather than nothing. */
@@ -61,7 +63,7 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     throw new StatusError("Unauthorized", "a client certificate of the CA in --client-ca-file is needed");
   }
 
-  async function review(request: Incoming, answerer: JsonAnswer): Promise<Answer> {
+  async function review(request: Incoming, path: string, answerer: JsonAnswer): Promise<Answer> {
     if (request.method !== "POST") throw new StatusError("MethodNotAllowed", "reviews are sent with POST");
     await checkClient(request);
     if (options.answersEarly !== true && !options.isReady())
@@ -70,6 +72,8 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     underWay += 1;
     try {
       const asked = parsed(await readBody(request, { timeoutMs: bodyTimeoutMs }));
+      const problem = options.takesAnyJson?.(path) === true ? undefined : jsonProblem(asked);
+      if (problem !== undefined) throw badRequest(problem);
       return { status: 200, type: "application/json", body: JSON.stringify(await answerer(asked)) };
     } finally {
       underWay -= 1;
@@ -79,7 +83,7 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
   async function answer(request: Incoming): Promise<Answer> {
     const [path = ""] = (request.url ?? "").split("?", 1);
     const answerer = options.answerTo(path);
-    if (answerer !== undefined) return review(request, answerer);
+    if (answerer !== undefined) return review(request, path, answerer);
     if (path === "/livez" || path === "/healthz") return text(200, "ok");
     if (path === "/readyz") return options.isReady() ? text(200, "ok") : text(503, "still starting");
     if (path !== "/metrics" || options.metrics === undefined) return text(404, "not found");
@@ -133,15 +137,11 @@ function text(status: number, body: string): Answer {
 }
 
 function parsed(body: Buffer): unknown {
-  let value: unknown;
   try {
-    value = JSON.parse(body.toString("utf8"));
+    return JSON.parse(body.toString("utf8"));
   } catch {
     throw badRequest("the body is not JSON");
   }
-  const problem = jsonProblem(value);
-  if (problem !== undefined) throw badRequest(problem);
-  return value;
 }
 
 function rootsOf(pem: string): ReturnType<typeof loadTrustRoots> {

@@ -164,6 +164,9 @@ const addOnSpec: JsonObject = {
   },
 };
 
+/** Of what is longer in one version than in another. No add-on has as many. */
+const mostItems = 1000;
+
 /** Parts that add-ons agree upon among themselves are kept as they are. */
 const addOnStatus: JsonObject = {
   type: "object",
@@ -171,13 +174,18 @@ const addOnStatus: JsonObject = {
   "x-kubernetes-preserve-unknown-fields": true,
   properties: {
     conditions,
-    configReferences: { type: "array", items: anything },
+    configReferences: { type: "array", maxItems: mostItems, items: anything },
     healthCheck: {
       type: "object",
       properties: { mode: { type: "string", default: "Lease", enum: ["Lease", "Customized"] } },
     },
     namespace: { type: "string", maxLength: 63 },
-    registrations: { type: "array", description: "As whom agents of the add-on register.", items: anything },
+    registrations: {
+      type: "array",
+      description: "As whom agents of the add-on register.",
+      maxItems: mostItems,
+      items: anything,
+    },
     relatedObjects: { type: "array", items: anything },
     supportedConfigs: { type: "array", items: anything },
   },

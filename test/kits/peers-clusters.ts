@@ -11,17 +11,20 @@ export interface RealClusterHub {
   readonly admin: ApiClient;
   /** The path of a kubeconfig with the identity that clusters ask with. */
   readonly bootstrap: string;
+  /** Where the webhook answers. */
+  readonly webhookUrl: string;
   /** What the controllers have written. */
   readonly said: () => string;
   stop(): Promise<void>;
 }
 
-export async function startRealClusterHub(): Promise<RealClusterHub> {
+/** Starts one; `more` are further options of manifests and webhook. */
+export async function startRealClusterHub(more: readonly string[] = []): Promise<RealClusterHub> {
   const kube = await startKubernetes();
   const admin = apiClient(kube);
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
-  const manifests = programRun(["manifests", "--managed-clusters", "--no-workloads", "--webhook-url", url]);
+  const manifests = programRun(["manifests", "--managed-clusters", "--no-workloads", "--webhook-url", url, ...more]);
   await manifests.done;
   await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
 
@@ -43,6 +46,7 @@ export async function startRealClusterHub(): Promise<RealClusterHub> {
     `--cert-dir=${join(kube.dir, "webhook")}`,
     "--managed-clusters",
     "--register",
+    ...more,
   ]);
   const controller = programRun([
     "controller",
@@ -57,6 +61,7 @@ export async function startRealClusterHub(): Promise<RealClusterHub> {
   return {
     kube,
     admin,
+    webhookUrl: url,
     bootstrap: await account("open-cluster-management", "agent-registration-bootstrap"),
     said: () => `${controller.err()}${webhook.err()}`,
     stop: async () => {

@@ -52,6 +52,13 @@ export const manifestsCommand: Command = {
         "print what clusters need that join this one as well: the kinds of Open Cluster Management, roles, webhooks",
     },
     {
+      name: "older-add-ons",
+      kind: "boolean",
+      default: "false",
+      description:
+        "serve ManagedClusterAddOn as v1alpha1 too, for agents of Open Cluster Management before v1.3; the webhook converts; with --managed-clusters",
+    },
+    {
       name: "cel",
       kind: "boolean",
       default: "false",

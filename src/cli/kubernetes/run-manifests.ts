@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../core/json-value.ts";
 import { dnsLabelProblems } from "../../core/names.ts";
 import { clusterDefinitions } from "../../resources/cluster-definitions.ts";
+import { stringAt } from "../../resources/json-fields.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -8,8 +9,8 @@ import type { Io } from "../io.ts";
 import { accessDefinitions } from "./manifests/access-definitions.ts";
 import { accessRbac, accountNames } from "./manifests/access-rbac.ts";
 import { accessWorkloads } from "./manifests/access-workloads.ts";
-import { clusterRbac } from "./manifests/cluster-rbac.ts";
-import { clusterWebhookConfigurations } from "./manifests/cluster-webhooks.ts";
+import { clusterRbac, conversionRbac } from "./manifests/cluster-rbac.ts";
+import { addOnDefinitionName, clusterWebhookConfigurations, convertedAddOns } from "./manifests/cluster-webhooks.ts";
 import { webhookConfigurations, type WebhookPlace } from "./manifests/webhook-configurations.ts";
 import { yamlText } from "../yaml-text.ts";
 
@@ -23,19 +24,31 @@ export async function runManifests(args: Args, io: Io): Promise<ExitName> {
   const ca = caFile === undefined ? undefined : Buffer.from(await io.readFile(caFile)).toString("utf8");
   const place = placeOf(url, namespace);
   const clusters = args.on("managed-clusters");
-  const workloads = { clusters, namespace, image: args.text("image") ?? "", webhook: url === undefined };
+  const olderAddOns = asksForOlderAddOns(args);
+  const workloads = { clusters, olderAddOns, namespace, image: args.text("image") ?? "", webhook: url === undefined };
+  const definitions = clusterDefinitions().map((one) =>
+    olderAddOns && stringAt(one, "metadata", "name") === addOnDefinitionName ? convertedAddOns(place, ca) : one,
+  );
   const documents: readonly JsonObject[] = [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
     ...accessDefinitions({ rules: args.on("cel") }),
-    ...(clusters ? clusterDefinitions() : []),
+    ...(clusters ? definitions : []),
     ...accessRbac(namespace).map((object) => ({ ...object })),
     ...(clusters ? clusterRbac(namespace).map((object) => ({ ...object })) : []),
+    ...(olderAddOns ? conversionRbac(namespace).map((object) => ({ ...object })) : []),
     ...(args.on("no-workloads") ? [] : accessWorkloads(workloads).map((object) => ({ ...object }))),
     ...webhookConfigurations(place, ca),
     ...(clusters ? clusterWebhookConfigurations(place, ca) : []),
   ];
   io.stdout.write(documents.map(yamlText).join("---\n"));
   return "ok";
+}
+
+/** Whether add-ons are served in their older version too. @throws CliError usage where clusters are no concern */
+export function asksForOlderAddOns(args: Args): boolean {
+  if (!args.on("older-add-ons")) return false;
+  if (!args.on("managed-clusters")) throw new CliError("usage", "--older-add-ons needs --managed-clusters");
+  return true;
 }
 
 /** Where the webhook is. @throws CliError usage for a URL that kube-apiserver would refuse */

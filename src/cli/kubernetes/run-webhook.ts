@@ -14,6 +14,7 @@ import { addressLimit } from "../../hub/address-limit.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import { answeredConversion } from "../../resources/add-on-conversion.ts";
 import { namespaces } from "../../resources/namespace.ts";
 import type { Resource } from "../../resources/resource.ts";
 import { CliError } from "../cli-error.ts";
@@ -23,7 +24,12 @@ import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { namespaceWarning, renewalAdmission } from "./machine-namespaces.ts";
 import { logTo } from "../log-to.ts";
-import { clusterWebhookConfigurations, clusterWebhookName } from "./manifests/cluster-webhooks.ts";
+import {
+  addOnConversion,
+  clusterWebhookConfigurations,
+  clusterWebhookName,
+  convertedAddOns,
+} from "./manifests/cluster-webhooks.ts";
 import {
   webhookConfigurationName,
   webhookConfigurations,
@@ -31,7 +37,7 @@ import {
 } from "./manifests/webhook-configurations.ts";
 import { readText } from "../read-text.ts";
 import { caToHandOut } from "./run-controller.ts";
-import { placeOf } from "./run-manifests.ts";
+import { asksForOlderAddOns, placeOf } from "./run-manifests.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 import { servingPair, type ServingPair } from "./webhook-pair.ts";
 import { registerWebhook } from "./webhook-registration.ts";
@@ -41,10 +47,14 @@ import { yamlText } from "../yaml-text.ts";
 /** Serves admission for access requests until a signal, or prints the configurations that lead there. */
 export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
   const place = placeOfWebhook(args);
+  const olderAddOns = asksForOlderAddOns(args);
   const pair = await servingPair({ args, io, place, commonName: "pratique-webhook" });
   if (args.on("print-configuration")) {
     const clusters = args.on("managed-clusters") ? clusterWebhookConfigurations(place, pair.caPem) : [];
-    io.stdout.write([...webhookConfigurations(place, pair.caPem), ...clusters].map(yamlText).join("---\n"));
+    const converted = olderAddOns ? [convertedAddOns(place, pair.caPem)] : [];
+    io.stdout.write(
+      [...webhookConfigurations(place, pair.caPem), ...clusters, ...converted].map(yamlText).join("---\n"),
+    );
     return "ok";
   }
   const log = logTo(args, io);
@@ -88,14 +98,17 @@ async function serve(serving: Serving): Promise<void> {
     clientCaPem: clientCaFile === undefined ? undefined : await readText("client-ca-file", clientCaFile, io),
     reviews,
     clusters: clustersOf(serving),
+    conversion: args.on("older-add-ons") ? answeredConversion : undefined,
     isReady: () => isReady,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
   });
   log({ level: "info", message: "the webhook listens", port: listening.port });
   const names = [webhookConfigurationName, ...(args.on("managed-clusters") ? [clusterWebhookName] : [])];
+  const conversions = args.on("older-add-ons") ? [addOnConversion(placeOfWebhook(args))] : [];
+  const { client } = server;
   const registered = args.on("register")
-    ? registerWebhook({ client: server.client, clock: io.clock, caPem: pair.caPem, names, log, signal: stop })
+    ? registerWebhook({ client, clock: io.clock, caPem: pair.caPem, names, conversions, log, signal: stop })
     : Promise.resolve();
   void ready.then((synced) => {
     isReady = synced;

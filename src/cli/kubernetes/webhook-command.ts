@@ -56,6 +56,13 @@ export const webhookCommand: Command = {
       description: "guard managed clusters and their sets as well, at the paths of Open Cluster Management",
     },
     {
+      name: "older-add-ons",
+      kind: "boolean",
+      default: "false",
+      description:
+        "convert ManagedClusterAddOn between v1alpha1 and v1beta1, for agents of Open Cluster Management before v1.3; with --managed-clusters",
+    },
+    {
       name: "max-pending",
       kind: "integer",
       value: "N",

@@ -45,7 +45,15 @@ describe("the registration of the webhook", () => {
     const stop = new AbortController();
     const said: string[] = [];
     const log = ({ message }: { readonly message: string }): void => void said.push(message);
-    const done = registerWebhook({ client, clock, names: ["pratique-access"], caPem: "CA", log, signal: stop.signal });
+    const done = registerWebhook({
+      client,
+      clock,
+      names: ["pratique-access"],
+      conversions: [],
+      caPem: "CA",
+      log,
+      signal: stop.signal,
+    });
     await clock.advance(1_000);
     expect(said).toEqual(["the webhook is not registered"]);
     for (const kind of kinds) stored.set(kind, made());
@@ -57,6 +65,37 @@ describe("the registration of the webhook", () => {
     stored.set("mutatingwebhookconfigurations", made());
     await clock.advance(60_000);
     expect(writes()).toBe(3);
+    stop.abort();
+    await done;
+  });
+
+  it("fills the CA into a definition that is converted here, and leaves alone what another converts", async () => {
+    const plural = "customresourcedefinitions";
+    const clientConfig = { url: "https://10.0.0.5/convert" };
+    const conversions = [{ definition: "managedclusteraddons.addon.open-cluster-management.io", clientConfig }];
+    const definition = (config: object): ApiObject => ({
+      ...made(),
+      spec: { group: "g", conversion: { strategy: "Webhook", webhook: { clientConfig: config } } },
+    });
+    const { client, stored, writes } = cluster();
+    const [clock, stop] = [fakeClock(), new AbortController()];
+    const theirs = definition({ url: "https://10.0.0.6/convert", caBundle: "b3RoZXI=" });
+    stored.set(plural, theirs);
+    const log = (): void => undefined;
+    const done = registerWebhook({ client, clock, names: [], conversions, caPem: "CA", log, signal: stop.signal });
+    await clock.advance(2_000);
+    expect([stored.get(plural), writes()]).toEqual([theirs, 0]);
+    stored.set(plural, definition(clientConfig));
+    await clock.advance(2_000);
+    expect(valueAt(stored.get(plural), "spec")).toEqual({
+      group: "g",
+      conversion: {
+        strategy: "Webhook",
+        webhook: { clientConfig: { ...clientConfig, caBundle: expected.caBundle } },
+      },
+    });
+    await clock.advance(180_000);
+    expect(writes()).toBe(1);
     stop.abort();
     await done;
   });

@@ -1,7 +1,12 @@
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../core/clock.ts";
+import { jsonEqual } from "../../core/equal.ts";
+import type { JsonObject } from "../../core/json-value.ts";
 import type { ApiObject } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
+import { customResourceDefinitions } from "../../resources/custom-resource-definition.ts";
+import { fieldsAt } from "../../resources/json-fields.ts";
 import { mutatingWebhookConfigurations } from "../../resources/mutating-webhook-configuration.ts";
 import { validatingWebhookConfigurations } from "../../resources/validating-webhook-configuration.ts";
 import type { Resource } from "../../resources/resource.ts";
@@ -14,6 +19,8 @@ export interface RegistrationOptions {
   readonly caPem: string;
   /** The names of the configurations, of which there is one of each kind. */
   readonly names: readonly string[];
+  /** The definitions whose versions the webhook converts, and how they say so but for the CA. */
+  readonly conversions: readonly { readonly definition: string; readonly clientConfig: JsonObject }[];
   readonly log: (entry: LogEntry) => void;
   readonly signal: AbortSignal;
 }
@@ -26,7 +33,7 @@ const againMs = 2_000;
 /** How often the configurations are looked at again: whoever made them anew left the CA out. */
 const lookMs = 60_000;
 
-/** Puts the CA into the webhook configurations, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
+/** Puts the CA into webhook configurations and definitions, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
 export async function registerWebhook(options: RegistrationOptions): Promise<void> {
   const { clock, log, signal } = options;
   while (!signal.aborted) {
@@ -35,6 +42,7 @@ export async function registerWebhook(options: RegistrationOptions): Promise<voi
       for (const name of options.names) {
         for (const resource of configurations) changed.push(await register(options, resource, name));
       }
+      for (const one of options.conversions) changed.push(await registerConversion(options, one));
       if (changed.includes(true)) log({ level: "info", message: "the webhook is registered" });
       await clock.sleep(lookMs, signal);
     } catch (error) {
@@ -49,11 +57,39 @@ const configurations: readonly Resource[] = [mutatingWebhookConfigurations, vali
 /** Whether there was something to change. */
 async function register({ client, caPem }: RegistrationOptions, resource: Resource, name: string): Promise<boolean> {
   const found = await client.get<Configuration>(resource, { name });
-  const caBundle = Buffer.from(caPem).toString("base64");
+  const caBundle = base64(caPem);
   const hooks = found.webhooks ?? [];
   if (hooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return false;
   const webhooks = hooks.map((hook) => ({ ...hook, clientConfig: { ...hook.clientConfig, caBundle } }));
-  const types = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind };
-  await client.update(resource, { ...found, ...types, webhooks });
+  await client.update(resource, { ...found, ...typesOf(resource), webhooks });
   return true;
+}
+
+/** As `register`, of a definition. @throws StatusError Conflict where something else converts it, and its CA is none of ours */
+async function registerConversion(
+  { client, caPem }: RegistrationOptions,
+  { definition, clientConfig }: RegistrationOptions["conversions"][number],
+): Promise<boolean> {
+  const resource = customResourceDefinitions;
+  const found = await client.get(resource, { name: definition });
+  const [spec, conversion] = [fieldsAt(found, "spec"), fieldsAt(found, "spec", "conversion")];
+  const { caBundle: known, ...there } = fieldsAt(conversion, "webhook", "clientConfig");
+  if (!jsonEqual(there, clientConfig)) {
+    const message = `definition ${definition} is not converted here; see pratique manifests --older-add-ons`;
+    throw new StatusError("Conflict", message);
+  }
+  const caBundle = base64(caPem);
+  if (known === caBundle) return false;
+  const webhook = { ...fieldsAt(conversion, "webhook"), clientConfig: { ...there, caBundle } };
+  const next = { ...found, ...typesOf(resource), spec: { ...spec, conversion: { ...conversion, webhook } } };
+  await client.update(resource, next);
+  return true;
+}
+
+function typesOf({ group, version, kind }: Resource): { readonly apiVersion: string; readonly kind: string } {
+  return { apiVersion: `${group}/${version}`, kind };
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
 }

@@ -9,13 +9,15 @@ export interface WebhookServerOptions extends Omit<JsonServerOptions, "answerTo"
   readonly reviews: AccessReviews;
   /** Absent where clusters are no concern. */
   readonly clusters?: ClusterReviews | undefined;
+  /** Answers ConversionReviews; absent where nothing is converted. */
+  readonly conversion?: ((review: unknown) => unknown) | undefined;
 }
 
 type Answered = readonly [path: string, stage: ReviewStage, by: AccessReviews | ClusterReviews];
 
-/** Answers AdmissionReviews, and GET /livez, /healthz and /readyz, over HTTPS. */
+/** Answers AdmissionReviews and ConversionReviews, and GET /livez, /healthz and /readyz, over HTTPS. */
 export async function serveWebhook(options: WebhookServerOptions): Promise<JsonServer> {
-  const { reviews, clusters, ...rest } = options;
+  const { reviews, clusters, conversion, ...rest } = options;
   const answered: readonly Answered[] = [
     [webhookPaths.mutate, "mutating", reviews],
     [webhookPaths.validate, "validating", reviews],
@@ -29,11 +31,17 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<JsonS
   ];
   return serveJson({
     ...rest,
+    takesAnyJson: isConversion,
     answerTo: (path) => {
+      if (conversion !== undefined && isConversion(path)) return async (asked) => conversion(asked);
       const found = answered.find(([known]) => path.endsWith(known));
       if (found === undefined) return undefined;
       const [, stage, by] = found;
       return async (asked) => by(stage, asked);
     },
   });
+}
+
+function isConversion(path: string): boolean {
+  return path.endsWith(clusterWebhookPaths.convert);
 }

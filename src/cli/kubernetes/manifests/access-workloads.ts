@@ -9,6 +9,8 @@ export interface WorkloadOptions {
   readonly webhook: boolean;
   /** Whether clusters join this one. */
   readonly clusters: boolean;
+  /** Whether the webhook converts add-ons. */
+  readonly olderAddOns: boolean;
 }
 
 /** The port of the webhook in its pods, and of the controller's health. */
@@ -79,7 +81,7 @@ function controllerDeployment(options: WorkloadOptions): ApiObject {
 
 /** One at a time: each start makes a serving certificate and puts its CA into the webhook configurations. */
 function webhookDeployment(options: WorkloadOptions): ApiObject {
-  const { namespace, clusters } = options;
+  const { namespace, clusters, olderAddOns } = options;
   return deployment(options, {
     name: accountNames.webhook,
     replicas: 1,
@@ -93,6 +95,7 @@ function webhookDeployment(options: WorkloadOptions): ApiObject {
       "--register",
       "--log-format=json",
       ...(clusters ? ["--managed-clusters"] : []),
+      ...(olderAddOns ? ["--older-add-ons"] : []),
     ],
     port: { name: "https", containerPort: ports.webhook },
     scheme: "HTTPS",

@@ -1,5 +1,7 @@
 import type { JsonObject } from "../../../core/json-value.ts";
-import { clusterGroup } from "../../../resources/managed-cluster.ts";
+import { clusterDefinitions } from "../../../resources/cluster-definitions.ts";
+import { fieldsAt, stringAt } from "../../../resources/json-fields.ts";
+import { clusterGroup, managedClusterAddOns } from "../../../resources/managed-cluster.ts";
 import type { WebhookPlace } from "./webhook-configurations.ts";
 import { webhookClient } from "./webhook-configurations.ts";
 
@@ -7,10 +9,11 @@ import { webhookClient } from "./webhook-configurations.ts";
 export const clusterWebhookName = "pratique-clusters";
 
 /** The paths of the original. Source: ocm manifests/cluster-manager/hub. */
-export const clusterWebhookPaths: Readonly<Record<"mutate" | "validate" | "validateBinding", string>> = {
+export const clusterWebhookPaths: Readonly<Record<"mutate" | "validate" | "validateBinding" | "convert", string>> = {
   mutate: "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
   validate: "/validate-cluster-open-cluster-management-io-v1-managedcluster",
   validateBinding: "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding",
+  convert: "/convert",
 };
 
 interface Hook {
@@ -64,4 +67,28 @@ export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string 
     },
     { apiVersion, kind: "ValidatingWebhookConfiguration", metadata, webhooks: validators },
   ];
+}
+
+/** The name of the definition whose older version the webhook converts. */
+export const addOnDefinitionName: string = `${managedClusterAddOns.plural}.${managedClusterAddOns.group}`;
+
+/** That definition, and by whom it is converted, but for the CA. */
+export function addOnConversion(place: WebhookPlace): {
+  readonly definition: string;
+  readonly clientConfig: JsonObject;
+} {
+  return {
+    definition: addOnDefinitionName,
+    clientConfig: webhookClient(place, clusterWebhookPaths.convert, undefined),
+  };
+}
+
+/** The definition of add-ons in all their versions, which kube-apiserver has the webhook convert into one another. */
+export function convertedAddOns(place: WebhookPlace, caPem: string | undefined): JsonObject {
+  const found = clusterDefinitions("all").find((one) => stringAt(one, "metadata", "name") === addOnDefinitionName);
+  const webhook = {
+    clientConfig: webhookClient(place, clusterWebhookPaths.convert, caPem),
+    conversionReviewVersions: ["v1"],
+  };
+  return { ...found, spec: { ...fieldsAt(found, "spec"), conversion: { strategy: "Webhook", webhook } } };
 }

@@ -11,7 +11,7 @@ import { customResourceDefinitions } from "../../../resources/custom-resource-de
 import { mutatingWebhookConfigurations } from "../../../resources/mutating-webhook-configuration.ts";
 import { validatingWebhookConfigurations } from "../../../resources/validating-webhook-configuration.ts";
 import type { Resource } from "../../../resources/resource.ts";
-import { arrayAt, isFields, stringAt, valueAt } from "../../../resources/json-fields.ts";
+import { arrayAt, fieldListAt, isFields, stringAt, valueAt } from "../../../resources/json-fields.ts";
 import { accessDefinitions } from "./access-definitions.ts";
 
 interface Printed extends ApiObject {
@@ -161,7 +161,42 @@ describe("pratique manifests", () => {
     expect(workloads).toContain("--managed-clusters");
   });
 
+  it("has the webhook convert add-ons when it is asked to, and lets it touch that one definition", async () => {
+    const name = "managedclusteraddons.addon.open-cluster-management.io";
+    const servedIn = (objects: readonly Printed[]): readonly unknown[] =>
+      fieldListAt(named(objects, "CustomResourceDefinition", name), "spec", "versions").map((one) => one["name"]);
+    const plain = await printed("--managed-clusters");
+    expect([servedIn(plain), named(plain, "ClusterRole", "pratique:add-on-conversion")]).toEqual([
+      ["v1beta1"],
+      undefined,
+    ]);
+    const objects = await printed("--managed-clusters", "--older-add-ons", "--webhook-ca-file", "ca.crt");
+    const definition = named(objects, "CustomResourceDefinition", name);
+    expect(faults(customResourceDefinitions, { ...definition })).toEqual([]);
+    expect(servedIn(objects)).toEqual(["v1beta1", "v1alpha1"]);
+    expect(valueAt(definition, "spec", "conversion")).toEqual({
+      strategy: "Webhook",
+      webhook: {
+        clientConfig: {
+          service: { namespace: "pratique-system", name: "pratique-webhook", path: "/convert", port: 443 },
+          caBundle: Buffer.from("-----BEGIN CERTIFICATE-----\n").toString("base64"),
+        },
+        conversionReviewVersions: ["v1"],
+      },
+    });
+    expect(named(objects, "ClusterRole", "pratique:add-on-conversion")?.rules).toEqual([
+      {
+        apiGroups: ["apiextensions.k8s.io"],
+        resources: ["customresourcedefinitions"],
+        verbs: ["get", "update"],
+        resourceNames: [name],
+      },
+    ]);
+    expect(JSON.stringify(named(objects, "Deployment", "pratique-webhook"))).toContain('"--older-add-ons"');
+  });
+
   it.each([
+    ["--older-add-ons"],
     ["--namespace", "Not_A_Name"],
     ["--webhook-url", "http://10.0.0.5"],
     ["--webhook-url", "https://u:p@10.0.0.5"],
