@@ -26,8 +26,11 @@ export function parseArguments(command: Command, words: readonly string[]): Pars
   });
   const given = new Map<string, Value>();
   const operands: string[] = [];
-  for (const token of tokens) {
-    if (token.kind === "positional") operands.push(token.value);
+  for (const [at, token] of tokens.entries()) {
+    if (token.kind === "positional") {
+      refuseLooseBoolean(token.value, tokens[at - 1], options);
+      operands.push(token.value);
+    }
     if (token.kind !== "option") continue;
     const option = options.find((one) => one.name === token.name);
     if (option === undefined) throw unknownOption(token.rawName, options);
@@ -43,6 +46,18 @@ export function parseArguments(command: Command, words: readonly string[]): Pars
   if (given.get("help") === true) return { kind: "help" };
   checkOperands(command, operands);
   return { kind: "args", args: argsOf(command, operands, given) };
+}
+
+/** `--flag false` would else set the flag, and take the word for something else. @throws CliError usage */
+function refuseLooseBoolean(
+  word: string,
+  before: { readonly kind: string; readonly name?: string } | undefined,
+  options: readonly Option[],
+): void {
+  if (before?.kind !== "option" || !/^(true|false)$/i.test(word)) return;
+  const option = options.find(({ name, kind }) => name === before.name && kind === "boolean");
+  if (option === undefined) return;
+  throw usage(`--${option.name} takes its value with an equals sign: --${option.name}=${word}`);
 }
 
 function declared(option: Option): { type: "string" | "boolean"; short?: string } {

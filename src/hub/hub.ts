@@ -206,6 +206,23 @@ function startError(error: unknown, options: HubOptions): unknown {
       { cause: error },
     );
   }
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL") {
+    return new HubError(
+      "options",
+      `--bind-address ${options.bindAddress}: must be an address of this machine (${code})`,
+      {
+        cause: error,
+      },
+    );
+  }
+  const syscall = error instanceof Error && "syscall" in error ? error.syscall : undefined;
+  if (syscall === "mkdir") {
+    const isFile = code === "EEXIST" || code === "ENOTDIR";
+    const why = isFile ? "is a file, or lies below one" : `cannot be made (${String(code)})`;
+    return new HubError("data-dir", `the data directory ${options.dataDir} ${why}; choose another --data-dir`, {
+      cause: error,
+    });
+  }
   if (code === "EACCES" || code === "EADDRNOTAVAIL") {
     return new HubError("port", `${options.bindAddress}:${options.securePort} cannot be used: ${errorText(error)}`, {
       cause: error,

@@ -221,6 +221,12 @@ describe("pratique hub", () => {
     "hub --serving-approval everything":
       "error: --serving-approval everything: must be one of inventory, networks, source-address, dns\n",
     "hub --bind-address": "error: --bind-address needs a value\n",
+    "hub --tls-san a --tls-san https://b":
+      'error: --tls-san "https://b": must be a host name or an address, without scheme and port\n',
+    "hub --tls-san a_b,b:6443":
+      'error: --tls-san "b:6443": must be a host name or an address, without scheme and port\n',
+    "hub --anonymous-auth false":
+      "error: --anonymous-auth takes its value with an equals sign: --anonymous-auth=false\n",
   };
   test.each(Object.entries(refusals))("`%s` is refused with code 2 before anything starts", async (line, text) => {
     const world = hubWorld();

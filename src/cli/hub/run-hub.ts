@@ -9,6 +9,7 @@ import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { logTo } from "../log-to.ts";
 import { release } from "../release.ts";
+import { tlsSans } from "../tls-sans.ts";
 import { shellWord } from "../../core/shell-word.ts";
 
 /** Starts a hub, says how to reach it, and waits for a signal or its end. */
@@ -70,7 +71,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     dataDir: args.text("data-dir") ?? "",
     bindAddress: args.text("bind-address") ?? "",
     securePort,
-    tlsSans: args.list("tls-san"),
+    tlsSans: tlsSans(args),
     ...authorizationFlags(args),
     anonymousAuth: args.on("anonymous-auth"),
     tokenAuthFile: args.text("token-auth-file"),

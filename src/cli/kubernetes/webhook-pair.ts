@@ -7,6 +7,7 @@ import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import type { WebhookPlace } from "./manifests/webhook-configurations.ts";
 import { readText } from "../read-text.ts";
+import { tlsSans } from "../tls-sans.ts";
 
 /** What the webhook serves with. */
 export interface ServingPair {
@@ -59,7 +60,7 @@ async function madePair({ args, io, place, commonName }: PairOptions): Promise<S
     now: clock.now(),
     random,
   });
-  const names = ["localhost", "127.0.0.1", io.hostname.toLowerCase(), ...namesOf(place), ...args.list("tls-san")];
+  const names = ["localhost", "127.0.0.1", io.hostname.toLowerCase(), ...namesOf(place), ...tlsSans(args)];
   const bind = args.text("bind-address") ?? "";
   if (isIP(bind) !== 0 && bind !== "0.0.0.0" && bind !== "::") names.push(bind);
   const different = [...new Set(names)];
