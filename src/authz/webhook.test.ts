@@ -98,6 +98,10 @@ describe("an answer", () => {
     ],
     [{}, { verdict: "noOpinion", reason: "" }],
     [
+      { allowed: null, denied: null, reason: null },
+      { verdict: "noOpinion", reason: "" },
+    ],
+    [
       { allowed: true, evaluationError: "e" },
       { verdict: "allow", reason: "" },
     ],
@@ -111,6 +115,13 @@ describe("an answer", () => {
     ],
   ])("of %j is understood", async (status, decision) => {
     expect(await bench(() => ({ status })).ask()).toEqual(decision);
+  });
+
+  it("may say null for what it leaves out", async () => {
+    const replies = [{ status: null }, { kind: null, apiVersion: null, status: { allowed: false, reason: null } }];
+    for (const reply of replies) {
+      expect(await bench(() => reply).ask()).toEqual({ verdict: "noOpinion", reason: "" });
+    }
   });
 
   it.each([

@@ -186,15 +186,15 @@ export class WebhookAnswerError extends Error {
 }
 
 /**
- * Reads a reply to a review of that version. As in Kubernetes, it may leave out what it is and what it does not say; what it says must
- * be of the right type. @throws WebhookAnswerError
+ * Reads a reply to a review of that version. As in Kubernetes, it may leave out what it is and what it does not say, or say null there;
+ * what it says must be of the right type. @throws WebhookAnswerError
  */
 export function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["version"]): Answer {
   const apiVersion = `authorization.k8s.io/${version}`;
   const isReview =
     isFields(reply) &&
-    [undefined, "", "SubjectAccessReview"].includes(reply["kind"] as string | undefined) &&
-    [undefined, "", apiVersion].includes(reply["apiVersion"] as string | undefined);
+    ["", "SubjectAccessReview"].includes((reply["kind"] ?? "") as string) &&
+    ["", apiVersion].includes((reply["apiVersion"] ?? "") as string);
   if (!isReview) {
     throw new WebhookAnswerError(
       "answer",
@@ -202,7 +202,8 @@ export function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions[
     );
   }
   const status = valueAt(reply, "status") ?? {};
-  const { allowed = false, denied = false, reason = "" } = isFields(status) ? status : { allowed: status };
+  const said = isFields(status) ? status : { allowed: status };
+  const [allowed, denied, reason] = [said["allowed"] ?? false, said["denied"] ?? false, said["reason"] ?? ""];
   if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
     throw new WebhookAnswerError(
       "answer",

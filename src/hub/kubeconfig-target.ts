@@ -75,7 +75,7 @@ export async function openKubeconfigTarget(options: KubeconfigTargetOptions): Pr
 async function post(client: RemoteClient, path: string, body: object): Promise<unknown> {
   const headers = { "content-type": "application/json", accept: "application/json" };
   const reply = await client.raw("POST", path, { headers, body: Buffer.from(JSON.stringify(body)) });
-  if (reply.status !== 200 && reply.status !== 201) {
+  if (reply.status < 200 || reply.status > 299) {
     const retryAfter = retryAfterMs(reply.status, reply.headers["retry-after"]);
     throw new TargetError("status", reply.status, `the service answered with status ${reply.status}`, retryAfter);
   }
