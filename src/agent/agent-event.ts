@@ -25,6 +25,8 @@ export type AgentEvent = KeptName &
     /** Nobody has decided on that request yet; `commands` are those with which an approver would. */
     | { readonly event: "waiting"; readonly request: string; readonly commands: readonly string[] }
     | { readonly event: "renewed"; readonly expiresAt: number }
+    /** Another CA, of this pin, signs by now, so it will be renewed at `at`, before its time. */
+    | { readonly event: "hastened"; readonly at: number; readonly signer: string }
     /** It has expired, and the machine asks to come back with its key; `waitsFor` is what the hub says of that, once it says so. */
     | { readonly event: "returning"; readonly expiresAt: number; readonly waitsFor?: string | undefined }
     /** A try failed; the next one is at `at`. Absent `expiresAt`: there is none yet. */
@@ -36,6 +38,10 @@ export type AgentEvent = KeptName &
       }
     /** The hub told of other CAs, which are believed from now on. */
     | { readonly event: "trusts"; readonly pins: readonly string[] }
+    /** The hub has refused it time and again since `since`, before its end. Told once for each that is refused, and after a restart. */
+    | { readonly event: "refused"; readonly since: number; readonly message: string }
+    /** It was refused, and is not any more: the hub takes it again, or another one is there. */
+    | { readonly event: "accepted" }
     /** The hub does not take the token any more, and the machine asks for access anew. */
     | { readonly event: "asking-again"; readonly message: string }
     /** It cannot be kept any longer; it is looked at again when its files change. */

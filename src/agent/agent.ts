@@ -8,6 +8,7 @@ import { trustKeeper } from "./keep-trust.ts";
 import { nodeKeepers } from "./node-keepers.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
 import { shareCredential } from "./share-credential.ts";
+import { shownCertificate, type ShownCertificate } from "./shown-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
 import { nodeTrust, tokenTrust } from "./trust-files.ts";
 
@@ -41,22 +42,34 @@ export interface AgentOptions {
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { dirs, view, once, clock, signal, report } = options;
   const shared = new Set<string>();
+  const shown = new Map<string, ShownCertificate>();
   const find = async (): Promise<readonly Keeper[]> => {
     const found = await findCredentials(dirs, view);
     for (const one of found) await share(one, shared, options);
-    return found.flatMap((one) => keepersOf(one, options));
+    return found.flatMap((one) => keepersOf(one, shownIn(folderOf(one), shown), options));
   };
   return keepFresh({ find, once, clock, signal, report });
 }
 
 async function share(found: FoundCredential, shared: Set<string>, { dirs, access }: AgentOptions): Promise<void> {
-  const folder = found.kind === "token" ? found.dir : found.certDir;
+  const folder = folderOf(found);
   if (access === undefined || shared.has(folder)) return;
   await shareCredential(found, { dirs, access });
   shared.add(folder);
 }
 
-function keepersOf(found: FoundCredential, options: AgentOptions): readonly Keeper[] {
+function folderOf(found: FoundCredential): string {
+  return found.kind === "token" ? found.dir : found.certDir;
+}
+
+/** One for each folder, since keepers are made anew at each look and those of the first stay. */
+function shownIn(folder: string, known: Map<string, ShownCertificate>): ShownCertificate {
+  const one = known.get(folder) ?? shownCertificate();
+  known.set(folder, one);
+  return one;
+}
+
+function keepersOf(found: FoundCredential, shown: ShownCertificate, options: AgentOptions): readonly Keeper[] {
   const shared = { fraction: () => fraction(options.random) };
   const { access } = options;
   const trustFiles: PrivateFiles =
@@ -76,8 +89,10 @@ function keepersOf(found: FoundCredential, options: AgentOptions): readonly Keep
           ...shared,
           files: privateFiles,
           access: options.access,
+          // With `once` there is no later look at which it is known.
+          shown: options.once ? shown.first : shown.now,
         }),
-        trustKeeper({ ...options, ...shared, files: nodeTrust(found, trustFiles) }),
+        trustKeeper({ ...options, ...shared, files: nodeTrust(found, trustFiles), shown: shown.tell }),
       ];
   }
 }

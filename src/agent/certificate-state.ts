@@ -1,6 +1,7 @@
 import { rfc3339 } from "../core/clock.ts";
 import { JoinError } from "./join-error.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
+import type { Hastened } from "./hastened-rotation.ts";
 
 /** What the agent remembers of a certificate beside the files. Times in milliseconds since the epoch, by this machine's clock. */
 export interface CertificateState {
@@ -20,17 +21,20 @@ export interface CertificateState {
   readonly request?: string | undefined;
   /** What the hub says that this machine waits for, which comes back after its certificate has expired. */
   readonly waitsFor?: string | undefined;
+  /** The last rotation before its time, of this certificate or one before it. */
+  readonly hastened?: Hastened | undefined;
 }
 
 /** Writes it, with times that people can read. It is for people, and for a deadline that stays; where it cannot be written, keeping goes on. */
 export async function writeCertificateState(folder: CertificateFolder, state: CertificateState): Promise<void> {
-  const { serial, deadline, nextAt, renewedAt, ...rest } = state;
+  const { serial, deadline, nextAt, renewedAt, hastened, ...rest } = state;
   const text = {
     serial,
     deadline: rfc3339(deadline),
     nextAt: rfc3339(nextAt),
     ...(renewedAt === undefined ? {} : { renewedAt: rfc3339(renewedAt) }),
     ...rest,
+    ...(hastened === undefined ? {} : { hastened: { ...hastened, at: rfc3339(hastened.at) } }),
   };
   try {
     await folder.writeShared(folder.state, `${JSON.stringify(text, undefined, 2)}\n`);
@@ -54,10 +58,7 @@ export async function readCertificateState(
 
 function stateIn(value: Partial<Record<keyof CertificateState, unknown>>): CertificateState | undefined {
   const { serial, announced, failures, lastError, request, waitsFor } = value;
-  const [deadline, nextAt, renewedAt] = [value.deadline, value.nextAt, value.renewedAt].map((one) => {
-    const at = typeof one === "string" ? Date.parse(one) : Number.NaN;
-    return Number.isNaN(at) ? undefined : at;
-  });
+  const [deadline, nextAt, renewedAt] = [value.deadline, value.nextAt, value.renewedAt].map(timeIn);
   if (typeof serial !== "string" || deadline === undefined || nextAt === undefined) return undefined;
   return {
     serial,
@@ -69,5 +70,19 @@ function stateIn(value: Partial<Record<keyof CertificateState, unknown>>): Certi
     lastError: typeof lastError === "string" ? lastError : undefined,
     request: typeof request === "string" ? request : undefined,
     waitsFor: typeof waitsFor === "string" ? waitsFor : undefined,
+    hastened: hastenedIn(value.hastened),
   };
+}
+
+function hastenedIn(value: unknown): Hastened | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { signer, at, tries } = value as Partial<Record<keyof Hastened, unknown>>;
+  const time = timeIn(at);
+  const isKnown = typeof signer === "string" && time !== undefined && Number.isSafeInteger(tries);
+  return isKnown ? { signer, at: time, tries: Math.max(1, Number(tries)) } : undefined;
+}
+
+function timeIn(value: unknown): number | undefined {
+  const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
 }

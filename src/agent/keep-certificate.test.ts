@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,8 +7,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeClock, type FakeClock } from "../../test/kits/fake-clock.ts";
 import { clientCertificate, refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
 import { kubeletKubeconfig } from "../client/build-kubeconfig.ts";
+import { createCa, type CertificateAuthority } from "../pki/ca.ts";
+import type { ParsedCsr } from "../pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey, spkiOf } from "../pki/keys.ts";
 import { buildName } from "../pki/names.ts";
+import { decodePem } from "../pki/pem.ts";
 import type { AgentEvent } from "./agent-event.ts";
 import { agentStatus } from "./agent-status.ts";
 import { certificateFolder, type CertificateFolder } from "./certificate-folder.ts";
@@ -176,6 +180,105 @@ describe("a client certificate", () => {
     const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(other) }, { fromMs: -hour, toMs: 9 * hour });
     await folder.install(`${pem}${exportSec1Pem(other)}`, clock.now() + 5000);
     expect(Math.abs((await pause(one)) - 6 * hour)).toBeLessThan(2000);
+    expect(posts()).toBe(1);
+  });
+});
+
+describe("a client certificate of a CA that signs no more", () => {
+  const day = 24 * hour;
+  let next: CertificateAuthority;
+  let seen: Uint8Array | undefined;
+  const shown = async (): Promise<Uint8Array | undefined> => seen;
+  const leafOf = (ca: CertificateAuthority): Uint8Array =>
+    decodePem(clientCertificate(ca, { rawSubject, spki: spkiOf(generatePrivateKey()) }))[0]?.bytes ?? new Uint8Array();
+  const signedBy = (ca: CertificateAuthority) => (csr: ParsedCsr) =>
+    clientCertificate(ca, csr, { fromMs: -5 * minute, toMs: 300 * day });
+
+  async function trusting(...cas: readonly CertificateAuthority[]): Promise<void> {
+    const pem = cas.map((ca) => ca.pem).join("");
+    const text = kubeletKubeconfig({ server: hub.url, ca: { pem }, credentialFile: folder.current });
+    await writeFile(join(certDir, "kubelet.conf"), text);
+  }
+
+  beforeEach(async () => {
+    next = testCa("next-ca");
+    seen = leafOf(next);
+    await trusting(hub.ca, next);
+    const young = generatePrivateKey();
+    const pem = signedBy(hub.ca)({ rawSubject, spki: spkiOf(young) } as ParsedCsr);
+    await folder.install(`${pem}${exportSec1Pem(young)}`, clock.now());
+    hub.sign = signedBy(next);
+  });
+
+  test("is renewed within four hours, once, and at the same moment after a restart", async () => {
+    const fraction = (): number => 0.5;
+    const first = keeper({ shown, fraction });
+    expect(await pause(first)).toBe(2 * hour);
+    expect(events.at(-1)).toMatchObject({ event: "hastened", at: clock.now() + 2 * hour, signer: next.pin });
+    const restarted = keeper({ shown, fraction });
+    const wait = await pause(restarted);
+    expect(Math.abs(2 * hour - wait)).toBeLessThan(1000);
+    await clock.advance(wait);
+    expect(await pause(restarted)).toBeGreaterThan(100 * day);
+    expect([posts(), kinds().filter((kind) => kind === "hastened").length]).toEqual([1, 1]);
+    await clock.advance(2 * day);
+    await pause(restarted);
+    expect(posts()).toBe(1);
+  });
+
+  test("is renewed at once with --once, and again by the next run where that failed", async () => {
+    hub.intercept = (request, response) => {
+      if (request.method !== "POST") return false;
+      refuse(response, 503, "ServiceUnavailable", "not now");
+      return true;
+    };
+    expect(await keeper({ shown, once: true }).act(signal)).toMatchObject({ kind: "lost" });
+    hub.intercept = undefined;
+    await clock.advance(hour);
+    expect(await keeper({ shown, once: true }).act(signal)).toEqual({ kind: "again" });
+    expect(kinds().filter((kind) => kind === "hastened")).toHaveLength(1);
+  });
+
+  test("is left alone while nothing is shown, or what is shown is of a CA that is not trusted", async () => {
+    for (const leaf of [undefined, leafOf(testCa("next-ca")), leafOf(hub.ca), new Uint8Array([1, 2, 3])]) {
+      seen = leaf;
+      expect(await pause(keeper({ shown }))).toBeGreaterThan(100 * day);
+    }
+    await trusting(hub.ca);
+    seen = leafOf(next);
+    expect(await pause(keeper({ shown }))).toBeGreaterThan(100 * day);
+    expect(kinds()).not.toContain("hastened");
+  });
+
+  test("attack: a hub that shows the next CA and signs with the one before brings five renewals in three weeks", async () => {
+    hub.sign = signedBy(hub.ca);
+    let one = keeper({ shown });
+    for (let step = 0; step < 21 * 2; step += 1) {
+      // Whoever is started anew remembers.
+      if (step % 5 === 0) one = keeper({ shown });
+      await pause(one);
+      await clock.advance(12 * hour);
+    }
+    expect(posts()).toBe(5);
+  });
+
+  test("attack: a hub that shows and signs with either in turn brings one, for nobody goes back to an older CA", async () => {
+    next = createCa({
+      commonName: "next-ca",
+      key: generatePrivateKey(),
+      now: Date.now() + 5000,
+      years: 1,
+      random: randomBytes,
+    });
+    await trusting(hub.ca, next);
+    await clock.advance(minute);
+    const one = keeper({ shown });
+    for (let step = 0; step < 10 * 4; step += 1) {
+      const either = step % 2 === 0 ? next : hub.ca;
+      [seen, hub.sign] = [leafOf(either), signedBy(either)];
+      await pause(one);
+      await clock.advance(6 * hour);
+    }
     expect(posts()).toBe(1);
   });
 });

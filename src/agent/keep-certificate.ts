@@ -1,10 +1,13 @@
 import type { Clock } from "../core/clock.ts";
 import { sameBytes } from "../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../pki/keys.ts";
+import { decodePem } from "../pki/pem.ts";
 import { KeyError } from "../pki/public-key.ts";
 import type { AgentReport, CredentialName, KeptName } from "./agent-event.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
 import { readCertificateState, writeCertificateState, type CertificateState } from "./certificate-state.ts";
+import { hastenedRotation } from "./hastened-rotation.ts";
+import { issuerInBundle } from "./issuer-in-bundle.ts";
 import { JoinError } from "./join-error.ts";
 import type { Keeper, Turn } from "./keeper.ts";
 import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
@@ -20,6 +23,8 @@ export interface KeepCertificateOptions {
   readonly hub: NodeHub;
   /** For which names it must be good now; undefined while there are none, and nothing is asked then. Absent: a client certificate. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
+  /** The certificate (DER) by which the hub was known last, where that is known: who has signed it signs now. */
+  readonly shown?: (() => Promise<Uint8Array | undefined>) | undefined;
   /** Nobody comes back later: a failure is the end. */
   readonly once: boolean;
   readonly clock: Clock;
@@ -80,6 +85,7 @@ export function certificateKeeper(options: KeepCertificateOptions): Keeper {
         if (memory === undefined) await finish(current, folder);
         memory = await remembered(memory, current, keeping);
         memory = await announced(memory, current, keeping);
+        memory = await hastened(memory, { current, session }, keeping);
         const serving = options.servingNames?.();
         const until = nextLook({ memory, current, serving, session }, options);
         return until > clock.now()
@@ -157,15 +163,16 @@ interface Known {
 function plannedState({ memory, stored, current }: Known, options: KeepCertificateOptions): CertificateState {
   const serial = current?.serial ?? "";
   const announced = stored?.announced ?? serial;
+  const last = stored?.hastened;
   if (current === undefined) {
     const now = options.clock.now();
-    return { serial, deadline: now, nextAt: now, announced, failures: 0 };
+    return { serial, deadline: now, nextAt: now, announced, failures: 0, hastened: last };
   }
   const earlier = stored?.serial === serial ? stored : undefined;
   const renewedAt = earlier?.renewedAt ?? memory?.rotatedAt;
   const deadline = deadlineOf(current, { renewedAt, drawn: earlier?.deadline }, options);
   const nextAt = memory === undefined ? startAt(deadline, current, options) : deadline;
-  return { serial, deadline, nextAt, renewedAt, announced, failures: 0 };
+  return { serial, deadline, nextAt, renewedAt, announced, failures: 0, hastened: last };
 }
 
 /** Drawn once for each certificate, and the same after a restart. */
@@ -176,7 +183,9 @@ function deadlineOf(
 ): number {
   if (drawn !== undefined && !once) return drawn;
   // With `once` nobody comes back later in this life, so all of the time from the earliest moment on is used.
-  return rotationDeadline(current, { spread: once ? 0 : fraction(), receivedAt: renewedAt });
+  const planned = rotationDeadline(current, { spread: once ? 0 : fraction(), receivedAt: renewedAt });
+  // Drawn before that is what was hastened.
+  return Math.min(drawn ?? planned, planned);
 }
 
 function startAt(
@@ -194,6 +203,32 @@ async function announced(memory: Memory, current: KeptCertificate | undefined, {
   await options.renewed?.({ kind: options.kind, path: options.folder.current });
   const state = { ...memory.state, announced: current.serial };
   await writeCertificateState(options.folder, state);
+  return { ...memory, state };
+}
+
+/** Whoever holds a certificate of a CA that signs no more renews soon, lest everybody waits for the last to do so before the CA can go. */
+async function hastened(
+  memory: Memory,
+  { current, session }: Pick<Looked, "current" | "session">,
+  { options, name }: Keeping,
+): Promise<Memory> {
+  const { folder, clock, fraction, once, report, shown } = options;
+  const { deadline, failures } = memory.state;
+  const now = clock.now();
+  if (current === undefined || failures > 0 || deadline <= now) return memory;
+  const seen = await shown?.();
+  const leaf = decodePem(current.certificatesPem)[0]?.bytes;
+  const signer = seen === undefined ? undefined : issuerInBundle(seen, session.caPem);
+  const own = leaf === undefined || signer === undefined ? undefined : issuerInBundle(leaf, session.caPem);
+  if (signer === undefined || own === undefined) return memory;
+  const { hastened: last } = memory.state;
+  // With `once` nobody comes back at the moment that was drawn.
+  const plan = hastenedRotation({ own, signer, deadline, last, now, random: once ? 0 : fraction() });
+  if (plan === undefined) return memory;
+  const { deadline: at, ...decided } = plan;
+  const state = { ...memory.state, deadline: at, nextAt: Math.min(memory.state.nextAt, at), hastened: decided };
+  await writeCertificateState(folder, state);
+  report({ ...name, event: "hastened", at, signer: decided.signer });
   return { ...memory, state };
 }
 

@@ -37,6 +37,8 @@ export interface KeepTrustOptions {
   readonly fraction: () => number;
   readonly userAgent: string;
   readonly report: AgentReport;
+  /** Is told at the end of each look by which certificate (DER) the hub was known; undefined where it was not reached. */
+  readonly shown?: ((leaf: Uint8Array | undefined) => void) | undefined;
 }
 
 const everyMs = 3_600_000;
@@ -53,14 +55,30 @@ export function trustKeeper(options: KeepTrustOptions): Keeper {
   const { files, clock, report, fraction } = options;
   const name: KeptName = { kind: "ca", path: files.ca };
   let complaint = "";
+  let last: { readonly at: number; readonly until: number } | undefined;
+
+  async function looked(signal: AbortSignal): Promise<string | undefined> {
+    let leaf: Uint8Array | undefined;
+    const asking: Asking = { ...options, signal, serverSeen: (seen) => (leaf = seen) };
+    try {
+      const trust = await files.read();
+      const found = await toldCas(trust, asking);
+      return typeof found === "string" ? found : await taken(trust, found.caPem, asking);
+    } finally {
+      options.shown?.(leaf);
+    }
+  }
+
   return {
     name,
     act: async (signal): Promise<Turn> => {
+      const now = clock.now();
+      // Whoever keeps it looks more often. A clock that was set back would else wait for as long as it was set back.
+      if (last !== undefined && last.at <= now && now < last.until) return { kind: "wait", until: last.until };
       // Many machines that were started together do not come together again.
-      const until = clock.now() + Math.round(everyMs * (0.8 + 0.4 * fraction()));
-      const trust = await files.read();
-      const found = await toldCas(trust, { ...options, signal });
-      const failed = typeof found === "string" ? found : await taken(trust, found.caPem, { ...options, signal });
+      const until = now + Math.round(everyMs * (0.8 + 0.4 * fraction()));
+      last = { at: now, until };
+      const failed = await looked(signal);
       if (failed !== undefined && failed !== complaint && !signal.aborted) {
         report({ ...name, event: "failed", message: failed, at: until });
       }
@@ -70,7 +88,7 @@ export function trustKeeper(options: KeepTrustOptions): Keeper {
   };
 }
 
-type Asking = KeepTrustOptions & { readonly signal: AbortSignal };
+type Asking = KeepTrustOptions & { readonly signal: AbortSignal; readonly serverSeen: (leaf: Uint8Array) => void };
 
 /** Writes other CAs down once they have proven themselves, and shows the hub that they are trusted. A text says why not. */
 async function taken(trust: Trust, caPem: string, asking: Asking): Promise<string | undefined> {
@@ -145,7 +163,7 @@ async function shown(trust: Trust, asking: Asking): Promise<void> {
 
 async function calling<T>(
   { server, caPem, credentials }: Trust,
-  { clock, userAgent }: Asking,
+  { clock, userAgent, serverSeen }: Asking,
   call: (client: RemoteClient) => Promise<T>,
   tlsServerName?: string,
 ): Promise<T | string> {
@@ -153,7 +171,8 @@ async function calling<T>(
     server,
     caPem,
     ...credentials,
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    // What is shown under another name says nothing of who signs.
+    ...(tlsServerName === undefined ? { serverSeen } : { tlsServerName }),
     clock,
     userAgent,
     timeoutMs,

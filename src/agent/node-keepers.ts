@@ -3,7 +3,7 @@ import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { certificateFolder } from "./certificate-folder.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import type { Keeper } from "./keeper.ts";
-import { certificateKeeper } from "./keep-certificate.ts";
+import { certificateKeeper, type KeepCertificateOptions } from "./keep-certificate.ts";
 import { nodeHub } from "./node-hub.ts";
 import type { FileAccess, PrivateFiles } from "./private-files.ts";
 import { servingNamesOf, type MachineAddresses } from "./serving-names.ts";
@@ -19,6 +19,7 @@ export interface NodeKeeperOptions {
   readonly files: PrivateFiles;
   readonly access: FileAccess | undefined;
   readonly addresses: MachineAddresses;
+  readonly shown?: KeepCertificateOptions["shown"];
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { request as httpsRequest, Agent } from "node:https";
 import type { IncomingMessage } from "node:http";
-import { createSecureContext } from "node:tls";
+import { createSecureContext, type TLSSocket } from "node:tls";
 import { ConnectionError } from "./client.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
@@ -24,6 +24,8 @@ export interface TransportOptions {
   readonly tlsServerName?: string;
   /** Asked before each request, so that rotated credentials take effect with the next one. */
   readonly credentials: () => ClientCredentials | Promise<ClientCredentials>;
+  /** Is told the certificate by which the server was known, as DER, before each reply. */
+  readonly serverSeen?: ((leaf: Uint8Array) => void) | undefined;
 }
 
 /** One request. `path` begins with a slash and is already encoded. */
@@ -78,7 +80,10 @@ export function httpsTransport(options: TransportOptions): Transport {
     };
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await send(target, agent, { ...call, headers });
-      if (outcome.kind === "reply") return outcome.message;
+      if (outcome.kind === "reply") {
+        if (options.serverSeen !== undefined) tellSeen(outcome.message, options.serverSeen);
+        return outcome.message;
+      }
       // A kept connection that the server has closed meanwhile says nothing about the server; reading again is harmless.
       const again = outcome.kind === "stale" && call.method === "GET" && attempt < staleRetries && !call.signal.aborted;
       if (!again) throw connectionError(outcome.error);
@@ -153,6 +158,11 @@ function agentFor(options: TransportOptions, credentials: ClientCredentials): Ag
 function drain(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}
+
+function tellSeen({ socket }: IncomingMessage, seen: (leaf: Uint8Array) => void): void {
+  const leaf = (socket as TLSSocket).getPeerX509Certificate();
+  if (leaf !== undefined) seen(leaf.raw);
 }
 
 type Outcome =

@@ -9,27 +9,42 @@ import type { Clock } from "../../src/core/clock.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
-let ahead = 0;
+/** It begins days ago, for TLS goes by the real time and takes nothing that begins later. */
+let ahead = -72 * 3_600_000;
 /** The time of hub and machine; what the hub looks at every few seconds it looks at often. */
 const time: Clock = {
   now: () => Date.now() + ahead,
   sleep: (ms, signal) => wallClock.sleep(ms === 2000 || ms === 5000 ? 10 : ms, signal),
+};
+/** That of an agent which stays: its pauses end when the time is set on, those of calls to the hub when they are over. */
+const agentTime: Clock = {
+  now: time.now,
+  sleep: async (ms, signal) => {
+    if (ms === 30_000) return wallClock.sleep(ms, signal);
+    const due = time.now() + ms;
+    while (time.now() < due && signal?.aborted !== true) await wallClock.sleep(Math.min(20, due - time.now()), signal);
+  },
 };
 
 let hub: TestHub;
 let certDir: string;
 
 beforeAll(async () => {
-  hub = await startTestHub({ clock: time, clusterSigningDurationSeconds: 600 });
-  certDir = join(hub.dir, "node", "pki");
-  const token = await pratique("token", "create", "--print-join-command", "--kubeconfig", hub.kubeconfig);
-  const words = token.out.trim().split(" ").slice(1);
-  const places = ["--cert-dir", certDir, "--kubeconfig", join(dirname(certDir), "kubelet.conf")];
-  const joined = await pratique(...words, ...places, "--node-name", "n1");
-  if (joined.code !== 0) throw new TypeError(joined.err);
-}, 30_000);
+  hub = await startTestHub({ clock: time, clusterSigningDurationSeconds: 2_592_000 });
+  certDir = await joined("n1");
+}, 60_000);
 
 afterAll(() => hub.close());
+
+/** The folder of a node's certificates. */
+async function joined(name: string): Promise<string> {
+  const dir = join(hub.dir, "nodes", name, "pki");
+  const token = await pratique("token", "create", "--print-join-command", "--kubeconfig", hub.kubeconfig);
+  const words = token.out.trim().split(" ").slice(1);
+  const places = ["--cert-dir", dir, "--kubeconfig", join(dirname(dir), "kubelet.conf")];
+  expect(await pratique(...words, ...places, "--node-name", name)).toMatchObject({ code: 0 });
+  return dir;
+}
 
 interface Ended {
   readonly code: number;
@@ -92,14 +107,57 @@ it("a node follows its hub from one CA to the next, and the old one is not retir
   const refused = await ca("retire");
   expect(refused).toMatchObject({ code: 7 });
   expect(refused.err).toContain("system:node:n1 holds a certificate of the CA before");
-  expect((await look()).code).toBe(0);
 
-  // Near the end of its certificate's ten minutes the node renews, and the new CA signs.
-  ahead = 550_000;
-  expect((await look()).err).toContain("renewed the client certificate");
+  // The certificate is good for weeks, and renewed all the same.
+  const renewed = await look();
+  expect(renewed.err).toContain(
+    `another CA of the hub signs by now, so the client certificate is renewed before its time`,
+  );
+  expect(renewed.err).toContain("renewed the client certificate");
   await expect.poll(fate).toMatchObject({ leftBehind: [], holdsNewest: true });
   await step("retire");
   expect((await look()).code).toBe(0);
   expect(await pinsIn(join(certDir, "ca.crt"))).toEqual([both[1]]);
   expect((await look()).err).not.toContain("cannot");
 }, 60_000);
+
+it("agents that stay renew within four hours of hearing of it, each once, and then the old CA can go unforced", async () => {
+  const names = ["n1", "n2", "n3", "n4"];
+  for (const name of names.slice(1)) await joined(name);
+  // So soon after another change nobody would hurry.
+  ahead += 25 * 3_600_000;
+  const stop = new AbortController();
+  const agent = running(stop.signal);
+  const count = (what: string): number => agent.err().split(what).length - 1;
+  /** Looks again and again, and lets time pass in between. */
+  const passing = (ms: number, what: string): Promise<void> =>
+    expect
+      .poll(() => ((ahead += ms), count(what)), { timeout: 60_000, interval: 50 })
+      .toBeGreaterThanOrEqual(names.length);
+
+  await step("prepare");
+  await passing(120_000, "which are trusted now");
+  await step("switch");
+  await passing(120_000, "is renewed before its time");
+  ahead += 4 * 3_600_000;
+  await passing(5000, "renewed the client certificate");
+  await expect.poll(async () => (await ca("rehearse")).code, { timeout: 20_000 }).toBe(0);
+  await step("retire");
+  expect(count("is renewed before its time")).toBe(names.length);
+  stop.abort();
+  expect(await agent.ended).toBe(0);
+}, 120_000);
+
+/** `pratique agent` over the folders of all nodes. */
+function running(signal: AbortSignal): { readonly err: () => string; readonly ended: Promise<number> } {
+  let err = "";
+  const io = {
+    ...processIo(),
+    clock: agentTime,
+    interrupted: () => signal,
+    stdout: { write: () => undefined, isTty: false },
+    stderr: { write: (text: string) => void (err += text), isTty: false },
+  };
+  const ended = runProgram(commands, ["agent", "--dir", join(hub.dir, "nodes")], io);
+  return { err: () => err, ended };
+}

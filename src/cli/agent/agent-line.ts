@@ -13,65 +13,62 @@ const nouns: Readonly<Record<AgentEvent["kind"], string>> = {
 
 /** The log line of an event; `now` in milliseconds since the epoch. */
 export function agentLine(event: AgentEvent, now: number): LogEntry {
-  const { kind, path } = event;
+  const { kind, path: file } = event;
   const noun = nouns[kind];
   switch (event.event) {
     case "planned":
       return {
         level: "info",
         message: `${noun} is kept`,
-        file: path,
+        file,
         [kind === "token" ? "account" : "node"]: event.subject,
         validUntil: rfc3339(event.expiresAt),
         renewsAt: rfc3339(event.at),
       };
-    case "requested":
-      return {
-        level: "info",
-        message: `${event.found ? "goes on with an earlier request" : "asked"} for ${noun}`,
-        request: `csr/${event.request}`,
-        file: path,
-      };
-    case "waiting":
-      return {
-        level: "info",
-        message: `waiting for approval of ${noun}`,
-        approve: event.commands.join(" or "),
-        file: path,
-      };
-    case "renewed":
-      return { level: "info", message: `renewed ${noun}`, file: path, validUntil: rfc3339(event.expiresAt) };
-    case "returning":
-      return {
-        level: "warn",
-        message:
-          event.waitsFor === undefined
-            ? `${noun} has expired ${humanDuration(now - event.expiresAt)} ago; asking to come back with its key`
-            : `waiting to come back: ${event.waitsFor}`,
-        file: path,
-        validUntil: rfc3339(event.expiresAt),
-      };
-    case "trusts":
-      return {
-        level: "info",
-        message: "the hub told of other CAs, which are trusted now",
-        file: path,
-        pins: event.pins,
-      };
-    case "failed": {
-      const { expiresAt } = event;
-      return {
-        level: expiresAt !== undefined && expiresAt <= now ? "error" : "warn",
-        message: event.message,
-        file: path,
-        triedAgainAt: rfc3339(event.at),
-        ...(expiresAt === undefined ? {} : { validUntil: rfc3339(expiresAt) }),
-      };
+    case "requested": {
+      const message = `${event.found ? "goes on with an earlier request" : "asked"} for ${noun}`;
+      return { level: "info", message, request: `csr/${event.request}`, file };
     }
+    case "waiting":
+      return { level: "info", message: `waiting for approval of ${noun}`, approve: event.commands.join(" or "), file };
+    case "renewed":
+      return { level: "info", message: `renewed ${noun}`, file, validUntil: rfc3339(event.expiresAt) };
+    case "trusts":
+      return { level: "info", message: "the hub told of other CAs, which are trusted now", file, pins: event.pins };
+    case "hastened": {
+      const message = `another CA of the hub signs by now, so ${noun} is renewed before its time`;
+      return { level: "info", message, file, pin: event.signer, renewsAt: rfc3339(event.at) };
+    }
+    case "accepted":
+      return { level: "info", message: `the hub accepts ${noun} again`, file };
+    default:
+      return troubleLine(event, now);
+  }
+}
+
+type Trouble = Extract<AgentEvent, { readonly event: "returning" | "failed" | "refused" | "asking-again" | "lost" }>;
+
+function troubleLine(event: Trouble, now: number): LogEntry {
+  const { kind, path: file } = event;
+  switch (event.event) {
+    case "returning": {
+      const ago = humanDuration(now - event.expiresAt);
+      const asks = `${nouns[kind]} has expired ${ago} ago; asking to come back with its key`;
+      const message = event.waitsFor === undefined ? asks : `waiting to come back: ${event.waitsFor}`;
+      return { level: "warn", message, file, validUntil: rfc3339(event.expiresAt) };
+    }
+    case "failed": {
+      const { expiresAt, message } = event;
+      const level = expiresAt !== undefined && expiresAt <= now ? "error" : "warn";
+      const until = expiresAt === undefined ? {} : { validUntil: rfc3339(expiresAt) };
+      return { level, message, file, triedAgainAt: rfc3339(event.at), ...until };
+    }
+    case "refused":
+      return { level: "error", message: event.message, file, since: rfc3339(event.since) };
     case "asking-again":
-      return { level: "warn", message: `${event.message}; asking for access anew`, file: path };
+      return { level: "warn", message: `${event.message}; asking for access anew`, file };
     case "lost":
-      return { level: "error", message: event.message, file: path };
+      return { level: "error", message: event.message, file };
   }
 }
 

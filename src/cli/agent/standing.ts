@@ -29,6 +29,8 @@ export function standing(): Standing {
         return { expiresAt: event.expiresAt, nextAt: event.at, lost: false };
       case "renewed":
         return { ...one, expiresAt: event.expiresAt, lost: false };
+      case "hastened":
+        return { ...one, nextAt: event.at };
       case "failed":
         return { ...one, expiresAt: event.expiresAt ?? 0, nextAt: event.at };
       case "lost":

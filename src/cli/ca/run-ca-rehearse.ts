@@ -7,6 +7,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { revocationsOf } from "../credentials/revoked.ts";
 import { fatesOf, type Fate } from "./left-behind.ts";
 import { writeResult } from "../output.ts";
 import { authoritiesIn, caStep, folderOf } from "./run-ca.ts";
@@ -15,6 +16,9 @@ import { textTable } from "../text-table.ts";
 
 /** Prints who would be left behind, and who would not. */
 export async function caRehearse(args: Args, io: Io): Promise<ExitName> {
+  if (phaseOf((await authoritiesIn(args, io)).state) === "stable") {
+    throw new CliError("usage", "no change of the CA is under way; `pratique ca prepare` begins one");
+  }
   const fates = await allFates(args, io);
   const left = fates.filter(({ leftBehind }) => leftBehind.length > 0);
   await writeResult(args, io, {
@@ -53,9 +57,12 @@ async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
   const named = args.text("kubeconfig") ?? own;
   const asked: Args = { ...args, text: (option) => (option === "kubeconfig" ? named : args.text(option)) };
   return withServer(asked, io, async ({ client }) => {
-    const { items } = await client.list<IssuedCredential>(issuedCredentials);
+    const [{ items }, { index }] = await Promise.all([
+      client.list<IssuedCredential>(issuedCredentials),
+      revocationsOf(client),
+    ]);
     const rehearsal = await readRehearsal(folderOf(args, io));
-    return fatesOf(items, { authorities, rehearsal, now: io.clock.now() });
+    return fatesOf(items, { authorities, rehearsal, revoked: index, now: io.clock.now() });
   });
 }
 
@@ -74,6 +81,6 @@ function text(fates: readonly Fate[], left: number): string {
   const said =
     left === 0
       ? `None of ${fates.length} would be left behind.`
-      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within an hour after \`ca prepare\`, and renew in their own time.`;
+      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within 72 minutes of \`ca prepare\`, and renew within six hours of \`ca switch\`.`;
   return `${table}\n${said}\n`;
 }
