@@ -45,7 +45,7 @@ beforeAll(async () => {
   await bound("acme-merger", "treasurer-of-acme", { kind: "Group", name: "secret-team" });
   await role("lister", [{ apiGroups: [""], resources: ["configmaps"], verbs: ["list"] }]);
   await bound("lister", "lister", { kind: "User", name: "eve" });
-}, 30_000);
+});
 
 afterAll(async () => {
   admin.close();

@@ -74,7 +74,7 @@ describe("a store directory that another process holds", () => {
     await expect(openLmdb({ dir })).rejects.toMatchObject({ code: "locked" });
   });
 
-  it("goes to exactly one of several processes that start at once", { timeout: 60_000 }, async () => {
+  it("goes to exactly one of several processes that start at once", { timeout: 120_000 }, async () => {
     for (let round = 0; round < 3; round += 1) {
       const dir = freshDir();
       mkdirSync(dir);

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await post(`${rbac}/clusterroles`, { metadata: { name: "viewer" }, rules });
   const roles = [{ kind: "ClusterRole", name: "viewer" }];
   await post(`${group}/accessprofiles`, { metadata: { name: "pods" }, spec: { namespace: "vms", roles } });
-}, 30_000);
+});
 
 afterAll(async () => {
   admin.close();

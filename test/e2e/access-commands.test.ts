@@ -44,7 +44,7 @@ beforeAll(async () => {
   const annotations = { "access.pratique.dev/is-default-profile": "true" };
   await post(`${group}/accessprofiles`, { metadata: { name: "pods", annotations }, spec: { namespace: "vms", roles } });
   await post(`${group}/accessprofiles`, { metadata: { name: "two" }, spec: { namespace: "vms", roles, approvers: 2 } });
-}, 30_000);
+});
 
 afterAll(async () => {
   admin.close();

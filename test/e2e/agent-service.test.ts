@@ -8,7 +8,7 @@ import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts
 import { peerSuite } from "../kits/peers.ts";
 import { programRun } from "../kits/program-run.ts";
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 
 peerSuite("kubectl", "an agent as a service", () => {
   let hub: TestHub;

@@ -171,7 +171,7 @@ describe("reads by resourceVersion", () => {
         },
       });
     }
-  }, 15_000);
+  });
 
   it.each([
     ["resourceVersion=abc", 400],

@@ -327,7 +327,7 @@ describe.each(lanes)("a machine that was off: $heading", ({ heading, recovery, t
       };
       await joinedAs("aborted", at, { ...late, untilAsked: true });
     }
-  }, 60_000);
+  }, 180_000);
   afterAll(() => at.close());
 
   async function granted(absence: Absence): Promise<void> {
@@ -407,4 +407,4 @@ test("a machine that two hold is shown as cloned, with both certificates that ar
   } finally {
     await at.close();
   }
-}, 60_000);
+}, 180_000);

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await bind("ann", "open-cluster-management:approver");
   await bind("acc", "open-cluster-management:accepter");
   await bind("stranger", "open-cluster-management:bootstrap");
-}, 30_000);
+});
 
 afterAll(async () => {
   await stage.close();

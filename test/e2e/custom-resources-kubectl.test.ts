@@ -72,7 +72,7 @@ peerSuite("kubectl", "kubectl with custom resources", () => {
     hub = await startTestHub();
     kubectl = hub.kubectl;
     await fed(boats).ok("apply", "-f", "-");
-    await kubectl.ok("wait", "--for=condition=Established", "crd/boats.example.com", "--timeout=10s");
+    await kubectl.ok("wait", "--for=condition=Established", "crd/boats.example.com", "--timeout=40s");
   });
 
   afterAll(() => hub.close());
@@ -141,7 +141,7 @@ peerSuite("kubectl", "kubectl with custom resources", () => {
       "-p",
       '{"status":{"phase":"Sailing"},"spec":{"crew":9}}',
     );
-    await kubectl.ok("wait", "--for=jsonpath={.status.phase}=Sailing", "boat/s", "--timeout=10s");
+    await kubectl.ok("wait", "--for=jsonpath={.status.phase}=Sailing", "boat/s", "--timeout=40s");
     expect(await kubectl.json("get", "boat", "s", "-o", "json")).toMatchObject({
       metadata: { generation: 1 },
       spec: { crew: 1 },
@@ -211,9 +211,9 @@ peerSuite("kubectl", "kubectl with custom resources", () => {
     for (const policy of ["background", "foreground", "orphan"]) {
       await fed(boat(`owner-${policy}`, { crew: 1 })).ok("create", "-f", "-");
       await fed(await owned(`owner-${policy}`, `child-${policy}`)).ok("create", "-f", "-");
-      await kubectl.ok("delete", "boat", `owner-${policy}`, `--cascade=${policy}`, "--timeout=10s");
+      await kubectl.ok("delete", "boat", `owner-${policy}`, `--cascade=${policy}`, "--timeout=40s");
     }
-    await kubectl.ok("wait", "--for=delete", "boat/child-background", "--timeout=10s");
+    await kubectl.ok("wait", "--for=delete", "boat/child-background", "--timeout=40s");
     expect((await kubectl("get", "boat", "child-foreground")).err).toContain("NotFound");
     expect(await kubectl.ok("get", "boat", "child-orphan", "-o", "jsonpath={.metadata.ownerReferences}")).toBe("");
   });
@@ -221,16 +221,16 @@ peerSuite("kubectl", "kubectl with custom resources", () => {
   it("goes with its namespace", async () => {
     await kubectl.ok("create", "namespace", "harbour");
     await fed(boat("n", { crew: 1 }, { namespace: "harbour" })).ok("create", "-f", "-");
-    await kubectl.ok("delete", "namespace", "harbour", "--timeout=10s");
+    await kubectl.ok("delete", "namespace", "harbour", "--timeout=40s");
     expect(await kubectl.ok("get", "boats", "-A", "-o", "name")).not.toContain("boat.example.com/n\n");
   });
 
   describe("that go", () => {
     it("takes its objects with it", async () => {
-      await kubectl.ok("delete", "crd", "boats.example.com", "--timeout=20s");
+      await kubectl.ok("delete", "crd", "boats.example.com", "--timeout=40s");
       expect((await kubectl("get", "boats")).err).toContain("the server could not find the requested resource");
       await fed(boats).ok("create", "-f", "-");
-      await kubectl.ok("wait", "--for=condition=Established", "crd/boats.example.com", "--timeout=10s");
+      await kubectl.ok("wait", "--for=condition=Established", "crd/boats.example.com", "--timeout=40s");
       expect(await kubectl.ok("get", "boats", "-A", "-o", "name")).toBe("");
     });
   });

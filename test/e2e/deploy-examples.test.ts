@@ -148,7 +148,7 @@ spec:
     expect((await boot().done).code).toBe(0);
     const { items } = await hub.kubectl.json("get", "accessrequests");
     expect(items).toHaveLength(1);
-  }, 60_000);
+  }, 120_000);
 
   test("ends with what the hub said when it is denied", async () => {
     const env = join(root, "etc/pratique/access.env");
@@ -171,5 +171,5 @@ spec:
     );
     const { code, printed } = await run.done;
     expect([code, printed]).toEqual([4, expect.stringContaining("not ours")]);
-  }, 60_000);
+  }, 120_000);
 });

@@ -31,7 +31,7 @@ const clients: RemoteClient[] = [];
 
 beforeAll(async () => {
   [auto, manual] = await Promise.all([startTestHub(), startTestHub({ nodeAutoapprove: false })]);
-}, 30_000);
+});
 
 afterAll(async () => {
   for (const client of clients) client.close();
@@ -337,4 +337,4 @@ test("a hub that restarts while a machine waits finds it waiting still", async (
   } finally {
     await hub.close();
   }
-}, 20_000);
+});

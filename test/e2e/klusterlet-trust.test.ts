@@ -37,7 +37,7 @@ beforeAll(async () => {
   await stage.approve(request);
   await stage.accept("east");
   await agent.told("available");
-}, 30_000);
+});
 
 afterAll(async () => {
   await agent.stop();
@@ -68,7 +68,7 @@ it("a joined cluster believes the next CA of its hub before that signs, and forg
   clock.skip(2 * 3_600_000);
   expect((await agent.told("trusts")).pins).toEqual(before.pins);
   expect(await hubInFile()).toEqual(before);
-}, 60_000);
+});
 
 peerSuite("kubectl", "a change that leaves a cluster behind", () => {
   it("a cluster that was left behind registers again with its old bootstrap kubeconfig, by what it has learned since", async () => {
@@ -91,7 +91,7 @@ peerSuite("kubectl", "a change that leaves a cluster behind", () => {
     } finally {
       clearInterval(timer);
     }
-  }, 60_000);
+  });
 });
 
 async function ca(step: string, ...more: readonly string[]): Promise<void> {

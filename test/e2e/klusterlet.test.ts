@@ -164,7 +164,7 @@ describe("a cluster that joins", () => {
       expect([at, (await requestsOf(name)).length, ids.size]).toEqual([at, 1, at === 1 ? ids.size : 1]);
       await second.stop();
     }
-  }, 60_000);
+  }, 120_000);
 
   it("goes on with a credential that another agent of the same name has left", async () => {
     const first = start("adopted");

@@ -37,14 +37,14 @@ peerSuite("kubectl", "kubectl with owners of built-in kinds", () => {
 
   it("delete --cascade=foreground ends when all that was owned has gone", async () => {
     const [first = "", ...others] = await family("foreground");
-    await kubectl.ok("delete", first, "--cascade=foreground", "--timeout=12s");
+    await kubectl.ok("delete", first, "--cascade=foreground", "--timeout=40s");
     for (const each of others) expect((await kubectl("get", each)).err).toContain("NotFound");
   });
 
   it("delete --cascade=orphan leaves what was owned, without its owner", async () => {
     const [first = "", second = "", third = ""] = await family("orphan");
     expect(await owners(second)).toBe("ConfigMap");
-    await kubectl.ok("delete", first, "--cascade=orphan", "--timeout=12s");
+    await kubectl.ok("delete", first, "--cascade=orphan", "--timeout=40s");
     expect(await owners(second)).toBe("");
     expect(await owners(third)).toBe("Lease");
   });
@@ -52,9 +52,9 @@ peerSuite("kubectl", "kubectl with owners of built-in kinds", () => {
   it("delete --cascade=background, which is what delete does, takes what was owned soon after", async () => {
     for (const [name, ...args] of [["background", "--cascade=background"], ["usual"]] as const) {
       const [first = "", second = "", third = ""] = await family(name);
-      await kubectl.ok("delete", first, ...args, "--timeout=12s");
-      await kubectl.ok("wait", "--for=delete", second, "--timeout=12s");
-      await kubectl.ok("wait", "--for=delete", third, "--timeout=12s");
+      await kubectl.ok("delete", first, ...args, "--timeout=40s");
+      await kubectl.ok("wait", "--for=delete", second, "--timeout=40s");
+      await kubectl.ok("wait", "--for=delete", third, "--timeout=40s");
       expect((await kubectl("get", third)).err).toContain("NotFound");
     }
   });
@@ -75,10 +75,10 @@ peerSuite("kubectl", "kubectl with owners of built-in kinds", () => {
 
   it("wait --for=jsonpath ends when the value is there, also where it is there already", async () => {
     await kubectl.ok("create", "configmap", "awaited", "--from-literal=a=0");
-    const waiting = kubectl.ok("wait", "--for=jsonpath={.data.a}=1", "configmap/awaited", "--timeout=12s");
+    const waiting = kubectl.ok("wait", "--for=jsonpath={.data.a}=1", "configmap/awaited", "--timeout=40s");
     await kubectl.ok("patch", "configmap", "awaited", "--type=merge", "-p", '{"data":{"a":"1"}}');
     expect(await waiting).toBe("configmap/awaited condition met\n");
-    expect(await kubectl.ok("wait", "--for=jsonpath={.data.a}=1", "configmap/awaited", "--timeout=12s")).toBe(
+    expect(await kubectl.ok("wait", "--for=jsonpath={.data.a}=1", "configmap/awaited", "--timeout=40s")).toBe(
       "configmap/awaited condition met\n",
     );
     const vain = await kubectl("wait", "--for=jsonpath={.data.a}=2", "configmap/awaited", "--timeout=0s");

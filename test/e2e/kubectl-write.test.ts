@@ -309,7 +309,7 @@ peerSuite("kubectl", "kubectl writes to the hub", () => {
       await fed(map("held", {}, { finalizers: ["x.io/hold"] })).ok("create", "-f", "-");
       const deleting = kubectl.start("delete", "cm", "held");
       await deleting.until(/^configmap "held" deleted/m);
-      const waiting = kubectl.start("wait", "--for=delete", "cm/held", "--timeout=10s", "-v=6");
+      const waiting = kubectl.start("wait", "--for=delete", "cm/held", "--timeout=40s", "-v=6");
       await waiting.until(/watch=true.*status="200 OK"/, "err");
       expect(await kubectl.ok("get", "cm", "held", "-o", "jsonpath={.metadata.deletionTimestamp}")).toMatch(/Z$/);
       await kubectl.ok("patch", "cm", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}');
@@ -333,7 +333,7 @@ peerSuite("kubectl", "kubectl writes to the hub", () => {
 
     it("waits for a condition, a value, and in vain", async () => {
       await fed(map("w", { state: "new" })).ok("create", "-f", "-");
-      const waiting = kubectl.start("wait", "--for=jsonpath={.data.state}=done", "cm/w", "--timeout=10s", "-v=6");
+      const waiting = kubectl.start("wait", "--for=jsonpath={.data.state}=done", "cm/w", "--timeout=40s", "-v=6");
       await waiting.until(/watch=true.*status="200 OK"/, "err");
       await kubectl.ok("patch", "cm", "w", "-p", '{"data":{"state":"done"}}');
       expect(await waiting.done).toMatchObject({ code: 0, out: "configmap/w condition met\n" });
@@ -380,8 +380,8 @@ peerSuite("kubectl", "kubectl writes to the hub", () => {
       expect(await kubectl.ok("certificate", "deny", "no")).toBe(
         "certificatesigningrequest.certificates.k8s.io/no denied\n",
       );
-      await kubectl.ok("wait", "--for=jsonpath={.status.certificate}", "csr/yes", "--timeout=10s");
-      await kubectl.ok("wait", "--for=condition=Denied", "csr/no", "--timeout=10s");
+      await kubectl.ok("wait", "--for=jsonpath={.status.certificate}", "csr/yes", "--timeout=40s");
+      await kubectl.ok("wait", "--for=condition=Denied", "csr/no", "--timeout=40s");
       expect(await kubectl.ok("get", "csr")).toMatch(/no .* Denied\nyes .* Approved,Issued\n/);
       expect(await kubectl.ok("describe", "csr", "yes")).toMatch(
         /Status: +Approved,Issued\nSubject:\n +Common Name: +joe\n[^]*Organization: +devs/,

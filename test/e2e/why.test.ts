@@ -65,7 +65,7 @@ peerSuite("kubectl", "pratique why on a hub with Node and RBAC", () => {
     await kubectl("create rolebinding one -n dev --role=one --user=ann");
     await kubectl("create clusterrole hidden --verb=delete --resource=nodes");
     await kubectl("create clusterrolebinding helper --clusterrole=pratique:access-explainer --user=helper");
-  }, 30_000);
+  });
 
   afterAll(async () => {
     await hub.close();

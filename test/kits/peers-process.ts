@@ -25,11 +25,11 @@ export interface PeerStart {
   /** HOME and working folder. */
   readonly home: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** When it is killed at the latest; default 45 s. */
+  /** When it is killed at the latest; default 150 s. */
   readonly deadlineMs?: number;
 }
 
-const defaultDeadlineMs = 45_000;
+const defaultDeadlineMs = 150_000;
 
 /** Starts a peer for the test that runs; it is stopped when the test ends, and what it printed is shown when the test fails. */
 export function startPeer(program: PeerProgram, args: readonly string[], options: PeerStart): PeerProcess {
@@ -110,11 +110,11 @@ export async function runPeer(program: PeerProgram, args: readonly string[], opt
   return startPeer(program, args, options).done;
 }
 
-/** Asks again until there is an answer. @throws Error that names `what` after so many seconds, 30 unless given, with the last error */
+/** Asks again until there is an answer. @throws Error that names `what` after so many seconds, 50 unless given, with the last error */
 export async function eventually<T>(
   what: string,
   probe: () => T | Promise<T | undefined> | undefined,
-  seconds = 30,
+  seconds = 50,
 ): Promise<T> {
   const end = Date.now() + seconds * 1000;
   let last: unknown = "no answer";

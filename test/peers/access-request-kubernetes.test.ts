@@ -33,7 +33,7 @@ const has =
 
 const group = "/apis/access.pratique.dev/v1alpha1";
 const requests = `${group}/accessrequests`;
-const limitMs = 60_000;
+const limitMs = 180_000;
 
 peerSuite(kubePrograms, "access requests on a real control plane", () => {
   let kube: Kubernetes;

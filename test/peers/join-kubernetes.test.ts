@@ -9,7 +9,7 @@ import { peerSuite } from "../kits/peers.ts";
 import { requestOf, requests } from "../kits/peers-cluster.ts";
 import { eventually, runPeer, type PeerProcess } from "../kits/peers-process.ts";
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 
 peerSuite(kubePrograms, "pratique and a real control plane", () => {
   let kube: Kubernetes;

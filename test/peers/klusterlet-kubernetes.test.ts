@@ -21,7 +21,7 @@ import { peerSuite } from "../kits/peers.ts";
 import { skippingClock } from "../kits/skipping-clock.ts";
 
 const namespace = "open-cluster-management-agent";
-const limitMs = 90_000;
+const limitMs = 180_000;
 
 peerSuite(kubePrograms, "a managed cluster's agent, with a real control plane as hub and as spoke", () => {
   let hub: RealClusterHub;

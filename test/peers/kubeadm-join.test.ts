@@ -7,7 +7,7 @@ import { peerSuite } from "../kits/peers.ts";
 import { tokenOn } from "../kits/peers-cluster.ts";
 import { eventually, goFlags, runPeer, startPeer, type PeerProcess } from "../kits/peers-process.ts";
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 const validated =
   "Cluster info signature and contents are valid and TLS certificate validates against pinned roots, will use API Server";
 

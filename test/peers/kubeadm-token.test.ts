@@ -9,7 +9,7 @@ import { peerSuite } from "../kits/peers.ts";
 import { whoami } from "../kits/peers-cluster.ts";
 import { eventually, runPeer, type PeerEnd } from "../kits/peers-process.ts";
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 const tokenPattern = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
 
 peerSuite(["kubeadm", "kubectl"], "kubeadm token against the hub", () => {

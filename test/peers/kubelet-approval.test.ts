@@ -8,7 +8,7 @@ import { requestOf, requests, tokenOn, whoami } from "../kits/peers-cluster.ts";
 import { machine, type Machine } from "../kits/peers-kubelet.ts";
 import { eventually } from "../kits/peers-process.ts";
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 
 peerSuite(["kubelet", "kubectl"], "a real kubelet and a hub where a person approves", () => {
   let hub: TestHub;
@@ -47,7 +47,7 @@ peerSuite(["kubelet", "kubectl"], "a real kubelet and a hub where a person appro
       },
     };
     await hub.kubectl.with({ input: JSON.stringify(later) }).ok("create", "-f", "-");
-    await hub.kubectl.ok("wait", "--for=condition=Approved", `csr/${node}`, "--timeout=10s");
+    await hub.kubectl.ok("wait", "--for=condition=Approved", `csr/${node}`, "--timeout=40s");
   }
 
   async function shownState(name: string): Promise<string | undefined> {

@@ -8,7 +8,7 @@ import { machine, type Machine } from "../kits/peers-kubelet.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { requestOf, requests, tokenOn, whoami } from "../kits/peers-cluster.ts";
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 
 peerSuite(["kubelet", "kubectl"], "a real kubelet and a hub that approves nodes by itself", () => {
   let hub: TestHub;

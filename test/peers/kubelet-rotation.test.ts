@@ -5,7 +5,7 @@ import { requests, tokenOn, whoami, type ShownRequest } from "../kits/peers-clus
 import { machine } from "../kits/peers-kubelet.ts";
 import { eventually } from "../kits/peers-process.ts";
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 
 peerSuite(["kubelet", "kubectl"], "a real kubelet whose certificate is soon over", () => {
   let hub: TestHub;

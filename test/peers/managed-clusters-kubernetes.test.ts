@@ -11,7 +11,7 @@ import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
 
 const merge = "application/merge-patch+json";
-const limitMs = 60_000;
+const limitMs = 180_000;
 
 peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
   let kube: Kubernetes;

@@ -15,7 +15,7 @@ const merge = "application/merge-patch+json";
 const agentNamespace = "open-cluster-management-agent";
 const claimVersion = "cluster.open-cluster-management.io/v1alpha1";
 const available = "ManagedClusterConditionAvailable";
-const limitMs = 120_000;
+const limitMs = 180_000;
 const touchMs = 2000;
 /** With the five minutes by which the signer backdates, an agent renews once few seconds of this have passed. */
 const signingSeconds = 104;

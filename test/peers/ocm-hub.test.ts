@@ -13,7 +13,7 @@ import { ocmSuite } from "../kits/peers-ocm.ts";
 import { eventually, goFlags, spawnProcess, type PeerProcess } from "../kits/peers-process.ts";
 import { skippingClock } from "../kits/skipping-clock.ts";
 
-const limitMs = 120_000;
+const limitMs = 180_000;
 const available = "ManagedClusterConditionAvailable";
 /** The kinds that the controller follows. */
 const kinds =

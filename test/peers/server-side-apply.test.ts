@@ -414,7 +414,7 @@ peerSuite(kubePrograms, "server-side apply as kube-apiserver 1.20.2 does it", ()
     theirs = apiClient(kube);
     for (const { kubectl } of [hub, kube]) {
       await kubectl.with({ input: JSON.stringify(definition) }).ok("create", "-f", "-");
-      await kubectl.ok("wait", "--for=condition=Established", "crd/widgets.ssa.example.com", "--timeout=20s");
+      await kubectl.ok("wait", "--for=condition=Established", "crd/widgets.ssa.example.com", "--timeout=40s");
       await eventually("the service account of pods", async () =>
         (await kubectl("get", "serviceaccount", "default")).code === 0 ? true : undefined,
       );
