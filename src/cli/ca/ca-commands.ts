@@ -21,7 +21,12 @@ function step(name: "prepare" | "abandon" | "switch", summary: string, details: 
     details: [...details, how],
     operands: [],
     options: [dataDir],
-    examples: [{ line: `ca ${name} --data-dir /var/lib/pratique`, note: summary.toLowerCase() }],
+    examples: [
+      {
+        line: `ca ${name} --data-dir /var/lib/pratique`,
+        note: `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`,
+      },
+    ],
     run: async (args, io) => (await import("./run-ca.ts")).caStep(name, args, io),
   };
 }
@@ -41,18 +46,18 @@ export const caCommands: CommandGroup = {
       run: async (args, io) => (await import("./run-ca.ts")).caStatus(args, io),
     },
     step("prepare", "Make the next CA, which is believed already and signs nothing yet", [
-      "From now on cluster-info, kube-root-ca.crt and everything that is handed out name both CAs. The present CA vouches for the next, so that machines which know the present one alone can follow.",
+      "From now on cluster-info, kube-root-ca.crt and everything that is handed out name both CAs, and agents take that up within an hour. `ca abandon` takes it back.",
     ]),
     step("abandon", "Drop a next CA that was prepared", ["Only until it is switched to."]),
     step("switch", "Let the next CA sign; the one before is believed still", [
-      "The serving certificate and admin.kubeconfig are made anew. Certificates of the CA before stay good until it is retired.",
+      "The serving certificate and admin.kubeconfig are made anew. Certificates of the CA before stay good until it is retired, and it vouches for the next one, so that machines which know it alone can follow.",
     ]),
     {
       name: "ca rehearse",
       summary: "Say which machines would be left behind if every CA but the newest were gone",
       details: [
         "Agents that know of the newest CA show by themselves that they trust it; kubelets and other programs cannot, and are listed as such. The hub is asked what was issued, with admin.kubeconfig of its data directory unless --kubeconfig names another.",
-        "The exit code is 1 where somebody would be left behind.",
+        "Who is revoked is not counted. The exit code is 1 where somebody would be left behind, and 2 where no change is under way.",
       ],
       operands: [],
       options: [dataDir, outputOption, ...serverOptions],

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import type { Authorities } from "../../hub/authority-folder.ts";
 import { newestOf, type Rehearsal } from "../../hub/ca-rehearsal.ts";
 import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
+import type { RevocationIndex } from "../../resources/revocation-index.ts";
+import { credentialOfIssue } from "../credentials/revoked.ts";
 
 /** How one identity would fare at the next step: if the newest CA signed, or if every CA but the newest were gone. */
 export interface Fate {
@@ -16,31 +18,39 @@ export interface Fate {
   readonly leftBehind: readonly string[];
 }
 
-/** The fate of everybody who holds something that has not ended, those that would be left behind first. */
+/** What the fate of a machine hangs on. */
+export interface Circumstances {
+  readonly authorities: Authorities;
+  readonly rehearsal: Rehearsal;
+  readonly revoked: RevocationIndex;
+  /** In milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * The fate of everybody who holds something that has not ended, those that would be left behind first. What is revoked for as long as it
+ * lasts counts for nothing: its holder is shut out already.
+ */
 export function fatesOf(
   records: readonly IssuedCredential[],
-  {
-    authorities,
-    rehearsal,
-    now,
-  }: { readonly authorities: Authorities; readonly rehearsal: Rehearsal; readonly now: number },
+  { authorities, rehearsal, revoked, now }: Circumstances,
 ): readonly Fate[] {
   const newest = newestOf(authorities) ?? authorities.signer;
   const ownName = createHash("sha256").update(newest.rawSubject).digest("hex");
   const isCurrent = rehearsal.pin === newest.pin;
   const signs = newest === authorities.signer;
-  const byUser = new Map<string, IssuedCredential[]>();
+  const byUser = new Map<string, CredentialIssue[]>();
   for (const record of records) {
     const { username } = record.spec.identity;
-    if (endOf(newestIssue(record)) > now) byUser.set(username, [...(byUser.get(username) ?? []), record]);
+    const held = heldIssue(record, revoked);
+    if (held !== undefined && endOf(held) > now) byUser.set(username, [...(byUser.get(username) ?? []), held]);
   }
-  const fates = [...byUser].map(([username, own]): Fate => {
+  const fates = [...byUser].map(([username, issues]): Fate => {
     const trustsSince = isCurrent ? rehearsal.shown.get(username) : undefined;
-    const issues = own.map(newestIssue);
-    const holdsNewest = issues.every((issue) => issue?.issuer === undefined || issue.issuer === ownName);
+    const holdsNewest = issues.every(({ issuer }) => issuer === undefined || issuer === ownName);
     const expires =
       issues
-        .map((issue) => issue?.notAfter ?? "")
+        .map(({ notAfter = "" }) => notAfter)
         .toSorted()
         .at(-1) ?? "";
     const leftBehind = [
@@ -54,11 +64,14 @@ export function fatesOf(
   );
 }
 
-function newestIssue({ status }: IssuedCredential): CredentialIssue | undefined {
-  return status?.issued?.at(-1);
+/** The newest credential that is not revoked to its end. */
+function heldIssue({ spec, status }: IssuedCredential, revoked: RevocationIndex): CredentialIssue | undefined {
+  return status?.issued?.findLast(
+    (issue) => revoked.find(credentialOfIssue(spec.identity, issue), endOf(issue) - 1) === undefined,
+  );
 }
 
-function endOf(issue: CredentialIssue | undefined): number {
-  const end = Date.parse(issue?.notAfter ?? "");
+function endOf({ notAfter = "" }: CredentialIssue): number {
+  const end = Date.parse(notAfter);
   return Number.isNaN(end) ? 0 : end;
 }

@@ -64,6 +64,11 @@ describe("pratique ca", () => {
     expect((await readdir(join(dir, "pki"))).filter((name) => name.endsWith(".key"))).toEqual(["ca-2.key", "ca.key"]);
   });
 
+  it("has nobody to name while no change is under way", async () => {
+    await hubWasHere();
+    expect(await run("ca rehearse")).toMatchObject({ code: 2, out: "", err: expect.stringContaining("ca prepare") });
+  });
+
   it("leads on from a CA that has expired, and says that it has", async () => {
     await hubWasHere();
     const later = fakeIo().clock.now() + 11 * 366 * 86_400_000;

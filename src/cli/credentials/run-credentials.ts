@@ -2,22 +2,20 @@ import type { Client } from "../../client/client.ts";
 import { humanDuration } from "../../core/duration.ts";
 import { StatusError } from "../../core/status.ts";
 import { nodeUserPrefix } from "../../core/user.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
 import {
   credentialState,
   credentialStates,
   newestIssue,
   type CredentialState,
 } from "../../resources/credential-state.ts";
-import { clonedAnnotation } from "../../resources/cloned.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
-import { revocationIndex, type RevocationIndex } from "../../resources/revocation-index.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
+import { credentialOfIssue, revocationsOf, type Revoked } from "./revoked.ts";
 import { withServer } from "../server-access.ts";
 import { textTable } from "../text-table.ts";
 
@@ -59,37 +57,9 @@ async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
   }
 }
 
-/** Whoever may see records and not revocations sees no state that he could not. */
-async function revocationsOf(client: Client): Promise<Revoked> {
-  const index = revocationIndex();
-  const clones = new Set<string>();
-  try {
-    for (const object of (await client.list(credentialRevocations)).items) {
-      index.put(object);
-      if (object.metadata.annotations?.[clonedAnnotation] !== undefined) clones.add(object.metadata.name ?? "");
-    }
-  } catch (error) {
-    if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
-  }
-  return { index, clones };
-}
-
-interface Revoked {
-  readonly index: RevocationIndex;
-  /** Names of those that were made because two machines hold one identity. */
-  readonly clones: ReadonlySet<string>;
-}
-
 function rowOf(record: IssuedCredential, { index, clones }: Revoked, now: number): Row {
   const newest = newestIssue(record) ?? {};
-  const { credentialID, serialNumber, issuer } = newest;
-  const credential = {
-    username: record.spec.identity.username,
-    ids: credentialID === undefined ? [] : [credentialID],
-    ...(serialNumber === undefined ? {} : { serialNumber }),
-    ...(issuer === undefined ? {} : { issuer }),
-  };
-  const revocation = index.find(credential, now);
+  const revocation = index.find(credentialOfIssue(record.spec.identity, newest), now);
   const shut = revocation === undefined ? undefined : clones.has(revocation.name) ? "cloned" : "revoked";
   return { record, newest, state: shut ?? credentialState(record, now) };
 }
