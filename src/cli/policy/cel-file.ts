@@ -27,13 +27,22 @@ function compiled(path: string, text: string): CelPolicy {
     if (path.endsWith(".cel")) return celExpressionPolicy(text);
     const read = readCelPolicy(loadYaml(text, { maximumCharacters: maximumBytes, numbers: "number" }));
     if (read.policy !== undefined) return read.policy;
-    const why = read.errors.map(({ path: at, message }) => `${at}: ${message}`).join("; ");
+    const why = read.errors.map(({ path: at, message }) => `${at}: ${onOneLine(message)}`).join("; ");
     throw new CliError("usage", `${path}: ${why}`);
   } catch (error) {
     if (error instanceof YamlError || error instanceof CelError)
-      throw new CliError("usage", `${path}: ${error.message}`);
+      throw new CliError("usage", `${path}: ${onOneLine(error.message)}`);
     throw error;
   }
+}
+
+/** Without the pictures of the place, of which a line of its own is the point. */
+function onOneLine(message: string): string {
+  return message
+    .split("\n")
+    .filter((line) => !line.startsWith(" | "))
+    .join("; ")
+    .replaceAll("ERROR: <input>:", "");
 }
 
 function judge(policy: CelPolicy): Judge {

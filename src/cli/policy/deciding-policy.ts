@@ -1,10 +1,16 @@
 import type { LogEntry } from "../../hub/hub-options.ts";
 
 /** What a policy came to for one input: its value as JSON text, undefined for no value, or why it could not be evaluated. */
-export type Judgement = ({ readonly json: string | undefined } | { readonly error: string }) & {
+export type Judgement = ({ readonly json: string | undefined } | JudgementFailure) & {
   /** By which an OPA server knows the decision. */
   readonly decisionId?: string;
 };
+
+/** Why there is no value; and whether whoever evaluates could not be reached at all, or not in time. */
+interface JudgementFailure {
+  readonly error: string;
+  readonly away?: "unreachable" | "timedOut";
+}
 
 /** Asks a policy, whatever evaluates it; the input is JSON as it was parsed. Never rejects. */
 export type Judge = (input: unknown) => Promise<Judgement>;

@@ -66,12 +66,17 @@ function withWarning(server: OpaServer, warn: () => void): OpaServer {
 
 function urlOf(given: string, hasCa: boolean): URL {
   const problem = (why: string): CliError => new CliError("usage", `--opa-url: ${why}`);
-  if (!URL.canParse(given)) throw problem("http[s]://HOST[:PORT]");
+  // Whatever stands before an @ may be a secret.
+  const form = new CliError(
+    "usage",
+    `--opa-url${given.includes("@") ? "" : ` ${JSON.stringify(given)}`}: must be http[s]://HOST[:PORT]`,
+  );
+  if (!URL.canParse(given)) throw form;
   const url = new URL(given);
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw problem("must hold no credentials, query or fragment");
   if (url.protocol === "https:") return url;
-  if (url.protocol !== "http:") throw problem("http[s]://HOST[:PORT]");
+  if (url.protocol !== "http:") throw form;
   if (hasCa) throw problem("--opa-ca-file is for https://");
   if (!isLoopback(url.hostname))
     throw problem("http:// is for this machine only, as anybody on the way could answer; use https://");

@@ -88,7 +88,7 @@ describe("an OPA server", () => {
     ["what is no HTTP", (response) => void response.socket?.end("hello\r\n\r\n"), "OPA cannot be asked: HPE_"],
   ])("that answers with %s has said nothing", async (_what, answer, said) => {
     await start(answer);
-    expect(await opa.ask({})).toEqual({ error: expect.stringContaining(said) as string });
+    expect(await opa.ask({})).toMatchObject({ error: expect.stringContaining(said) as string });
   });
 
   test.each<[string, Answer]>([
@@ -104,7 +104,7 @@ describe("an OPA server", () => {
     const judgement = opa.ask({});
     await vi.waitFor(() => expect(asked).toBe(1), 15_000);
     await clock.advance(3000);
-    expect(await judgement).toEqual({ error: "OPA did not answer in time" });
+    expect(await judgement).toEqual({ error: "OPA did not answer in time", away: "timedOut" });
     expect(clock.sleeping()).toBe(0);
   });
 
@@ -142,7 +142,10 @@ describe("an OPA server", () => {
     const options = { path: ["k8s"], timeoutMs: 3000, clock: fakeClock(), token: "s3cret" };
     const wrong = opaServer({ ...options, url: new URL(theirs.url), caPem: ours.caPem });
     const right = opaServer({ ...options, url: new URL(theirs.url), caPem: theirs.caPem });
-    expect(await wrong.ask({})).toEqual({ error: expect.stringContaining("OPA cannot be asked: ") as string });
+    expect(await wrong.ask({})).toEqual({
+      away: "unreachable",
+      error: expect.stringContaining("OPA cannot be asked: ") as string,
+    });
     expect(theirs.seen).toEqual([]);
     expect(await right.ask({})).toEqual({ json: "true" });
     for (const one of [wrong, right]) one.close();

@@ -27,7 +27,7 @@ const longestAnswer = 1 << 20;
 /** A failure of one question; the message holds nothing that the server said. */
 class OpaError extends Error {
   override readonly name = "OpaError";
-  readonly code: "stale" | "failed";
+  readonly code: "stale" | "unreachable" | "failed";
   constructor(code: OpaError["code"], message: string) {
     super(message);
     this.code = code;
@@ -74,7 +74,7 @@ export function opaServer(options: OpaOptions): OpaServer {
       request.on("error", (error: NodeJS.ErrnoException) => {
         // A kept connection that the server has closed meanwhile says nothing about the server.
         const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
-        reject(new OpaError(isStale ? "stale" : "failed", `OPA cannot be asked: ${error.code ?? "failed"}`));
+        reject(new OpaError(isStale ? "stale" : "unreachable", `OPA cannot be asked: ${error.code ?? "failed"}`));
       });
       request.end(body);
     });
@@ -98,8 +98,12 @@ export function opaServer(options: OpaOptions): OpaServer {
     try {
       return await answered(Buffer.from(JSON.stringify({ input })), late.signal);
     } catch (error) {
-      if (late.signal.aborted) return { error: "OPA did not answer in time" };
-      return { error: error instanceof Error ? error.message : "OPA cannot be asked" };
+      if (late.signal.aborted) return { error: "OPA did not answer in time", away: "timedOut" };
+      const isAway = error instanceof OpaError && error.code === "unreachable";
+      return {
+        error: error instanceof Error ? error.message : "OPA cannot be asked",
+        ...(isAway ? { away: "unreachable" as const } : {}),
+      };
     } finally {
       done.abort();
       underWay -= 1;

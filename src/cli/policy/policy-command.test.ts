@@ -121,13 +121,29 @@ describe("pratique policy eval of another kind", () => {
   });
 
   test.each([
+    ["one.cel", "reqest.user == 'x'", "one.cel: 1:1: undeclared reference to 'reqest' (in container '')"],
+    [
+      "rules.yaml",
+      "apiVersion: pratique.dev/v1alpha1\nkind: CelPolicy\nrules: [{name: a, expression: \"user == 'x'\", decision: Allow}]\n",
+      "compilation failed: 1:1: undeclared reference to 'user' (in container '')",
+    ],
+  ])("says what is wrong with rules in CEL, on one line: %s", async (name, text, said) => {
+    const file = join(dir, name);
+    await writeFile(file, text);
+    const { code, err } = await run(["policy", "eval", `--cel=${file}`]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/^error: [^\n\\]+\nSee 'pratique policy eval --help'\.\n$/);
+    expect(err).toContain(`${said}\n`);
+  });
+
+  test.each([
     [[], "--policy is needed, or one of --bundle, --cel and --opa-url"],
     [["--policy=x", "--cel=y"], "--policy and --cel exclude each other"],
     [["--cel=nowhere"], "nowhere is not there"],
     [["--bundle=nowhere"], "nowhere is not there"],
     [["--bundle=x", "--query=data"], "names joined by dots below data"],
     [["--opa-url=ftp://x"], "http[s]://HOST[:PORT]"],
-    [["--opa-url=nonsense"], "http[s]://HOST[:PORT]"],
+    [["--opa-url=nonsense"], '--opa-url "nonsense": must be http[s]://HOST[:PORT]'],
     [["--opa-url=https://u:p@x"], "no credentials"],
     [["--opa-url=http://opa.example:8181"], "http:// is for this machine only"],
     [["--opa-url=http://127.0.0.1.example:8181"], "http:// is for this machine only"],
@@ -142,10 +158,12 @@ describe("pratique policy eval of another kind", () => {
     expect(err).toContain(said);
   });
 
-  test("fails, and does not print a value, where OPA cannot be asked", async () => {
+  test("ends with the code of a server that cannot be reached, and without a value, where OPA cannot be asked", async () => {
     const { code, out, err } = await run(["policy", "eval", "--opa-url=http://127.0.0.1:1", "--input=-"], "{}");
-    expect([code, out]).toEqual([1, ""]);
-    expect(err).toContain("OPA cannot be asked: ECONNREFUSED");
+    expect([code, out]).toEqual([3, ""]);
+    expect(err).toBe(
+      "error: OPA cannot be asked: ECONNREFUSED\nDoes an OPA server run at --opa-url http://127.0.0.1:1?\n",
+    );
   });
 
   test.each([

@@ -153,7 +153,7 @@ function urlOf(args: Args, io: Io): string {
   const bind = args.text("bind-address") ?? "";
   const host = bind === "0.0.0.0" || bind === "::" ? io.hostname : bind.includes(":") ? `[${bind}]` : bind;
   const given = args.text("url") ?? `https://${host}:${portOf(args)}`;
-  const problem = new CliError("usage", "--url: https://HOST[:PORT]");
+  const problem = new CliError("usage", `--url ${JSON.stringify(given)}: must be https://HOST[:PORT]`);
   try {
     const url = new URL(given);
     if (url.protocol !== "https:" || url.search !== "" || url.hash !== "" || url.username !== "") throw problem;

@@ -10,12 +10,18 @@ export async function runPolicyEval(args: Args, io: Io): Promise<ExitName> {
   const policy = await openPolicy({ args, io, log: () => undefined });
   try {
     const judgement = await policy.ask(await inputOf(args, io));
-    if ("error" in judgement) throw new CliError("failed", judgement.error);
+    if ("error" in judgement)
+      throw new CliError(judgement.away ?? "failed", judgement.error, isHere(judgement.away, args));
     io.stdout.write(`${judgement.json ?? "undefined"}\n`);
     return judgement.json === undefined ? "failed" : "ok";
   } finally {
     policy.close();
   }
+}
+
+/** What to look at where nobody answered. */
+function isHere(away: "unreachable" | "timedOut" | undefined, args: Args): readonly string[] {
+  return away === undefined ? [] : [`Does an OPA server run at --opa-url ${args.text("opa-url") ?? ""}?`];
 }
 
 async function inputOf(args: Args, io: Io): Promise<unknown> {
