@@ -33,7 +33,31 @@ export async function foundCredentials(args: Args, io: Io): Promise<readonly [Fo
   try {
     return await findCredentials(agentFolders(args, io), folderView(io));
   } catch (error) {
-    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    if (error instanceof JoinError) throw await agentFailure(error, args, io);
     throw error;
+  }
+}
+
+/** What to tell of what an agent threw: folders that nobody but their owner may look into are no empty ones. */
+export async function agentFailure({ code, message }: JoinError, args: Args, io: Io): Promise<CliError> {
+  if (code === "no-access") {
+    for (const dir of agentFolders(args, io)) {
+      const why = await whyUnreadable(dir, io);
+      if (why === undefined) continue;
+      const hint = "Credentials are readable by their owner only: use that account, or sudo.";
+      return new CliError("usage", `cannot look into ${dir} (${why})`, [hint]);
+    }
+  }
+  return new CliError(joinExit(code), message);
+}
+
+/** A folder that may be opened is told from one that may not be by the error of reading it as a file. */
+async function whyUnreadable(dir: string, io: Io): Promise<string | undefined> {
+  try {
+    await io.readFile(dir);
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    return code === "EACCES" || code === "EPERM" ? code : undefined;
   }
 }

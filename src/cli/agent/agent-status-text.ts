@@ -1,4 +1,5 @@
 import type { CredentialAgent, CredentialStatus } from "../../agent/agent-status.ts";
+import { remedies as refusedRemedies } from "../../agent/keep-acceptance.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { humanDuration } from "../../core/duration.ts";
 import { printable } from "../printable.ts";
@@ -21,10 +22,11 @@ export function agentStatusData(statuses: readonly CredentialStatus[]): Readonly
   return { good: statuses.every(({ good }) => good), credentials: statuses.map(dataOf) };
 }
 
-function dataOf({ expiresAt, agent, ...rest }: CredentialStatus): Readonly<Record<string, unknown>> {
+function dataOf({ expiresAt, agent, refused, ...rest }: CredentialStatus): Readonly<Record<string, unknown>> {
   return {
     ...rest,
     ...(expiresAt === undefined ? {} : { expiresAt: rfc3339(expiresAt) }),
+    ...(refused === undefined ? {} : { refused: { ...refused, since: rfc3339(refused.since) } }),
     ...(agent === undefined ? {} : { agent: agentData(agent) }),
   };
 }
@@ -46,18 +48,28 @@ const titles: Readonly<Record<CredentialStatus["kind"], string>> = {
 const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
   token: "ask anew with pratique request",
   "client-certificate": "join anew with pratique join --force",
-  "serving-certificate": "it is asked for until somebody approves it",
+  "serving-certificate": "run pratique agent, which asks for it",
 };
 
+/** What is to be done about one that is not good; undefined where what it waits for is told already. */
+function toDo({ kind, agent }: CredentialStatus): string | undefined {
+  if (agent?.returning !== undefined) return undefined;
+  const { request } = agent ?? {};
+  return kind === "serving-certificate" && request !== undefined
+    ? `on the hub: pratique approve csr/${request}`
+    : remedies[kind];
+}
+
 function block(status: CredentialStatus, now: number): string {
-  const { kind, path, good, server, subject, expiresAt, problem, agent } = status;
+  const { kind, path, server, subject, expiresAt, problem, refused, agent } = status;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["server", server],
     [kind === "token" ? "account" : "node", subject],
     ["valid", expiresAt === undefined ? undefined : validity(expiresAt, now)],
     ["problem", problem],
+    ["refused", refused === undefined ? undefined : `by the hub since ${rfc3339(refused.since)}: ${refused.message}`],
     ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
-    ["to do", good ? undefined : agent?.returning === undefined ? remedies[kind] : undefined],
+    ["to do", good ? undefined : toDo(status)],
   ];
   return [
     `${titles[kind]} ${printable(path)}`,
@@ -65,9 +77,16 @@ function block(status: CredentialStatus, now: number): string {
   ].join("\n");
 }
 
+function toDo({ kind, good, refused, agent }: CredentialStatus): string | undefined {
+  if (good || agent?.returning !== undefined) return undefined;
+  return refused === undefined || kind === "serving-certificate" ? remedies[kind] : refusedRemedies[kind];
+}
+
 function validity(expiresAt: number, now: number): string {
   const left = expiresAt - now;
-  return `${left > 0 ? `for ${humanDuration(left)}` : "no more"}, until ${rfc3339(expiresAt)}`;
+  return left > 0
+    ? `for ${humanDuration(left)}, until ${rfc3339(expiresAt)}`
+    : `no more for ${humanDuration(-left)}, since ${rfc3339(expiresAt)}`;
 }
 
 function agentRows(agent: CredentialAgent, now: number): readonly (readonly [string, string])[] {

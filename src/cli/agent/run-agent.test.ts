@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { findCredentials } from "../../agent/find-credentials.ts";
 import { JoinError } from "../../agent/join-error.ts";
 import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
@@ -98,6 +99,20 @@ token /here/access/token
     expect(await runLine("agent --status", io)).toBe(6);
     expect(io.err()).toContain("there is nothing to keep in /home/ada/.pratique: join with pratique join");
   });
+
+  test.each(["agent --status", "agent --once", "credential"])(
+    "%s takes a closed folder for no empty one",
+    async (line) => {
+      const closed = Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
+      const io = fakeIo({
+        runAgent: ({ dirs, view }) => findCredentials(dirs, view).then(() => undefined),
+      });
+      const closedIo = { ...io, readFile: () => Promise.reject(closed) };
+      expect(await runLine(line, closedIo)).toBe(2);
+      expect(io.err()).toContain("cannot look into /home/ada/.pratique (EACCES)");
+      expect(io.err()).not.toContain("pratique join");
+    },
+  );
 });
 
 describe("pratique agent", () => {

@@ -4,16 +4,14 @@ import { JoinError } from "../../agent/join-error.ts";
 import { privateFiles } from "../../agent/private-files.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
 import { afterRotation } from "./after-rotation.ts";
-import { agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
+import { agentFailure, agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
 import { agentLine, requestLine } from "./agent-line.ts";
 import { agentStatusData, agentStatusText } from "./agent-status-text.ts";
-import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { fileAccess } from "./file-access.ts";
 import { serveHealth } from "../health-listener.ts";
 import type { Io } from "../io.ts";
-import { joinExit } from "./join-exit.ts";
 import { logTo } from "../log-to.ts";
 import { writeResult } from "../output.ts";
 import { release } from "../release.ts";
@@ -25,7 +23,7 @@ export async function runAgent(args: Args, io: Io): Promise<ExitName> {
   try {
     return args.on("status") ? await showStatus(args, io) : await keep(args, io);
   } catch (error) {
-    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    if (error instanceof JoinError) throw await agentFailure(error, args, io);
     throw error;
   }
 }

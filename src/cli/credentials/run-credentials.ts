@@ -113,7 +113,11 @@ function careText(row: Row): string {
   const end = newest.notAfter ?? "";
   if (state === "cloned")
     return `${username}: two machines hold it, and both are locked out: pratique revocations list, docs/recovery.md`;
-  if (state === "expired") return `${username}: its last credential ended at ${end}; it must ask anew`;
+  if (state === "expired") {
+    const returns = username.startsWith(nodeUserPrefix) || record.spec.identity.purpose === "Access";
+    const then = returns ? "its agent asks to come back: pratique pending, docs/recovery.md" : "it must ask anew";
+    return `${username}: its last credential ended at ${end}; ${then}`;
+  }
   if (state === "late")
     return `${username}: its renewal window is over, and it has not renewed; its credential ends at ${end}`;
   return `${username}: not seen within its renewal window; its credential ends at ${end}, and it can renew only until then`;

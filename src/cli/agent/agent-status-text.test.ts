@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import type { CredentialStatus } from "../../agent/agent-status.ts";
+import { agentStatusText } from "./agent-status-text.ts";
+
+const now = Date.UTC(2026, 10, 21);
+const agent = { nextAt: now, failures: 0, refused: false };
+const serving: CredentialStatus = {
+  kind: "serving-certificate",
+  path: "/pki/kubelet-server-current.pem",
+  good: false,
+  problem: "there is none yet",
+};
+
+describe("what is to be done about a credential", () => {
+  test("is to approve the request of a serving certificate, by the command for it", () => {
+    const text = agentStatusText([{ ...serving, agent: { ...agent, request: "node-csr-x" } }], now);
+    expect(text).toContain("to do     on the hub: pratique approve csr/node-csr-x\n");
+  });
+
+  test("is to run the agent where nobody has asked for one yet", () => {
+    expect(agentStatusText([serving], now)).toContain("to do     run pratique agent, which asks for it\n");
+  });
+
+  test("is left out of one that waits to come back, whose end is told", () => {
+    const expired: CredentialStatus = {
+      kind: "client-certificate",
+      path: "/pki/kubelet-client-current.pem",
+      good: false,
+      expiresAt: now - 60_000,
+      agent: { ...agent, returning: "a person" },
+    };
+    const text = agentStatusText([expired], now);
+    expect(text).toContain("valid     no more for 60s, since 2026-11-20T23:59:00Z\n");
+    expect(text).not.toContain("to do");
+  });
+});
