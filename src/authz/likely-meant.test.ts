@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Attributes } from "./authorizer.ts";
-import { likelyMeant, type ServedKind } from "./likely-meant.ts";
+import { isMistyped, likelyMeant, type ServedKind } from "./likely-meant.ts";
 
 const kind = (group: string, plural: string, more: Partial<ServedKind> = {}): ServedKind => ({
   group,
@@ -36,6 +36,14 @@ describe("what was meant", () => {
     [{ verb: "lst" }, 'verb: no request for objects has the verb "lst"; was list meant?'],
   ])("by %j", (asked, text) => {
     expect(meant(asked)).toEqual([text]);
+  });
+
+  it("makes a right of no use where it speaks of another word, and not where a role gives another verb", () => {
+    const binding = { kind: "RoleBinding", name: "devs" };
+    expect(isMistyped({ lacks: "resource" })).toBe(true);
+    expect(isMistyped({ lacks: "verb" })).toBe(true);
+    expect(isMistyped({ lacks: "verb", binding })).toBe(false);
+    expect(isMistyped({ lacks: "binding" })).toBe(false);
   });
 
   it("is asked of nobody whose words are right, who speaks of paths or all, or uses verbs beyond the API's", () => {

@@ -42,6 +42,11 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
   return told(`${absent}${meant(found === undefined ? undefined : named(found))}`);
 }
 
+/** Whether a miss says that a word is not what was meant, so that a right to it would be of no use. */
+export function isMistyped({ lacks, binding }: { readonly lacks: string; readonly binding?: unknown }): boolean {
+  return lacks === "resource" || (lacks === "verb" && binding === undefined);
+}
+
 /** A verb that no request has, and that is nearly one of those that requests have. */
 function nearVerb(verb: string): readonly NearMiss[] {
   const near = nearest(verb, servedVerbs);

@@ -1,6 +1,6 @@
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuthorizerChain, ChainDecision, TraceStep } from "../authz/chain.ts";
-import { likelyMeant } from "../authz/likely-meant.ts";
+import { isMistyped, likelyMeant } from "../authz/likely-meant.ts";
 import { nearestOwnRights, unboundRoles } from "../authz/nearest-rights.ts";
 import type { RbacIndex } from "../authz/rbac-index.ts";
 import { smallestAbacPolicy, smallestRight } from "../authz/smallest-right.ts";
@@ -48,8 +48,8 @@ export function explanation(
     if (decision.verdict === "allow") return common;
     const nearest = nearestOf(parts, attributes, extent);
     const { commands, notes } = remedy(parts, attributes, decision);
-    // kubectl refuses to make a role for what no server has.
-    if (nearest.some(({ lacks }) => lacks === "resource")) return { ...common, nearest, toAllow: [] };
+    // kubectl refuses to make a role for what no server has, and nobody wants one for a slip of the fingers.
+    if (nearest.some(isMistyped)) return { ...common, nearest, toAllow: [] };
     return {
       ...common,
       nearest,

@@ -139,6 +139,28 @@ peerSuite("kubectl", "pratique why on a hub with Node and RBAC", () => {
     expect((await admin("why --as bob get pods/web/log")).err).toContain("no pods are called web/log; ");
   });
 
+  it("gives no command for a verb that is a slip of the fingers", async () => {
+    const { code, out, err } = await admin("why --as bob gett pods -n dev");
+    expect([code, err]).toEqual([1, 'warning: no request for objects has the verb "gett"; was get meant?\n']);
+    expect(out).not.toContain("kubectl");
+    expect((await admin("why --as ann delete pods -n dev")).out).toContain("kubectl create role");
+  });
+
+  it("refuses a resource before its verb", async () => {
+    for (const command of ["why", "who-can"]) {
+      const { code, out, err } = await admin(`${command} pods list -n dev`);
+      expect([code, out]).toEqual([2, ""]);
+      expect(err).toContain("error: the verb comes first: list pods, and not pods list\n");
+    }
+  });
+
+  it("warns of a namespace that is not there, to those who may look", async () => {
+    expect((await admin("why --as bob list pods -n dve")).err).toBe('warning: the server has no namespace "dve"\n');
+    expect((await admin("who-can list pods -n dve")).err).toBe('warning: the server has no namespace "dve"\n');
+    expect((await admin("who-can list pods -n dev")).err).toBe("");
+    expect((await run(hub, "ann", "why list pods -n dve")).err).toBe("");
+  });
+
   it("lets nobody explain others who has not the right to", async () => {
     const { code, out, err } = await run(hub, "ann", "why --as bob list pods");
     expect([code, out]).toEqual([4, ""]);

@@ -1,5 +1,6 @@
 import type { Attributes } from "../../authz/authorizer.ts";
 import { likelyMeant } from "../../authz/likely-meant.ts";
+import { storedVerbs } from "../../resources/resource.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { kindNamed, type DiscoveredKind } from "./served-kinds.ts";
@@ -32,6 +33,9 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
       throw new CliError("usage", `a path has no parts: --subresource goes with a resource, not with ${what}`);
     }
     return { attributes: { ...nothing, verb, path: what }, warnings: [] };
+  }
+  if (kindNamed(kinds ?? [], verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
+    throw new CliError("usage", `the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
   }
   const slash = what.indexOf("/");
   const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];

@@ -1,6 +1,6 @@
 import type { Attributes } from "../../authz/authorizer.ts";
 import { firstDecision, type ChainDecision } from "../../authz/chain.ts";
-import { likelyMeant } from "../../authz/likely-meant.ts";
+import { isMistyped, likelyMeant } from "../../authz/likely-meant.ts";
 import { masters } from "../../authz/masters.ts";
 import { nearestOwnRights, unboundRoles } from "../../authz/nearest-rights.ts";
 import { rbacAuthorizer } from "../../authz/rbac.ts";
@@ -69,7 +69,7 @@ function refusal(known: {
     ...nearestOwnRights(policy.index, attributes),
     ...unboundRoles(policy.index, attributes),
   ];
-  if (nearest.some(({ lacks }) => lacks === "resource")) return { nearest, toAllow: [], notes: known.notes };
+  if (nearest.some(isMistyped)) return { nearest, toAllow: [], notes: known.notes };
   return { nearest, toAllow: commands, notes: [...known.notes, ...notes] };
 }
 

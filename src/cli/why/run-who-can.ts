@@ -10,6 +10,7 @@ import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readPolicy } from "../policy/read-policy.ts";
+import { namespaceWarnings } from "./namespace-warning.ts";
 import { servedKinds } from "./served-kinds.ts";
 import { withServer } from "../server-access.ts";
 import { textTable } from "../text-table.ts";
@@ -19,7 +20,8 @@ export async function whoCanRun(args: Args, io: Io): Promise<ExitName> {
   return withServer<ExitName>(args, io, async ({ client, config }) => {
     const kinds = await servedKinds(client);
     const { attributes, warnings } = askedAction(args, { kinds, namespace: config.namespace });
-    for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
+    const more = await namespaceWarnings(args, attributes.namespace, client);
+    for (const warning of [...warnings, ...more]) io.stderr.write(`warning: ${printable(warning)}\n`);
     const { index, unseen } = await readPolicy(client, attributes.namespace);
     if (unseen.includes("clusterroles") || unseen.includes("clusterrolebindings")) {
       throw new CliError("refused", `you may not list ${unseen.join(", ")} here`, [

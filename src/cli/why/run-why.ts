@@ -21,6 +21,7 @@ import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { specOf, type Explained, type Question } from "./explained.ts";
+import { namespaceWarnings } from "./namespace-warning.ts";
 import { servedKinds } from "./served-kinds.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 import { whyText } from "./why-text.ts";
@@ -31,7 +32,8 @@ export async function why(args: Args, io: Io): Promise<ExitName> {
   return withServer(args, io, async (server) => {
     const kinds = await servedKinds(server.client);
     const { attributes: action, warnings } = askedAction(args, { kinds, namespace: server.config.namespace });
-    for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
+    const more = await namespaceWarnings(args, action.namespace, server.client);
+    for (const warning of [...warnings, ...more]) io.stderr.write(`warning: ${printable(warning)}\n`);
     const explained = await explain({ action, user, kinds }, server);
     await writeResult(args, io, {
       data: {
