@@ -32,7 +32,7 @@ export function connectionFailure(error: ConnectionError, target: CallTarget): J
   const options = { cause: error, causeCode: code === "TIMEOUT" ? "ETIMEDOUT" : code };
   const fail = (kind: JoinErrorCode, message: string): JoinError => new JoinError(kind, message, options);
   if (code === "ABORTED" || code === "ABORT_ERR") {
-    return fail("aborted", "the join was interrupted; the same join again goes on where this one stood");
+    return fail("aborted", "interrupted; the same command again goes on where this one stood");
   }
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return fail(...validityFailure(code, target));
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return fail("tls-mismatch", nameMismatch(error, target));

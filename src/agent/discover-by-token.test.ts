@@ -418,7 +418,7 @@ describe("failures of the discovery", () => {
     };
     const error = await bench.failure(hub, { signal: controller.signal });
     expect(error.code).toBe("aborted");
-    expect(error.message).toBe("the join was interrupted; the same join again goes on where this one stood");
+    expect(error.message).toBe("interrupted; the same command again goes on where this one stood");
   });
 });
 

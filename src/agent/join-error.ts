@@ -52,7 +52,7 @@ export class JoinError extends Error {
 /** Ends a join that is no longer wanted. @throws JoinError aborted */
 export function stopIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
-    throw new JoinError("aborted", "the join was interrupted; the same join again goes on where this one stood");
+    throw new JoinError("aborted", "interrupted; the same command again goes on where this one stood");
   }
 }
 
