@@ -412,9 +412,11 @@ describe("a key that was copied", () => {
       ({ metadata }) => metadata.annotations?.["access.pratique.dev/cloned"] === `system:node:${node}`,
     );
     expect(clones).toHaveLength(2);
-    expect((await ask({ path: "/api/v1/namespaces/default/events" })).text).toContain(
-      `Two machines hold system:node:${node}`,
-    );
+    // Told once both are out.
+    await eventually("an Event", async () => {
+      const { text } = await ask({ path: "/api/v1/namespaces/default/events" });
+      return text.includes(`Two machines hold system:node:${node}`) || undefined;
+    });
     expect((await ask({ path: "/metrics" })).text).toContain("pratique_cloned_identities 1");
     const anew = clientOf(hub.authority, {
       commonName: `system:node:${node}`,

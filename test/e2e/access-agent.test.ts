@@ -185,8 +185,9 @@ describe("pratique agent", () => {
       (found) => found.length > 1,
     );
     await until(running.err, (text) => text.includes("waiting for an answer"));
-    const request = (await admin(`${group}/accessrequests/${name}`)).object();
-    expect(request).toMatchObject({ spec: { profile: "pods" }, status: { evidence: { possession: "Proven" } } });
+    await expect
+      .poll(async () => (await admin(`${group}/accessrequests/${name}`)).object())
+      .toMatchObject({ spec: { profile: "pods" }, status: { evidence: { possession: "Proven" } } });
     await decide(name, { accepted: true });
     const second = await until(
       () => tokenIn(dir),

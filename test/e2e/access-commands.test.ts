@@ -119,6 +119,10 @@ async function labelled(name: string, labels: object): Promise<void> {
 describe("pratique approve --words", () => {
   it("lets a machine in whose words agree, and the decision says so", async () => {
     const { words, granted } = await machine("vm-words");
+    // The hub looks at the proof once the request is there.
+    await expect
+      .poll(async () => (await pratique("ada", "pending")).out)
+      .toMatch(/^.*accessrequest\/vm-words.* proven /m);
     const seen = await pratique("ada", "pending");
     expect(seen.out).toMatch(/accessrequest\/vm-words +\S+ +pods +vms: ClusterRole\/viewer +0 of 1 +127\.0\.0\.1 /);
     expect(seen.out).toMatch(/ proven +0 +hostname=vm-words,rack=7\n/);

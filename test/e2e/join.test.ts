@@ -20,6 +20,9 @@ import { formatToken, generateToken } from "../../src/trust/token.ts";
 import { tokenSecret } from "../../src/trust/token-secret.ts";
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { hastyClock } from "../kits/hasty-clock.ts";
+import { freePort } from "../kits/peers-kube.ts";
+import { eventually } from "../kits/peers-process.ts";
 import { failureOf, joinBench, type JoinBench } from "../kits/join-bench.ts";
 
 const nodeGroup = "system:bootstrappers:kubeadm:default-node-token";
@@ -117,6 +120,9 @@ async function whoami(kubeconfig: string): Promise<unknown> {
 }
 
 describe("a hub that approves nodes by itself", () => {
+  /** Its pauses take no time, so that it gives up by how often it asked. */
+  const unknown: Overrides = { clock: hastyClock(), discoveryTimeoutMs: 10_000 };
+
   test("lets a machine in by a token, and its kubeconfig is the node's", async () => {
     const joined = await run(await discoveryOf(auto));
     expect(joined).toMatchObject({ outcome: "joined", server: auto.url });
@@ -146,7 +152,11 @@ describe("a hub that approves nodes by itself", () => {
   test("lets a machine in by its own cluster-info as discovery file, and a token", async () => {
     const location = joinPath(bench.dir, "cluster-info.yaml");
     const admin = await clientOf(auto.kubeconfig);
-    const reply = await admin.raw("GET", "/api/v1/namespaces/kube-public/configmaps/cluster-info");
+    // The hub makes it once it runs.
+    const reply = await eventually("cluster-info", async () => {
+      const found = await admin.raw("GET", "/api/v1/namespaces/kube-public/configmaps/cluster-info");
+      return found.status === 200 ? found : undefined;
+    });
     const { data } = JSON.parse(reply.body.toString()) as { readonly data: Readonly<Record<string, string>> };
     await writeFile(location, data["kubeconfig"] ?? "");
     expect((await run({ kind: "file", location, token: await tokenOf(auto) })).outcome).toBe("joined");
@@ -154,12 +164,12 @@ describe("a hub that approves nodes by itself", () => {
 
   test("token-unknown: a token that never was", async () => {
     const discovery = await discoveryOf(auto);
-    const error = await failure({ ...discovery, token: "zzzzzz.zzzzzzzzzzzzzzzz" }, { discoveryTimeoutMs: 500 });
+    const error = await failure({ ...discovery, token: "zzzzzz.zzzzzzzzzzzzzzzz" }, unknown);
     expect(error.code).toBe("token-unknown");
   });
 
   test("token-unknown: an expired token", async () => {
-    const error = await failure(await discoveryOf(auto, { ageMs: 7_200_000 }), { discoveryTimeoutMs: 500 });
+    const error = await failure(await discoveryOf(auto, { ageMs: 7_200_000 }), unknown);
     expect(error.code).toBe("token-unknown");
     expect(error.message).toContain("mistyped, expired or deleted");
   });
@@ -307,7 +317,8 @@ test("a hub that restarts while a machine waits finds it waiting still", async (
   const options: HubOptions = {
     dataDir: joinPath(bench.dir, "data"),
     bindAddress: "127.0.0.1",
-    securePort: 0,
+    // A port that nobody is given while the hub is down.
+    securePort: await freePort(),
     tlsSans: [],
     authorizationModes: ["RBAC"],
     anonymousAuth: true,
@@ -318,12 +329,11 @@ test("a hub that restarts while a machine waits finds it waiting still", async (
     log: () => {},
   };
   let hub = await startHub(options);
-  const securePort = Number(new URL(hub.url).port);
-  const seen = { hub, port: securePort, kubeconfig: hub.adminKubeconfig };
+  const seen = { hub, port: options.securePort, kubeconfig: hub.adminKubeconfig };
   let restarted: Promise<void> | undefined;
   const restart = async (name: string): Promise<void> => {
     await hub.close();
-    hub = await startHub({ ...options, securePort });
+    hub = await startHub(options);
     await decide(hub.adminKubeconfig, name, "Approved");
   };
   try {

@@ -198,7 +198,9 @@ describe("pratique credentials", () => {
     expect(out).toMatch(/^ +system:node:n2 +client +revoked /m);
     const json = JSON.parse((await pratique("admin", "credentials list -o json")).out) as readonly object[];
     expect(json).toContainEqual(expect.objectContaining({ username: "system:node:n4", state: "active", count: 1 }));
-    expect((await admin("/metrics")).text).toContain('pratique_issued_credentials{purpose="Client",state="active"} 3');
+    await expect
+      .poll(async () => (await admin("/metrics")).text)
+      .toContain('pratique_issued_credentials{purpose="Client",state="active"} 3');
   });
 });
 

@@ -4,6 +4,7 @@ import { wallClock } from "../../src/agent/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
+import { freePort } from "../kits/peers-kube.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
 let hub: TestHub;
@@ -23,7 +24,8 @@ async function reaches(fleet: Fleet, holds: (report: ReturnType<Fleet["report"]>
 }
 
 it("a fleet lives through a restart of its hub, each machine under its own name and with what it has", async () => {
-  hub = await startTestHub();
+  // A port that nobody is given meanwhile.
+  hub = await startTestHub({ securePort: await freePort() });
   const stop = new AbortController();
   const { port } = hub;
   const fleet = simulateFleet({

@@ -7,6 +7,7 @@ import { systemClock } from "../../src/hub/system-clock.ts";
 import { openLmdb } from "../../src/storage/lmdb.ts";
 import { apiClient, type ApiClient } from "./api-client.ts";
 import { startTestHub } from "./hub.ts";
+import { freePort } from "./peers-kube.ts";
 import { eventually } from "./peers-process.ts";
 
 /** A hub behind a line that can be cut, with somebody who writes ConfigMaps, for clients that must miss nothing. */
@@ -41,7 +42,8 @@ const readers = "/apis/rbac.authorization.k8s.io/v1/namespaces/watched";
 async function informerStage(): Promise<InformerStage> {
   let ahead = 0;
   const clock: Clock = { now: () => Date.now() + ahead, sleep: systemClock.sleep };
-  let hub = await startTestHub({ clock });
+  // A port that nobody is given while the hub is down.
+  let hub = await startTestHub({ clock, securePort: await freePort() });
   let admin = apiClient(hub);
   const { port, dir } = hub;
   const line = await cuttableLine(port);
