@@ -246,6 +246,22 @@ describe("pratique cluster accept", () => {
     });
   });
 
+  it("waits for no heartbeat of a revoked agent without saying who asks in its place", async () => {
+    await (await stageJoined("again")).enter();
+    await stage.cluster(
+      "again",
+      ({ metadata }) => metadata.annotations?.["registration.pratique.dev/agents"] !== undefined,
+    );
+    expect((await cluster("admin", "deny", "again")).code).toBe(0);
+    const waiting = await started("admin", "accept", "again", "--timeout", "2h");
+    await told(waiting, /waiting for a heartbeat of agent a1b2c\n/);
+    const newcomer = await stage.request("again", { agent: "n3wag" });
+    await told(waiting, /; agent n3wag asks in its name: .*pratique cluster accept again --agent-id n3wag\n/);
+    expect((await cluster("admin", "accept", "again", "--agent-id", "n3wag", "--wait=false")).code).toBe(0);
+    await beat(await stage.issued(newcomer), "again");
+    expect(await waiting.done).toMatchObject({ code: 0 });
+  });
+
   it("does nothing for a request of somebody whom nobody gave a bootstrap identity", async () => {
     await stage.create("strange");
     await stage.request("strange", {}, stage.as("stranger"));

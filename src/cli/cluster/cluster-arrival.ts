@@ -3,9 +3,10 @@ import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests, leases } from "../../controllers/kinds.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { leaseKey } from "../../controllers/clusters/managed-cluster-grant.ts";
+import { shellWord } from "../../core/shell-word.ts";
 import type { Lease } from "../../resources/lease.ts";
 import { clusterCondition, isAccepted, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { hasJoined, unless } from "./cluster-review.ts";
+import { hasJoined, lookAtCluster, openRequests, unless } from "./cluster-review.ts";
 import { clusterLines } from "./cluster-access.ts";
 import { CliError } from "../cli-error.ts";
 import type { Io } from "../io.ts";
@@ -109,8 +110,18 @@ async function missingAgent(
 ): Promise<string | undefined> {
   const who = agent === undefined ? "its agent" : `agent ${agent}`;
   if (!wasIn) return hasJoined(cluster) ? undefined : `${who} to come in with its certificate`;
-  if (before === undefined) return undefined;
-  return (await heartbeatOf(client, name)) === before ? `a heartbeat of ${who}` : undefined;
+  if (before === undefined || (await heartbeatOf(client, name)) !== before) return undefined;
+  return `a heartbeat of ${who}${await othersAsking(name, agent, client)}`;
+}
+
+/** An agent whose certificate was revoked asks as another one, which is approved for itself. */
+async function othersAsking(name: string, agent: string | undefined, client: Client): Promise<string> {
+  const asking = openRequests(await lookAtCluster(client, name)).filter((one) => one.agent !== agent);
+  const ids = [...new Set(asking.map((one) => one.agent))].map((id) => shellWord(id));
+  if (ids.length === 0) return "";
+  const [id = "", ...others] = ids;
+  const which = others.length === 0 ? `agent ${id} asks` : `agents ${ids.join(", ")} ask`;
+  return `; ${which} in its name: if one is its agent with a new id, pratique cluster accept ${name} --agent-id ${others.length === 0 ? id : "ID"}`;
 }
 
 function arrivedText({ agent, before, wasIn }: Expected, cluster: ManagedCluster): string {

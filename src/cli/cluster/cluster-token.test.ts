@@ -77,6 +77,16 @@ describe("pratique cluster token", () => {
     expect(api.writes).toEqual([]);
   });
 
+  test.each([
+    ["a folder that is not there", "none/east.kubeconfig"],
+    ["a folder", "."],
+  ])("makes no identity whose file would be in the place of %s", async (_what, file) => {
+    const { api, io } = world();
+    expect(await runLine(`cluster token --bootstrap-kubeconfig ${file}`, io)).toBe(2);
+    expect(io.err()).toContain(`--bootstrap-kubeconfig ${file} cannot be written (E`);
+    expect(api.writes).toEqual([]);
+  });
+
   test("refuses to make a file without the CA of the hub", async () => {
     const { api, io } = world(undefined, "");
     expect(await runLine("cluster token", io)).toBe(2);

@@ -1,5 +1,7 @@
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
 import { isIP } from "node:net";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { replaceFile, textIfThere } from "../../agent/private-files.ts";
 import {
   clusterBootstrapAccount as account,
@@ -44,9 +46,7 @@ export async function clusterToken(args: Args, io: Io): Promise<ExitName> {
   const clusters = args.list("clusters");
   checkPatterns(clusters);
   const ttlMs = lifetime(args);
-  if (path !== undefined && !args.on("force") && (await textIfThere(path)) !== undefined) {
-    throw new CliError("conflict", `${file} exists; --force replaces it`);
-  }
+  if (path !== undefined) await requirePlace(path, { file, force: args.on("force") });
   return withClusters<ExitName>(args, io, async (server) => {
     const caPem = server.config.caPem;
     if (caPem === undefined) {
@@ -66,6 +66,21 @@ export async function clusterToken(args: Args, io: Io): Promise<ExitName> {
     tell({ made, file, clusters }, io);
     return "ok";
   });
+}
+
+/** Asked before anything is made on the hub, where an identity that nobody was given would stay. @throws CliError */
+async function requirePlace(
+  path: string,
+  { file, force }: { readonly file: string; readonly force: boolean },
+): Promise<void> {
+  try {
+    await access(dirname(path), constants.W_OK);
+    if (force || (await textIfThere(path)) === undefined) return;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
+    throw new CliError("usage", `--bootstrap-kubeconfig ${file} cannot be written (${code}); nothing was made`);
+  }
+  throw new CliError("conflict", `${file} exists; --force replaces it`);
 }
 
 function checkPatterns(clusters: readonly string[]): void {
