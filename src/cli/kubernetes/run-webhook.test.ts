@@ -1,11 +1,15 @@
 import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { fakeClock } from "../../../test/kits/fake-clock.ts";
-import { fakeIo, runLine } from "../../../test/kits/fake-io.ts";
+import { fakeApi } from "../../../test/kits/fake-api.ts";
+import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
+import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
+import type { Client } from "../../client/client.ts";
 import { valueAt } from "../../resources/json-fields.ts";
 
 let dir: string;
@@ -64,5 +68,38 @@ describe("pratique webhook --print-configuration", () => {
     const { code, out } = await run(...words, `--cert-dir=${join(dir, "never")}`, "--print-configuration");
     expect([code, out]).toEqual([2, ""]);
     await expect(stat(join(dir, "never"))).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("pratique webhook that cannot serve", () => {
+  it("watches nothing any longer, and says so of nothing but the port", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    try {
+      const { port } = taken.address() as AddressInfo;
+      const clock = fakeClock(Date.now());
+      const api = fakeApi({ clock });
+      await run("--url=https://10.0.0.5:8443", `--cert-dir=${join(dir, "taken")}`, "--print-configuration");
+      const pem = await readFile(join(dir, "taken", "ca.crt"), "utf8");
+      const files = { "/home/ada/.kube/config": kubeconfigText("https://hub.example:6443", pem) };
+      let open = 0;
+      const watch: Client["watch"] = async function* watch(...asked) {
+        open += 1;
+        try {
+          yield* api.client.watch(...asked);
+        } finally {
+          open -= 1;
+        }
+      } as Client["watch"];
+      const io = fakeIo({ clock, client: { ...api.client, watch }, files });
+      expect(await runLine(["webhook", `--cert-dir=${join(dir, "taken")}`, `--secure-port=${port}`], io)).toBe(1);
+      const said = `error: 127.0.0.1:${port} is in use; choose another --secure-port, or 0 for a free one\n`;
+      expect(io.err()).toContain(said);
+      expect(io.err()).not.toContain("a watch broke");
+      await settled();
+      expect(open).toBe(0);
+    } finally {
+      taken.close();
+    }
   });
 });

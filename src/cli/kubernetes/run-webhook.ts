@@ -83,11 +83,26 @@ const renewalMs = 20 * 24 * 3600 * 1000;
 const drainMs = 5_000;
 
 async function serve(serving: Serving): Promise<void> {
-  const { args, io, server, pair, log } = serving;
+  const { args, io } = serving;
   const port = args.number("secure-port") ?? 0;
   if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
   const stop = io.interrupted();
-  const { reviews, ready, stopped } = await guarded(serving, stop);
+  // Where nothing can be served, nothing is watched any longer either.
+  const failed = new AbortController();
+  try {
+    await serveGuarded({ ...serving, port, stop }, await guarded(serving, AbortSignal.any([stop, failed.signal])));
+  } finally {
+    failed.abort();
+  }
+}
+
+interface GuardedServing extends Serving {
+  readonly port: number;
+  readonly stop: AbortSignal;
+}
+
+async function serveGuarded(serving: GuardedServing, { reviews, ready, stopped }: Guard): Promise<void> {
+  const { args, io, server, pair, log, port, stop } = serving;
   let isReady = false;
   const clientCaFile = args.text("client-ca-file");
   const listening = await serveWebhook({
