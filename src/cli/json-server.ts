@@ -116,16 +116,19 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     },
   });
   const server = await listening.catch((error: unknown) => {
-    throw startError(error, `${host}:${port}`);
+    throw startError(error, host, port);
   });
   return { ...server, renew: (pair) => server.renew({ ...pair, ...shownCa }) };
 }
 
 /** Why nothing is served, in the words of the options. */
-function startError(error: unknown, place: string): unknown {
+function startError(error: unknown, host: string, port: number): unknown {
+  const place = `${host}:${port}`;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "EADDRINUSE")
     return new CliError("failed", `${place} is in use; choose another --secure-port, or 0 for a free one`);
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL")
+    return new CliError("usage", `--bind-address ${host}: must be an address of this machine (${code})`);
   if (code === "EACCES" || code === "EADDRNOTAVAIL") return new CliError("failed", `${place} cannot be used (${code})`);
   if (!/^ERR_(OSSL|SSL|TLS)/.test(code)) return error;
   const files = "--tls-cert-file and --tls-private-key-file";

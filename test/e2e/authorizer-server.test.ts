@@ -130,6 +130,12 @@ describe("pratique authorizer does not start", () => {
       "--client-ca-file nowhere cannot be read (ENOENT)",
     ],
     [
+      "an address of nobody",
+      ["--bind-address=no-such-host.invalid"],
+      "--bind-address no-such-host.invalid: must be an address of this machine",
+    ],
+    ["a file for a folder of certificates", ["--cert-dir=FILE"], "no.pem cannot be used (ENOTDIR)"],
+    [
       "no certificate",
       ["--tls-cert-file=FILE", "--tls-private-key-file=FILE"],
       "--tls-cert-file and --tls-private-key-file hold no certificate and key",

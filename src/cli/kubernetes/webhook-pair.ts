@@ -53,12 +53,10 @@ async function givenPair({ args, io }: PairOptions, certFile: string, keyFile: s
 async function madePair({ args, io, place, commonName }: PairOptions): Promise<ServingPair> {
   const { clock, random } = io;
   const dir = resolve(io.cwd, args.text("cert-dir") ?? "");
-  const { signer: authority } = await openAuthorities({
-    dir,
-    certFile: undefined,
-    keyFile: undefined,
-    now: clock.now(),
-    random,
+  const opened = openAuthorities({ dir, certFile: undefined, keyFile: undefined, now: clock.now(), random });
+  const { signer: authority } = await opened.catch((error: unknown) => {
+    if (!(error instanceof Error && "syscall" in error && "code" in error)) throw error;
+    throw new CliError("usage", `--cert-dir ${dir} cannot be used (${String(error.code)})`);
   });
   const names = ["localhost", "127.0.0.1", io.hostname.toLowerCase(), ...namesOf(place), ...tlsSans(args)];
   const bind = args.text("bind-address") ?? "";

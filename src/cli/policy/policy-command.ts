@@ -13,7 +13,7 @@ const tested: Operand = {
 /** `pratique policy …`. */
 export const policyCommands: CommandGroup = {
   name: "policy",
-  summary: "Policies in Rego and CEL: try one request, run tests",
+  summary: "Policies in Rego and CEL: try them, test them, and find out whom they would shut out",
   commands: [
     {
       name: "policy eval",

@@ -230,10 +230,13 @@ describe("pratique token delete", () => {
     expect(here.api.all(secrets)).toHaveLength(1);
   });
 
-  test("tells with code 6 that there is no such token", async () => {
+  test("tells with code 6 that there is no such token, and deletes the others", async () => {
     const here = world();
-    expect(await runLine("token delete abcdef", here.io)).toBe(6);
-    expect(here.io.err()).toBe('error: secrets "bootstrap-token-abcdef" not found\n');
+    await run("token create aaaaaa.0123456789abcdef", here);
+    expect(await runLine("token delete abcdef aaaaaa", here.io)).toBe(6);
+    expect(here.io.err()).toBe('error: bootstrap token "abcdef" not found\n');
+    expect(here.io.out()).toContain('bootstrap token "aaaaaa" deleted\n');
+    expect(here.api.all(secrets)).toEqual([]);
   });
 });
 

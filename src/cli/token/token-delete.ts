@@ -1,4 +1,5 @@
 import { secrets } from "../../controllers/kinds.ts";
+import { StatusError } from "../../core/status.ts";
 import { requireTokenId } from "../../trust/token.ts";
 import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import type { Args } from "../command.ts";
@@ -6,14 +7,25 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { withServer } from "../server-access.ts";
 
-/** Deletes the named tokens in order; all names are checked before the first is deleted. */
+/**
+ * Deletes the named tokens in order; all names are checked before the first is deleted. One that is not there does not keep the others
+ * from being deleted.
+ */
 export async function tokenDelete(args: Args, io: Io): Promise<ExitName> {
   const ids = args.operands.map(requireTokenId);
   return withServer<ExitName>(args, io, async ({ client }) => {
+    let exit: ExitName = "ok";
     for (const id of new Set(ids)) {
-      await client.delete(secrets, { namespace: tokenSecretNamespace, name: tokenSecretName(id) });
-      io.stdout.write(`bootstrap token ${JSON.stringify(id)} deleted\n`);
+      const token = `bootstrap token ${JSON.stringify(id)}`;
+      try {
+        await client.delete(secrets, { namespace: tokenSecretNamespace, name: tokenSecretName(id) });
+        io.stdout.write(`${token} deleted\n`);
+      } catch (error) {
+        if (!(error instanceof StatusError) || error.code !== 404) throw error;
+        io.stderr.write(`error: ${token} not found\n`);
+        exit = "notFound";
+      }
     }
-    return "ok";
+    return exit;
   });
 }
