@@ -63,7 +63,14 @@ test("the hub decides as kube-apiserver did, but for the differences that are kn
     for (const [at, decision] of asked.entries()) {
       const { question, answer } = decision;
       const hub = answers[at] ?? {};
-      const both = { question, modes: chain.modes, kubernetes: answer, hub, policy: hubs.policy };
+      const both = {
+        question,
+        modes: chain.modes,
+        kubernetes: answer,
+        hub,
+        policy: hubs.policy,
+        world: recording.world,
+      };
       if (differenceOf(both) === undefined) strange.push({ ...decision, hub });
     }
   }

@@ -37,7 +37,7 @@ peerSuite(kubePrograms, `${total} decisions of seed ${caseSeed()}`, () => {
 
   beforeAll(async () => {
     comparison = await openComparison(world);
-  }, 120_000);
+  }, 300_000);
 
   afterAll(() => comparison?.close());
 
@@ -48,7 +48,7 @@ peerSuite(kubePrograms, `${total} decisions of seed ${caseSeed()}`, () => {
     const [theirs, ours] = await Promise.all([askAll(questions, kubernetes), askAll(questions, hub)]);
     return questions.map((question, at) => {
       const answers = { question, kubernetes: theirs[at] ?? {}, hub: ours[at] ?? {} };
-      return { side, ...answers, difference: differenceOf({ ...answers, modes: chain.modes, policy }) };
+      return { side, ...answers, difference: differenceOf({ ...answers, modes: chain.modes, policy, world }) };
     });
   }
 

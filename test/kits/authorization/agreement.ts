@@ -1,11 +1,13 @@
 import type { Subject } from "../../../src/resources/binding.ts";
-import { anonymousUser, unauthenticatedGroup } from "../../../src/core/user.ts";
+import { anonymousUser, nodeUserPrefix, unauthenticatedGroup } from "../../../src/core/user.ts";
 import type { PolicyRule } from "../../../src/resources/policy-rule.ts";
 import { quoted } from "../../../src/core/quoted.ts";
 import { ruleMatches } from "../../../src/authz/rule-match.ts";
 import type { Answer } from "./ask.ts";
 import type { Policy } from "./policy.ts";
 import type { AskedResource, Question } from "./question.ts";
+import { isReachedByVolume } from "./volumes.ts";
+import type { World } from "./world.ts";
 
 /** A way in which the two answer differently, with the reason why that may be. */
 export interface Difference {
@@ -24,6 +26,8 @@ export interface Comparison {
   readonly hub: Answer;
   /** As it is after aggregation. */
   readonly policy: Policy;
+  /** Whose pods and volumes nodes may reach. */
+  readonly world: Pick<World, "pods" | "volumes" | "attachments">;
 }
 
 /** The name of the difference between two answers: empty where there is none, undefined where nobody knows it. */
@@ -92,6 +96,16 @@ export const differences: readonly Difference[] = [
     },
   },
   {
+    name: "volumes of a cluster",
+    why: "A hub keeps no PersistentVolumes and no VolumeAttachments, since pods run nowhere on it: no node reaches one, or a secret through one. In kube-apiserver it reaches those that the claims of its pods are bound to, their secrets, and what is attached to it.",
+    explains: ({ question, modes, kubernetes, hub, world }) =>
+      isNode(question, modes) &&
+      isReachedByVolume(world, question.user.slice(nodeUserPrefix.length), question.resource ?? {}) &&
+      isSame(kubernetes, { allowed: true }) &&
+      // Whoever is asked after the Node authorizer may allow or deny it.
+      (noRelation.test(hub.reason ?? "") || hub.allowed === true || hub.denied === true),
+  },
+  {
     name: "accounts of a node's own pods",
     why: "Since release 1.33 a node reads the ServiceAccounts of its own pods (KubeletServiceAccountTokenForCredentialProviders), and so it does here; in 1.20 it could only ask for their tokens.",
     explains: ({ question, modes, kubernetes, hub }) => {
@@ -142,6 +156,7 @@ export const differences: readonly Difference[] = [
   },
 ];
 
+const noRelation = /^no relationship found between node '.*' and this object(?:\n|$)/;
 const otherNodes =
   /^(?:node '.*' cannot read .*, only its own Node object|can only list\/watch pods with spec\.nodeName field selector|no relationship found between node '.*' and this object|No Object name found)(?:\n|$)/;
 const accountTexts =

@@ -25,6 +25,9 @@ export interface Comparison {
   close(): Promise<void>;
 }
 
+/** What is on by default in later releases. */
+const alphaFeatures = { "feature-gates": "EphemeralContainers=true,GenericEphemeralVolume=true" };
+
 type Closing = () => Promise<void> | void;
 
 /** Starts a kube-apiserver and a hub for each chain, and loads the world into all of them. */
@@ -36,20 +39,26 @@ export async function openComparison(world: World): Promise<Comparison> {
   try {
     const service = await startJsonService(({ body }) => ({ body: serviceAnswer(body) }));
     closings.push(() => service.close());
-    const kubernetes = await startKubernetes("clusterrole-aggregation", {
-      "kube-api-qps": 1000,
-      "kube-api-burst": 1000,
-    });
+    const kubernetes = await startKubernetes(
+      "clusterrole-aggregation",
+      {
+        "kube-api-qps": 1000,
+        "kube-api-burst": 1000,
+      },
+      alphaFeatures,
+    );
     closings.push(() => kubernetes.stop());
     const files = await chainFiles(kubernetes.dir, world, service);
     // The first has the modes of kubeadm, as the first of the chains; all see the same objects.
     const servers = [
       kubernetes,
-      ...(await Promise.all(chains.slice(1).map((chain) => kubernetes.another(chainFlags(chain, files))))),
+      ...(await Promise.all(
+        chains.slice(1).map((chain) => kubernetes.another({ ...alphaFeatures, ...chainFlags(chain, files) })),
+      )),
     ];
     const api = apiClient(kubernetes, "admin", "http2");
     closings.push(() => api.close());
-    await load(api, world);
+    await load(api, "kubernetes", world);
     const theirs = await settledPolicy(api);
     const hubs = await openHubs(world, files);
     closings.push(hubs.close);
@@ -79,7 +88,7 @@ export async function openHubs(
   const policies = await Promise.all(
     withRoles.map(async (hub) => {
       const api = apiClient(hub, "admin", "http2");
-      await load(api, world);
+      await load(api, "hub", world);
       const policy = await settledPolicy(api);
       api.close();
       return policy;

@@ -31,6 +31,9 @@ function randomPod(random: Random, name: string): ApiObject {
       ...(random.chance(0.2) && !isMirror
         ? { initContainers: [{ name: "i", image: "i", ...environment(random) }] }
         : {}),
+      ...(random.chance(0.1) && !isMirror
+        ? { ephemeralContainers: [{ name: "e", image: "i", ...environment(random) }] }
+        : {}),
       volumes: own,
     },
   };
@@ -58,6 +61,15 @@ const volumes: readonly Volume[] = [
     iscsi: { targetPortal: "127.0.0.1", iqn: "iqn.2015-02.example.com:test", lun: 0, secretRef: { name: part } },
   }),
   (part) => ({ csi: { driver: "d.example.com", nodePublishSecretRef: { name: part } } }),
+  (part) => ({ storageos: { volumeName: "v", secretRef: { name: part } } }),
+  (part) => ({ cinder: { volumeID: "v", secretRef: { name: part } } }),
+  () => ({
+    ephemeral: {
+      volumeClaimTemplate: {
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+      },
+    },
+  }),
   (part, random) => ({
     projected: {
       sources: [

@@ -3,9 +3,11 @@ import type { ApiObject } from "../../../src/core/object.ts";
 import type { PolicyRule } from "../../../src/resources/policy-rule.ts";
 import { podReferences } from "../../../src/resources/pod-references.ts";
 import type { Subject } from "../../../src/resources/binding.ts";
+import { stringAt } from "../../../src/resources/json-fields.ts";
 import type { AbacLine } from "./abac.ts";
 import type { Policy } from "./policy.ts";
 import type { Random } from "./random.ts";
+import { secretsOf } from "./volumes.ts";
 import {
   accountNames,
   accounts,
@@ -51,6 +53,8 @@ export interface Sources {
   readonly policy: Policy;
   readonly abac: readonly AbacLine[];
   readonly pods: readonly ApiObject[];
+  readonly volumes: readonly ApiObject[];
+  readonly attachments: readonly ApiObject[];
 }
 
 /** How many questions of a hundred come from roles, from ABAC policies, from pods; the rest is chosen word by word. */
@@ -71,7 +75,7 @@ export function randomQuestions(random: Random, sources: Sources, shares: Shares
         : kind < shares.rbac + shares.abac
           ? fromAbac(random, random.one(sources.abac))
           : kind < shares.rbac + shares.abac + shares.node
-            ? fromPod(random, sources.pods)
+            ? fromPod(random, sources)
             : fromWords(random);
     return dressed(random, random.chance(0.45) ? changed(random, bare) : bare);
   };
@@ -184,8 +188,8 @@ function fromAbac(random: Random, line: AbacLine): Bare {
   };
 }
 
-function fromPod(random: Random, pods: readonly ApiObject[]): Bare {
-  const pod = random.one(pods);
+function fromPod(random: Random, sources: Sources): Bare {
+  const pod = random.one(sources.pods);
   const { nodeName = random.one(nodeNames) } = (pod["spec"] ?? {}) as { readonly nodeName?: string };
   const node = random.chance(0.85) ? nodeName : random.one([...nodeNames, "", "node-99"]);
   const member = random.chance(0.97) ? [nodesGroup] : [];
@@ -194,14 +198,19 @@ function fromPod(random: Random, pods: readonly ApiObject[]): Bare {
     groups: random.chance(0.8) ? [...member, authenticatedGroup] : member,
   };
   const { namespace = "" } = pod.metadata;
-  return { ...who, resource: ofNode(random, node, { pod, namespace }) };
+  return { ...who, resource: ofNode(random, node, { ...sources, pod, namespace }) };
 }
 
 /** What kubelets ask for, and what they should not. */
 function ofNode(
   random: Random,
   node: string,
-  { pod, namespace }: { readonly pod: ApiObject; readonly namespace: string },
+  {
+    pod,
+    namespace,
+    volumes,
+    attachments,
+  }: Pick<Sources, "volumes" | "attachments"> & { readonly pod: ApiObject; readonly namespace: string },
 ): AskedResource {
   const references = podReferences(pod);
   const nameOf = (found: ReadonlySet<string>): string =>
@@ -210,7 +219,37 @@ function ofNode(
   const write = random.chance(0.75) ? random.one(["create", "update", "patch", "delete", "get"]) : random.one(verbs);
   const sub = random.chance(0.07) ? random.one(subresources) : "";
   const own = random.chance(0.6) ? node : random.one([...nodeNames, ""]);
+  const isClaimed = (volume: ApiObject): boolean =>
+    stringAt(volume, "spec", "claimRef", "namespace") === namespace &&
+    references.persistentvolumeclaims.has(stringAt(volume, "spec", "claimRef", "name"));
+  const claimed = volumes.filter(isClaimed);
+  const volume = claimed.length > 0 && random.chance(0.8) ? random.one(claimed) : random.one(volumes);
+  const attached = attachments.filter((one) => stringAt(one, "spec", "nodeName") === node);
+  const attachment =
+    attached.length > 0 && random.chance(0.7)
+      ? random.one(attached)
+      : attachments.length > 0
+        ? random.one(attachments)
+        : undefined;
   const makers: readonly (() => AskedResource)[] = [
+    () => ({
+      verb: random.chance(0.8) ? "get" : random.one(verbs),
+      resource: "persistentvolumes",
+      subresource: sub,
+      name: random.chance(0.95) ? (volume.metadata.name ?? "") : "",
+    }),
+    () => {
+      const secrets = secretsOf(volume);
+      const [place = "", secret = ""] = (secrets.length === 0 ? "" : random.one(secrets)).split("/");
+      return { verb: read, resource: "secrets", subresource: sub, namespace: place, name: secret };
+    },
+    () => ({
+      verb: random.chance(0.8) ? "get" : random.one(verbs),
+      group: "storage.k8s.io",
+      resource: "volumeattachments",
+      subresource: sub,
+      name: attachment?.metadata.name ?? "",
+    }),
     () => ({ verb: read, resource: "secrets", subresource: sub, namespace, name: nameOf(references.secrets) }),
     () => ({ verb: read, resource: "secrets", subresource: sub, namespace, name: nameOf(references.secrets) }),
     () => ({ verb: read, resource: "configmaps", subresource: sub, namespace, name: nameOf(references.configmaps) }),
