@@ -89,3 +89,17 @@ describe("expressions with the functions of Kubernetes", () => {
     expect(evaluated(`'${"a".repeat(5_000)}'.find('(a+)+$') != ''`)).toBe(true);
   });
 });
+
+describe("searches that each read to the end of the text for a match at its beginning", () => {
+  const text = (length: number): string => `'${"x".repeat(length)}'`;
+
+  test("cost what they read", () => {
+    const exceeded = { error: "operation cancelled: actual cost limit exceeded" };
+    expect(evaluated(`${text(20_000)}.findAll('x*y|x').size()`)).toEqual(exceeded);
+    expect(evaluated(`lists.range(1000).all(i, ${text(400)}.findAll('x*?y|x').size() > i * 0)`)).toEqual(exceeded);
+  });
+
+  test.each(["x", "[a-z]+", "(x)(x)", "\\\\w", "x{1,50}"])("and others cost no more than before: %s", (pattern) => {
+    expect(evaluated(`${text(90_000)}.findAll('${pattern}').size() > 0`)).toBe(true);
+  });
+});

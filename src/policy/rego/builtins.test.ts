@@ -166,6 +166,22 @@ describe("built-in functions", () => {
     expect(valueOf(expression, "v0")).toBe(wanted);
   });
 
+  test.each([
+    ['regex.find_n("x*y|x", TEXT, -1)'],
+    ['regex.find_all_string_submatch_n("x*?(y)|x", TEXT, -1)'],
+    ['regex.split("x*y|x", TEXT)'],
+    ['regex.replace(TEXT, "x*y|x", "")'],
+  ])("%s pays for each search that reads to the end of the text", (expression) => {
+    const text = JSON.stringify("x".repeat(20_000));
+    expect(valueOf(expression.replace("TEXT", text))).toContain("more steps than it may");
+  });
+
+  test("the places of a letter are found in one reading of the text", () => {
+    expect(valueOf(`count(indexof_n("${"x".repeat(200_000)}", "x"))`)).toBe("200000");
+    expect(valueOf('indexof_n("é😀b😀bb", "b")')).toBe("[2,4,5]");
+    expect(valueOf('indexof_n("😀aaa", "aa")')).toBe("[1,2]");
+  });
+
   test("print says nothing, and needs no value", () => {
     const text = 'package p\n\nx if { print("a", input.nothing); true }\n';
     const ask = compileRego([{ file: "p.rego", text }]).prepare("data.p.x");

@@ -1,4 +1,5 @@
-import { RE2JS, RE2JSException } from "re2js";
+import { RE2JS, RE2JSException, type Matcher } from "re2js";
+import { countedText } from "../counted-text.ts";
 import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
 import { globMatches } from "./glob.ts";
 import { charge, occupy } from "./limits.ts";
@@ -29,6 +30,28 @@ function patternOf(source: string, place: CallPlace): RE2JS {
   }
 }
 
+/** The first search of a text, and what is paid after each: the next ones may read to its end, too. */
+function searches(
+  source: string,
+  text: string,
+  place: CallPlace,
+): { readonly next: () => boolean; readonly matcher: Matcher } {
+  const pattern = searching(source, text, place);
+  const counted = countedText(text);
+  const matcher = pattern.matcher(counted.input);
+  let paid = (text.length + 1) * 16;
+  return {
+    matcher,
+    next: () => {
+      const isFound = matcher.find();
+      const unpaid = Math.max(0, counted.read() - paid);
+      paid += unpaid;
+      charge(place.state.meter, 1 + Math.ceil((unpaid * pattern.programSize()) / 8));
+      return isFound;
+    },
+  };
+}
+
 /** Pays for a search. */
 function searching(source: string, text: string, place: CallPlace): RE2JS {
   const pattern = patternOf(source, place);
@@ -53,21 +76,20 @@ function matches([source, text]: readonly [string, string], place: CallPlace): b
 }
 
 function found([source, text, most]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
-  const matcher = searching(source, text, place).matcher(text);
+  const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
   const limit = Number(most) < 0 ? Number.POSITIVE_INFINITY : Number(most);
-  while (all.length < limit && matcher.find()) {
-    charge(place.state.meter, 1);
+  while (all.length < limit && next()) {
     all.push(matcher.group() ?? "");
   }
   return arrayOf(all);
 }
 
 function groups([source, text, most]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
-  const matcher = searching(source, text, place).matcher(text);
+  const { matcher, next } = searches(source, text, place);
   const all: RegoArray[] = [];
   const limit = Number(most) < 0 ? Number.POSITIVE_INFINITY : Number(most);
-  while (all.length < limit && matcher.find()) {
+  while (all.length < limit && next()) {
     const count = matcher.groupCount();
     charge(place.state.meter, 1 + count);
     all.push(arrayOf(Array.from({ length: count + 1 }, (_none, at) => matcher.group(at) ?? "")));
@@ -76,10 +98,10 @@ function groups([source, text, most]: readonly [string, string, RegoNumber], pla
 }
 
 function parts([source, text]: readonly [string, string], place: CallPlace): RegoValue {
-  const matcher = searching(source, text, place).matcher(text);
+  const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
   let from = 0;
-  while (matcher.find()) {
+  while (next()) {
     charge(place.state.meter, 1);
     const [start, end] = [matcher.start(), matcher.end()];
     if (end === 0) continue;
@@ -91,10 +113,10 @@ function parts([source, text]: readonly [string, string], place: CallPlace): Reg
 }
 
 function replaced([text, source, by]: readonly [string, string, string], place: CallPlace): RegoValue {
-  const matcher = searching(source, text, place).matcher(text);
+  const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
   let from = 0;
-  while (matcher.find()) {
+  while (next()) {
     const filled = expanded(by, (at) => (at <= matcher.groupCount() ? (matcher.group(at) ?? "") : ""));
     occupy(place.state.meter, filled.length);
     charge(place.state.meter, 1);

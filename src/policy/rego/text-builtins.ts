@@ -89,11 +89,14 @@ function pointsBefore(text: string, at: number): number {
 function allIndexes(text: string, part: string, place: CallPlace): RegoValue {
   if (part === "") throw failed("empty search character", place);
   const found: number[] = [];
+  let [from, points] = [0, 0];
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) {
-    charge(place.state.meter, 1);
-    found.push(at);
+    charge(place.state.meter, 1 + (part.length >> 4));
+    points += pointsBefore(text.slice(from, at), at - from);
+    from = at;
+    found.push(points);
   }
-  return arrayOf(found.map((at) => pointsBefore(text, at)));
+  return arrayOf(found);
 }
 
 function matching(name: string, test: (text: string, part: string) => boolean): Builtin {
