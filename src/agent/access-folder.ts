@@ -25,10 +25,14 @@ export interface AccessFolder {
   readonly bootstrapToken: string;
   /** What the agent that renews has done and will do; holds no secret. */
   readonly state: string;
+  /** That the hub refuses the token; holds no secret, and is there only then. */
+  readonly refusals: string;
   /** @throws JoinError write-failed */
   prepare(): Promise<void>;
   /** @throws JoinError write-failed */
   write(path: string, content: string, access?: FileAccess): Promise<void>;
+  /** @throws JoinError write-failed */
+  remove(path: string): Promise<void>;
   text(path: string): Promise<string | undefined>;
   /** What was asked before, or undefined where nothing was, or nothing that can be read. */
   asked(): Promise<AskedRequest | undefined>;
@@ -54,8 +58,10 @@ export function accessFolder(dir: string, keyFile: string | undefined, files: Pr
     kubeconfig: join(dir, "kubeconfig"),
     bootstrapToken: join(dir, "bootstrap-token"),
     state: join(dir, "agent.json"),
+    refusals: join(dir, "refused.json"),
     prepare: () => attempt(dir, () => files.privateFolder(dir)),
     write: (path, content, access) => attempt(path, () => files.replaceFile(path, content, access)),
+    remove: (path) => attempt(path, () => files.removeFile(path)),
     text: (path) => files.textIfThere(path),
     asked: async () => askedIn(await files.textIfThere(request)),
   };

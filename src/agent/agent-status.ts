@@ -1,5 +1,7 @@
+import type { ClientCredentials } from "../client/transport.ts";
 import type { CredentialName } from "./agent-event.ts";
 import { accessFolder } from "./access-folder.ts";
+import { credentialDigest } from "./ask-acceptance.ts";
 import { readAgentState } from "./agent-state.ts";
 import { certificateFolder, type CertificatePrefix } from "./certificate-folder.ts";
 import { readCertificateState, type CertificateState } from "./certificate-state.ts";
@@ -9,6 +11,7 @@ import { keptAccess } from "./kept-access.ts";
 import { readKeptCertificate } from "./kept-certificate.ts";
 import { nodeHubAddress } from "./node-hub.ts";
 import type { PrivateFiles } from "./private-files.ts";
+import { isRefused, readRefusals } from "./refusal-state.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
 export interface CredentialStatus extends CredentialName {
@@ -20,6 +23,8 @@ export interface CredentialStatus extends CredentialName {
   readonly expiresAt?: number;
   /** Why it cannot be read. */
   readonly problem?: string;
+  /** That the hub does not take it, before its end: since when, and what it said. */
+  readonly refused?: { readonly since: number; readonly message: string };
   /** Of this very credential; absent where no agent has looked at it. */
   readonly agent?: CredentialAgent;
 }
@@ -91,11 +96,26 @@ async function certificateStatus(
       return { ...name, good: false, server, problem, ...agent };
     }
     const { commonName: subject, notBefore, notAfter: expiresAt } = current;
-    return { ...name, good: notBefore <= now && now < expiresAt, server, subject, expiresAt, ...agent };
+    // A serving certificate is shown to others, not to the hub.
+    const refused =
+      kind === "client-certificate" ? await refusedNow(folder, { clientCertPem: current.certificatesPem }) : {};
+    const good = notBefore <= now && now < expiresAt && refused.refused === undefined;
+    return { ...name, good, server, subject, expiresAt, ...refused, ...agent };
   } catch (error) {
     if (!(error instanceof JoinError)) throw error;
     return { ...name, good: false, problem: error.message };
   }
+}
+
+/** What was written about another credential says nothing of this one. */
+async function refusedNow(
+  { refusals, text }: { readonly refusals: string; readonly text: (path: string) => Promise<string | undefined> },
+  credentials: ClientCredentials,
+): Promise<Pick<CredentialStatus, "refused">> {
+  const found = await readRefusals({ text: () => text(refusals) });
+  if (!isRefused(found) || found.credential !== credentialDigest(credentials)) return {};
+  const { since, message } = found;
+  return { refused: { since, message } };
 }
 
 function certificateAgent(state: CertificateState, isOver: boolean): CredentialAgent {
@@ -108,13 +128,15 @@ async function tokenStatus(dir: string, { files, now }: StatusView): Promise<Cre
   const folder = accessFolder(dir, undefined, files);
   const name: CredentialName = { kind: "token", path: folder.token };
   try {
-    const { server, claims } = await keptAccess(folder);
+    const { server, claims, token } = await keptAccess(folder);
     const state = await readAgentState(folder);
     const { expiresAt, namespace, serviceAccount } = claims;
     // What was written about an earlier token says nothing of this one.
     const own = state?.expiresAt === expiresAt ? state : undefined;
-    const facts = { server, subject: `${namespace}/${serviceAccount}`, expiresAt };
-    const good = now - (state?.aheadMs ?? 0) < expiresAt && own?.refused !== true;
+    const told = await refusedNow(folder, { token });
+    const facts = { server, subject: `${namespace}/${serviceAccount}`, expiresAt, ...told };
+    const isOver = now - (state?.aheadMs ?? 0) >= expiresAt;
+    const good = !isOver && own?.refused !== true && told.refused === undefined;
     if (own === undefined) return { ...name, good, ...facts };
     const { nextAt, renewedAt, failures, lastError, refused } = own;
     return { ...name, good, ...facts, agent: { nextAt, renewedAt, failures, lastError, refused } };

@@ -1,8 +1,11 @@
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
+import { credentialDigest } from "./ask-acceptance.ts";
+import { checkFiles } from "./check-files.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
 import type { JoinReport } from "./join-event.ts";
 import { keepFresh, type Keeper } from "./keeper.ts";
+import { acceptanceKeeper } from "./keep-acceptance.ts";
 import { tokenKeeper } from "./keep-token.ts";
 import { trustKeeper } from "./keep-trust.ts";
 import { nodeKeepers } from "./node-keepers.ts";
@@ -42,13 +45,27 @@ export interface AgentOptions {
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { dirs, view, once, clock, signal, report } = options;
   const shared = new Set<string>();
-  const shown = new Map<string, ShownCertificate>();
+  const known = new Map<string, FolderKnowledge>();
   const find = async (): Promise<readonly Keeper[]> => {
     const found = await findCredentials(dirs, view);
     for (const one of found) await share(one, shared, options);
-    return found.flatMap((one) => keepersOf(one, shownIn(folderOf(one), shown), options));
+    return found.flatMap((one) => keepersOf(one, knowledgeOf(folderOf(one), known), options));
   };
   return keepFresh({ find, once, clock, signal, report });
+}
+
+/** What the keepers of one folder learn for each other. */
+interface FolderKnowledge {
+  readonly shown: ShownCertificate;
+  /** The digest of the credential that the hub refuses. */
+  refused: string | undefined;
+}
+
+/** One for each folder, since keepers are made anew at each look and those of the first stay. */
+function knowledgeOf(folder: string, known: Map<string, FolderKnowledge>): FolderKnowledge {
+  const one = known.get(folder) ?? { shown: shownCertificate(), refused: undefined };
+  known.set(folder, one);
+  return one;
 }
 
 async function share(found: FoundCredential, shared: Set<string>, { dirs, access }: AgentOptions): Promise<void> {
@@ -62,37 +79,34 @@ function folderOf(found: FoundCredential): string {
   return found.kind === "token" ? found.dir : found.certDir;
 }
 
-/** One for each folder, since keepers are made anew at each look and those of the first stay. */
-function shownIn(folder: string, known: Map<string, ShownCertificate>): ShownCertificate {
-  const one = known.get(folder) ?? shownCertificate();
-  known.set(folder, one);
-  return one;
-}
-
-function keepersOf(found: FoundCredential, shown: ShownCertificate, options: AgentOptions): readonly Keeper[] {
-  const shared = { fraction: () => fraction(options.random) };
-  const { access } = options;
+function keepersOf(found: FoundCredential, known: FolderKnowledge, options: AgentOptions): readonly Keeper[] {
+  const { access, once } = options;
+  const { shown } = known;
+  const common = { ...options, fraction: () => fraction(options.random) };
   const trustFiles: PrivateFiles =
     access === undefined
       ? privateFiles
       : { ...privateFiles, replaceFile: (path, content) => privateFiles.replaceFile(path, content, access) };
+  const check = acceptanceKeeper({
+    ...common,
+    ...checkFiles(found, privateFiles, access),
+    refused: (digest) => void (known.refused = digest),
+  });
   switch (found.kind) {
-    case "token":
+    case "token": {
+      const isRefused = (token: string): boolean => known.refused === credentialDigest({ token });
       return [
-        tokenKeeper({ ...options, dir: found.dir }),
-        trustKeeper({ ...options, ...shared, files: tokenTrust(found.dir, trustFiles) }),
+        tokenKeeper({ ...options, dir: found.dir, isRefused }),
+        trustKeeper({ ...common, files: tokenTrust(found.dir, trustFiles) }),
+        check,
       ];
+    }
     case "node":
       return [
-        ...nodeKeepers(found, {
-          ...options,
-          ...shared,
-          files: privateFiles,
-          access: options.access,
-          // With `once` there is no later look at which it is known.
-          shown: options.once ? shown.first : shown.now,
-        }),
-        trustKeeper({ ...options, ...shared, files: nodeTrust(found, trustFiles), shown: shown.tell }),
+        // With `once` there is no later look at which it is known.
+        ...nodeKeepers(found, { ...common, files: privateFiles, access, shown: once ? shown.first : shown.now }),
+        trustKeeper({ ...common, files: nodeTrust(found, trustFiles), shown: shown.tell }),
+        check,
       ];
   }
 }

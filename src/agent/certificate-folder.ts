@@ -15,6 +15,8 @@ export interface CertificateFolder {
   readonly nextKey: string;
   /** What the agent remembers; holds no secret. */
   readonly state: string;
+  /** That the hub refuses it; holds no secret, and is there only then. */
+  readonly refusals: string;
   text(path: string): Promise<string | undefined>;
   /** Writes what nobody but the agent may read. */
   writePrivate(path: string, content: string): Promise<void>;
@@ -78,6 +80,7 @@ export function certificateFolder(
     current,
     nextKey: join(certDir, `${prefix}.next.key`),
     state: join(certDir, `${prefix}.agent.json`),
+    refusals: join(certDir, `${prefix}.refused.json`),
     text: async (path) => {
       try {
         return await files.textIfThere(path);

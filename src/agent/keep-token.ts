@@ -10,7 +10,7 @@ import { keptAccess, type KeptAccess } from "./kept-access.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
 import { renewToken, type Renewal } from "./renew-token.ts";
 import { rotationPause } from "./rotation-plan.ts";
-import { dueAt, pauseAfter, renewalStep, type RenewalFailures } from "./token-renewal-policy.ts";
+import { dueAt, pauseAfter, renewalStep, type RenewalFailures, type RenewalStep } from "./token-renewal-policy.ts";
 
 /** How the token of a folder is kept. */
 export interface KeepTokenOptions {
@@ -20,6 +20,8 @@ export interface KeepTokenOptions {
   readonly once: boolean;
   /** Asks for access anew by itself also where the token is refused that has not expired: one that was taken back. */
   readonly askAgain: boolean;
+  /** Whether the hub is known to refuse a token; with `askAgain` it is then not kept until it would be renewed. */
+  readonly isRefused?: ((token: string) => boolean) | undefined;
   readonly hostname: string;
   readonly clock: Clock;
   readonly random: RandomBytes;
@@ -55,7 +57,7 @@ export function tokenKeeper(options: KeepTokenOptions): Keeper {
       const access = await keptAccess(folder);
       if (given?.token === access.token) return { kind: "lost", error: given.error };
       memory = await forToken(memory ?? (await remembered(folder, options)), access, keeping);
-      const step = renewalStep({ ...memory, token: access.claims, now: clock.now() });
+      const step = nextStep(memory, access, options);
       if (step.kind === "wait") return { kind: "wait", until: step.until };
       if (step.kind === "refused") {
         memory = { ...memory, failures: undefined };
@@ -70,6 +72,13 @@ export function tokenKeeper(options: KeepTokenOptions): Keeper {
       return { kind: "lost", error: await endOnce(renewal, access, { ...keeping, signal }) };
     },
   };
+}
+
+/** Whoever asks anew by itself does so once it is known that the token is refused, by trying to renew it; the others keep it to its end. */
+function nextStep(memory: Memory, { token, claims }: KeptAccess, options: KeepTokenOptions): RenewalStep {
+  const { askAgain, isRefused, clock } = options;
+  const hurries = askAgain && memory.failures === undefined && isRefused?.(token) === true;
+  return hurries ? { kind: "renew" } : renewalStep({ ...memory, token: claims, now: clock.now() });
 }
 
 /** The state is for people to look at; where it cannot be written, renewing goes on. */

@@ -13,7 +13,8 @@ export type Turn =
 
 /** One credential that is kept fresh. */
 export interface Keeper {
-  readonly name: KeptName;
+  /** A check finds out whether the hub takes the credential of that path; it is not lost itself, and none is left with checks alone. */
+  readonly name: KeptName | { readonly kind: "check"; readonly path: string };
   /** Does what is due. A JoinError that it throws means the same as `lost`. */
   act(signal: AbortSignal): Promise<Turn>;
 }
@@ -122,10 +123,10 @@ function lose(
 ): void {
   const { lost, loops, options, end } = running;
   const gone = new Set([...lost.keys(), key]);
-  // With no credential left there is nothing to trust the hub for.
-  const isLast = [...loops.keys()].every((one) => gone.has(one) || one.startsWith("ca "));
-  // Whoever ends with it tells it; else each is told once.
-  if (!isLast && lost.get(key)?.message !== error.message) {
+  // With no credential left there is nothing to trust the hub for, or to ask about.
+  const isLast = [...loops.keys()].every((one) => gone.has(one) || /^(ca|check) /.test(one));
+  // Whoever ends with it tells it; else each is told once. What a check has found it has told.
+  if (!isLast && name.kind !== "check" && lost.get(key)?.message !== error.message) {
     options.report({ ...name, event: "lost", message: error.message });
   }
   lost.set(key, error);

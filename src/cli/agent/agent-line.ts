@@ -40,7 +40,7 @@ export function agentLine(event: AgentEvent, now: number): LogEntry {
       return { level: "info", message, file, pin: event.signer, renewsAt: rfc3339(event.at) };
     }
     case "accepted":
-      return { level: "info", message: `the hub accepts ${noun} again`, file };
+      return { level: "info", message: `${noun} is refused no more`, file };
     default:
       return troubleLine(event, now);
   }

@@ -52,8 +52,9 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
 };
 
 /** What is to be done about one that is not good; undefined where what it waits for is told already. */
-function toDo({ kind, agent }: CredentialStatus): string | undefined {
+function toDo({ kind, refused, agent }: CredentialStatus): string | undefined {
   if (agent?.returning !== undefined) return undefined;
+  if (refused !== undefined && kind !== "serving-certificate") return refusedRemedies[kind];
   const { request } = agent ?? {};
   return kind === "serving-certificate" && request !== undefined
     ? `on the hub: pratique approve csr/${request}`
@@ -61,7 +62,7 @@ function toDo({ kind, agent }: CredentialStatus): string | undefined {
 }
 
 function block(status: CredentialStatus, now: number): string {
-  const { kind, path, server, subject, expiresAt, problem, refused, agent } = status;
+  const { kind, path, good, server, subject, expiresAt, problem, refused, agent } = status;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["server", server],
     [kind === "token" ? "account" : "node", subject],
@@ -75,11 +76,6 @@ function block(status: CredentialStatus, now: number): string {
     `${titles[kind]} ${printable(path)}`,
     ...rows.flatMap(([title, value]) => (value === undefined ? [] : [`  ${title.padEnd(10)}${printable(value)}`])),
   ].join("\n");
-}
-
-function toDo({ kind, good, refused, agent }: CredentialStatus): string | undefined {
-  if (good || agent?.returning !== undefined) return undefined;
-  return refused === undefined || kind === "serving-certificate" ? remedies[kind] : refusedRemedies[kind];
 }
 
 function validity(expiresAt: number, now: number): string {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { findCredentials } from "../../agent/find-credentials.ts";
 import { JoinError } from "../../agent/join-error.ts";
@@ -11,7 +12,7 @@ const minute = 60_000;
 const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 const dir = "/here/access";
 
-function world(now: number, state?: object, options: FakeIoOptions = {}): FakeIo {
+function world(now: number, state?: object, { files: more, ...options }: FakeIoOptions = {}): FakeIo {
   const files = {
     [`${dir}/token`]: unsignedToken({ issuedAt: start }),
     [`${dir}/kubeconfig`]: tokenFileKubeconfig({
@@ -20,8 +21,18 @@ function world(now: number, state?: object, options: FakeIoOptions = {}): FakeIo
       tokenFile: `${dir}/token`,
     }),
     ...(state === undefined ? {} : { [`${dir}/agent.json`]: JSON.stringify(state) }),
+    ...more,
   };
   return fakeIo({ clock: fakeClock(now), files, ...options });
+}
+
+/** What the agent writes down of a token that the hub refuses. */
+function refusedToken(over: object): Readonly<Record<string, string>> {
+  const credential = createHash("sha256")
+    .update(unsignedToken({ issuedAt: start }))
+    .digest("hex");
+  const refusals = { credential, count: 3, since: "2026-11-21T00:10:00Z", message: "401 Unauthorized", ...over };
+  return { [`${dir}/refused.json`]: JSON.stringify(refusals) };
 }
 
 const planned = { expiresAt: "2026-11-21T01:00:00Z", nextAt: "2026-11-21T00:45:00Z", failures: 0, refused: false };
@@ -49,6 +60,30 @@ token /here/access/token
     expect(await runLine("agent --dir access --status", io)).toBe(1);
     expect(io.out()).toContain("The credential is of no use.\n");
     expect(io.out()).toContain("  to do     ask anew with pratique request\n");
+  });
+
+  test("says since when the hub refuses the token, and what to do, with code 1", async () => {
+    const io = world(start + 30 * minute, planned, { files: refusedToken({}) });
+    expect(await runLine("agent --dir access --status", io)).toBe(1);
+    expect(io.out()).toContain("The credential is of no use.\n");
+    expect(io.out()).toContain("  refused   by the hub since 2026-11-21T00:10:00Z: 401 Unauthorized\n");
+    expect(io.out()).toContain(
+      "  to do     ask anew with pratique request, or see why on the hub: pratique revocations list\n",
+    );
+    const json = world(start + 30 * minute, planned, { files: refusedToken({}) });
+    expect(await runLine("agent --dir access --status -o json", json)).toBe(1);
+    expect(JSON.parse(json.out())).toMatchObject({
+      good: false,
+      credentials: [{ good: false, refused: { since: "2026-11-21T00:10:00Z", message: "401 Unauthorized" } }],
+    });
+  });
+
+  test.each([
+    ["another token", { credential: "0".repeat(64) }],
+    ["less than three refusals", { count: 2 }],
+  ])("takes no harm from what was written about %s", async (_title, over) => {
+    const io = world(start + 30 * minute, planned, { files: refusedToken(over) });
+    expect(await runLine("agent --dir access --status", io)).toBe(0);
   });
 
   test("does not take for this token what was written about another", async () => {
@@ -135,6 +170,9 @@ describe("pratique agent", () => {
         report({ ...name, event: "renewed", expiresAt: start + 3 * minute });
         report(plan);
         report({ ...name, event: "asking-again", message: "refused" });
+        report({ ...name, event: "refused", since: start - minute, message: "revoked; ask anew" });
+        report({ ...name, event: "accepted" });
+        report({ ...name, event: "hastened", at: start + minute, signer: "sha256:00" });
         report({ ...name, event: "lost", message: "gone" });
         const serving = { kind: "serving-certificate", path: "/s" } as const;
         report({ ...serving, event: "requested", request: "csr-1", found: true });
@@ -159,6 +197,9 @@ ERROR away file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:00
 INFO  renewed the token file=/t validUntil=2026-11-21T00:03:00Z
 INFO  the token is kept file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
 WARN  refused; asking for access anew file=/t
+ERROR revoked; ask anew file=/t since=2026-11-20T23:59:00Z
+INFO  the token is refused no more file=/t
+INFO  another CA of the hub signs by now, so the token is renewed before its time file=/t pin=sha256:00 renewsAt=2026-11-21T00:01:00Z
 ERROR gone file=/t
 INFO  goes on with an earlier request for the serving certificate request=csr/csr-1 file=/s
 INFO  waiting for approval of the serving certificate approve="one or other" file=/s

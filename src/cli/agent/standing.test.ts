@@ -22,6 +22,21 @@ test("what is known of all credentials says whether they are good, and when one 
   expect(all.isGood(0)).toBe(false);
 });
 
+test("one that the hub refuses is bad until it takes it again, or another one is there, whatever else is told of it", () => {
+  const all = standing();
+  const refused = { ...token, event: "refused", since: 0, message: "revoked" } as const;
+  const planned = { ...token, event: "planned", at: 1000, expiresAt: 5000, subject: "a/b" } as const;
+  // As after a restart.
+  all.note(refused);
+  all.note(planned);
+  expect([all.isGood(0), all.sentence(2000)]).toEqual([false, "0 of 1 credentials good, 1 refused by the hub"]);
+  all.note({ ...token, event: "accepted" });
+  expect(all.isGood(0)).toBe(true);
+  all.note(refused);
+  all.note({ ...token, event: "renewed", expiresAt: 9000 });
+  expect([all.isGood(0), all.sentence(2000)]).toEqual([true, "1 of 1 credentials good"]);
+});
+
 test("a CA that cannot be asked for makes no credential bad", () => {
   const all = standing();
   all.note({ ...token, event: "planned", at: 1000, expiresAt: 5000, subject: "a/b" });

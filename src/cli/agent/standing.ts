@@ -14,21 +14,27 @@ interface One {
   readonly expiresAt: number;
   readonly nextAt: number;
   readonly lost: boolean;
+  readonly refused: boolean;
 }
 
-const unknown: One = { expiresAt: 0, nextAt: 0, lost: false };
+const unknown: One = { expiresAt: 0, nextAt: 0, lost: false, refused: false };
 
 /** Knows of nothing yet. */
 export function standing(): Standing {
   const known = new Map<string, One>();
-  const isGoodOne = (one: One, now: number): boolean => !one.lost && now < one.expiresAt;
+  const isGoodOne = (one: One, now: number): boolean => !one.lost && !one.refused && now < one.expiresAt;
 
   function after(event: AgentEvent, one: One): One {
     switch (event.event) {
       case "planned":
-        return { expiresAt: event.expiresAt, nextAt: event.at, lost: false };
+        // Told of one that was there before as well, after it was told that it is refused.
+        return { ...one, expiresAt: event.expiresAt, nextAt: event.at, lost: false };
       case "renewed":
-        return { ...one, expiresAt: event.expiresAt, lost: false };
+        return { ...one, expiresAt: event.expiresAt, lost: false, refused: false };
+      case "refused":
+        return { ...one, refused: true };
+      case "accepted":
+        return { ...one, refused: false };
       case "hastened":
         return { ...one, nextAt: event.at };
       case "failed":
@@ -52,7 +58,9 @@ export function standing(): Standing {
       const all = [...known.values()];
       const good = all.filter((one) => isGoodOne(one, now)).length;
       const next = Math.min(...all.flatMap(({ nextAt }) => (nextAt > now ? [nextAt] : [])));
-      return `${good} of ${all.length} credentials good${Number.isFinite(next) ? `, next at ${rfc3339(next)}` : ""}`;
+      const refused = all.filter((one) => one.refused).length;
+      const told = refused === 0 ? "" : `, ${refused} refused by the hub`;
+      return `${good} of ${all.length} credentials good${told}${Number.isFinite(next) ? `, next at ${rfc3339(next)}` : ""}`;
     },
   };
 }

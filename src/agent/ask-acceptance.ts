@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { ConnectionError } from "../client/client.ts";
+import { remoteClient, type RawReply } from "../client/remote.ts";
+import { replyError } from "../client/replies.ts";
+import type { ClientCredentials } from "../client/transport.ts";
+import type { Clock } from "../core/clock.ts";
+import { plainText } from "./join-error.ts";
+import type { Trust } from "./keep-trust.ts";
+
+/** Whether a hub takes a credential. */
+export type Acceptance =
+  | { readonly kind: "accepted" }
+  /** The hub said that it does not. The message holds no secret and no control character. */
+  | { readonly kind: "refused"; readonly message: string }
+  /** It was not reached, or said neither. */
+  | { readonly kind: "unknown" };
+
+const timeoutMs = 30_000;
+const maximumReplyBytes = 262_144;
+/** How our authorizer begins its reason on clusters where a credential that is revoked is still authenticated. */
+const revokedReason = "the credential is revoked: ";
+
+/**
+ * Asks a hub once, as the machine itself, for what everybody may read; over TLS that is verified by what the machine trusts. Only a Status
+ * counts as a refusal: 401, or 403 for a credential that is revoked. Any other 403 speaks of rights, and so of a credential that is known.
+ * Never throws for what a server does.
+ */
+export async function askAcceptance(
+  { server, caPem, credentials }: Trust,
+  { clock, userAgent, signal }: { readonly clock: Clock; readonly userAgent: string; readonly signal: AbortSignal },
+): Promise<Acceptance> {
+  const client = remoteClient({
+    server,
+    caPem,
+    ...credentials,
+    clock,
+    userAgent,
+    timeoutMs,
+    maximumReplyBytes,
+    retryBudgetMs: 0,
+  });
+  try {
+    return acceptanceIn(await client.raw("GET", "/version", { signal }));
+  } catch (error) {
+    if (error instanceof ConnectionError) return { kind: "unknown" };
+    throw error;
+  } finally {
+    client.close();
+  }
+}
+
+function acceptanceIn({ status, body }: RawReply): Acceptance {
+  if (status >= 200 && status <= 299) return { kind: "accepted" };
+  const value = statusIn(body);
+  if (value === undefined) return { kind: "unknown" };
+  if (status === 401) return { kind: "refused", message: "401 Unauthorized" };
+  if (status === 404) return { kind: "accepted" };
+  if (status !== 403) return { kind: "unknown" };
+  const { message } = replyError(status, value);
+  const at = message.indexOf(revokedReason);
+  return at < 0 ? { kind: "accepted" } : { kind: "refused", message: `403 Forbidden: ${plainText(message.slice(at))}` };
+}
+
+function statusIn(body: Buffer): unknown {
+  try {
+    const value = JSON.parse(body.toString("utf8")) as { readonly kind?: unknown } | null;
+    return value?.kind === "Status" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** By what one credential is told from another without keeping it: lower-case hexadecimal SHA-256 of its public part, or of the token. */
+export function credentialDigest({ clientCertPem, token }: ClientCredentials): string {
+  return createHash("sha256")
+    .update(clientCertPem ?? token ?? "")
+    .digest("hex");
+}

@@ -1,0 +1,151 @@
+import type { Clock } from "../core/clock.ts";
+import type { AgentReport, CredentialName } from "./agent-event.ts";
+import { askAcceptance, credentialDigest } from "./ask-acceptance.ts";
+import { JoinError } from "./join-error.ts";
+import type { Trust } from "./keep-trust.ts";
+import type { Keeper, Turn } from "./keeper.ts";
+import { isRefused, readRefusals, writeRefusals, type RefusalFile, type Refusals } from "./refusal-state.ts";
+
+/** A credential as it is now. The credentials are secret. */
+export interface Presented extends Trust {
+  /** When it is good, by this machine's clock, in milliseconds since the epoch. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** How it is found out whether the hub takes a credential. */
+export interface KeepAcceptanceOptions {
+  readonly name: CredentialName & { readonly kind: "token" | "client-certificate" };
+  /** @throws JoinError no-access */
+  readonly read: () => Promise<Presented>;
+  readonly file: RefusalFile;
+  /** Nobody looks later, so all is asked in this run, and a refusal is the end. */
+  readonly once: boolean;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+  readonly report: AgentReport;
+  /** Is told the digest of a credential that counts as refused, and undefined when none does. */
+  readonly refused?: ((digest: string | undefined) => void) | undefined;
+}
+
+const everyMs = 600_000;
+const startMs = 60_000;
+const againMs = 60_000;
+const onceAgainMs = 5000;
+
+/** What to do where the hub takes a credential no more. */
+export const remedies: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
+  token: "ask anew with pratique request, or see why on the hub: pratique revocations list",
+  "client-certificate":
+    "see why on the hub (pratique credentials, pratique revocations list); then delete the revocation there, or join anew with pratique join --force",
+};
+
+const nouns: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
+  token: "the token: the access was revoked, or the account deleted",
+  "client-certificate": "the client certificate: it was revoked, or its CA is trusted no longer",
+};
+
+/**
+ * Finds out whether the hub takes a credential that has not ended: asks about every ten minutes, after a refusal again within a minute, and
+ * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing.
+ */
+export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
+  const { name, clock, once } = options;
+  let memory: Memory | undefined;
+  return {
+    name: { kind: "check", path: name.path },
+    act: async (signal): Promise<Turn> => {
+      const presented = await options.read();
+      const now = clock.now();
+      memory = await remembered(memory, credentialDigest(presented.credentials), options);
+      // What has ended is refused for that, and its keeper tells it.
+      if (now < presented.notBefore || now >= presented.notAfter) return { kind: "wait", until: now + startMs };
+      // A clock that was set back would else wait for as long as it was set back.
+      if (memory.lastAt <= now && now < memory.until) return { kind: "wait", until: memory.until };
+      const acceptance = await askAcceptance(presented, { ...options, signal });
+      if (signal.aborted) return { kind: "wait", until: now };
+      const refusals = acceptance.kind === "unknown" ? memory.refusals : counted(memory, acceptance, clock.now());
+      await noted(memory.refusals, refusals, options);
+      memory = { ...memory, refusals, lastAt: clock.now(), until: nextAsk(refusals, acceptance.kind, options) };
+      if (!once) return { kind: "wait", until: memory.until };
+      if (isRefused(refusals)) return { kind: "lost", error: new JoinError("unauthorized", sentence(name, refusals)) };
+      if (acceptance.kind !== "refused") return { kind: "wait", until: memory.until };
+      await clock.sleep(memory.until - clock.now(), signal);
+      return signal.aborted ? { kind: "wait", until: now } : { kind: "again" };
+    },
+  };
+}
+
+interface Memory {
+  /** The digest of the credential that it is about. */
+  readonly credential: string;
+  readonly refusals: Refusals | undefined;
+  readonly lastAt: number;
+  readonly until: number;
+}
+
+/** Whoever put another credential there began a new life; an agent that is started anew goes on with what was written down. */
+async function remembered(
+  memory: Memory | undefined,
+  credential: string,
+  options: KeepAcceptanceOptions,
+): Promise<Memory> {
+  if (memory?.credential === credential) return memory;
+  const { clock, once, fraction, file } = options;
+  const now = clock.now();
+  const stored = memory === undefined ? await readRefusals(file) : memory.refusals;
+  const refusals = stored?.credential === credential ? stored : undefined;
+  if (memory === undefined && isRefused(refusals)) tell(refusals, options);
+  else await noted(stored, refusals, options);
+  // Machines that were started together do not come together.
+  return { credential, refusals, lastAt: now, until: once ? now : now + Math.floor(startMs * fraction()) };
+}
+
+function counted(
+  { credential, refusals }: Memory,
+  acceptance: { readonly kind: "accepted" } | { readonly kind: "refused"; readonly message: string },
+  now: number,
+): Refusals | undefined {
+  if (acceptance.kind === "accepted") return undefined;
+  const { message } = acceptance;
+  return { credential, count: (refusals?.count ?? 0) + 1, since: refusals?.since ?? now, message };
+}
+
+function nextAsk(
+  refusals: Refusals | undefined,
+  kind: "accepted" | "refused" | "unknown",
+  { clock, fraction, once }: KeepAcceptanceOptions,
+): number {
+  const isOpen = kind === "refused" && !isRefused(refusals);
+  if (isOpen) return clock.now() + (once ? onceAgainMs : Math.round(againMs * (0.5 + 0.5 * fraction())));
+  return clock.now() + Math.round(everyMs * (0.8 + 0.4 * fraction()));
+}
+
+/** Writes down and tells what has changed. */
+async function noted(
+  before: Refusals | undefined,
+  after: Refusals | undefined,
+  options: KeepAcceptanceOptions,
+): Promise<void> {
+  const was = isRefused(before);
+  // How often it was refused beyond that is of no use to anybody, and would be written for ever.
+  if (before !== after && !(was && isRefused(after))) await writeRefusals(options.file, after);
+  if (isRefused(after)) {
+    if (!was) tell(after, options);
+  } else if (was) {
+    options.refused?.(undefined);
+    options.report({ ...options.name, event: "accepted" });
+  }
+}
+
+function tell(refusals: Refusals, { name, report, refused }: KeepAcceptanceOptions): void {
+  const { credential, since } = refusals;
+  refused?.(credential);
+  report({ ...name, event: "refused", since, message: sentence(name, refusals) });
+}
+
+function sentence({ kind }: KeepAcceptanceOptions["name"], { message }: Refusals): string {
+  return `the hub does not accept ${nouns[kind]} (${message}); ${remedies[kind]}`;
+}

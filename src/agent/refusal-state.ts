@@ -1,0 +1,61 @@
+import { rfc3339 } from "../core/clock.ts";
+import { JoinError } from "./join-error.ts";
+
+/** How often in a row a hub has refused a credential before its end. */
+export interface Refusals {
+  /** The digest of the credential. */
+  readonly credential: string;
+  readonly count: number;
+  /** When the first was, in milliseconds since the epoch. */
+  readonly since: number;
+  /** What the hub said. */
+  readonly message: string;
+}
+
+/** Where they are written down; there is no file while the hub takes the credential. */
+export interface RefusalFile {
+  /** As it is now, undefined where there is none. */
+  readonly text: () => Promise<string | undefined>;
+  /** @throws JoinError write-failed */
+  readonly write: (content: string) => Promise<void>;
+  /** @throws JoinError write-failed */
+  readonly remove: () => Promise<void>;
+}
+
+/** A hub that has just begun, or one of several behind an address, may refuse what it takes a moment later. */
+const refusalsAtLeast = 3;
+
+/** Whether they are so many that the credential counts as refused. */
+export function isRefused(refusals: Refusals | undefined): refusals is Refusals {
+  return refusals !== undefined && refusals.count >= refusalsAtLeast;
+}
+
+/** What was written down, or undefined where nothing was, or nothing that can be read. */
+export async function readRefusals({ text }: Pick<RefusalFile, "text">): Promise<Refusals | undefined> {
+  try {
+    const value: unknown = JSON.parse((await text()) ?? "null");
+    return typeof value === "object" && value !== null ? refusalsIn(value) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof JoinError) return undefined;
+    throw error;
+  }
+}
+
+function refusalsIn(value: Partial<Record<keyof Refusals, unknown>>): Refusals | undefined {
+  const { credential, count, message } = value;
+  const since = typeof value.since === "string" ? Date.parse(value.since) : Number.NaN;
+  if (typeof credential !== "string" || typeof message !== "string") return undefined;
+  if (typeof count !== "number" || !Number.isSafeInteger(count) || Number.isNaN(since)) return undefined;
+  return { credential, count, since, message };
+}
+
+/** Writes them down, or that there are none. It is for people and for the next agent; where it cannot be written, keeping goes on. */
+export async function writeRefusals(file: RefusalFile, refusals: Refusals | undefined): Promise<void> {
+  try {
+    if (refusals === undefined) return await file.remove();
+    const text = { ...refusals, since: rfc3339(refusals.since) };
+    await file.write(`${JSON.stringify(text, undefined, 2)}\n`);
+  } catch (error) {
+    if (!(error instanceof JoinError)) throw error;
+  }
+}
