@@ -16,6 +16,7 @@ function stepwiseHandle(handle: FileHandle): FileHandle {
 const opened = async (...args: Parameters<typeof promises.open>): Promise<FileHandle> =>
   stepwiseHandle(await promises.open(...args));
 
+export const access: Act = stepwise("access", promises.access);
 export const chmod: Act = stepwise("chmod", promises.chmod);
 export const chown: Act = stepwise("chown", promises.chown);
 export const mkdir: Act = stepwise("mkdir", promises.mkdir);
