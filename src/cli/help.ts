@@ -1,10 +1,25 @@
 import { type Command, type CommandEntry, type CommandGroup, isGroup, type Option } from "./command.ts";
 import { exitCodes } from "./exit-code.ts";
+import type { Io } from "./io.ts";
 
-const width = 100;
+/** What a text of help is made for. */
+export interface HelpPlace {
+  /** How the program was called. */
+  readonly program: string;
+  /** How long a line may be, in characters. */
+  readonly width: number;
+}
+
+const [narrowest, widest] = [60, 100];
+
+/** For a terminal as wide as it is, within bounds, and otherwise for lines of a hundred characters. */
+export function helpPlace({ program, stdout }: Io): HelpPlace {
+  const { isTty, columns = widest } = stdout;
+  return { program, width: isTty ? Math.min(widest, Math.max(narrowest, columns)) : widest };
+}
 
 /** The text of `pratique --help`. */
-export function programHelp(entries: readonly CommandEntry[], program: string): string {
+export function programHelp(entries: readonly CommandEntry[], { program, width }: HelpPlace): string {
   const rows = entries.flatMap((entry): readonly Row[] =>
     isGroup(entry)
       ? entry.commands.map((command) => ({ left: command.name, right: command.summary }))
@@ -12,25 +27,28 @@ export function programHelp(entries: readonly CommandEntry[], program: string): 
   );
   const codes = Object.values(exitCodes).map(({ code, meaning }) => ({ left: String(code), right: meaning }));
   return text([
-    "Pratique lets machines in: a hub with a Kubernetes API and a CA of its own, and the agent that joins it.",
+    ...wrapped(
+      "Pratique lets machines in: a hub with a Kubernetes API and its own CA, and the agent that joins it.",
+      width,
+    ),
     "",
     "Usage:",
     `  ${program} COMMAND [FLAGS]`,
     "",
     "Commands:",
-    ...columns(rows),
+    ...columns(rows, width),
     "",
     "Exit codes:",
-    ...columns(codes),
+    ...columns(codes, width),
     "",
     `'${program} COMMAND --help' says more about a command.`,
   ]);
 }
 
 /** The text of `pratique token --help`. */
-export function groupHelp(group: CommandGroup, program: string): string {
+export function groupHelp(group: CommandGroup, { program, width }: HelpPlace): string {
   return text([
-    group.summary,
+    ...wrapped(group.summary, width),
     "",
     "Usage:",
     `  ${program} ${group.name} COMMAND [FLAGS]`,
@@ -38,6 +56,7 @@ export function groupHelp(group: CommandGroup, program: string): string {
     "Commands:",
     ...columns(
       group.commands.map((command) => ({ left: command.name.slice(group.name.length + 1), right: command.summary })),
+      width,
     ),
     "",
     `'${program} ${group.name} COMMAND --help' says more about a command.`,
@@ -45,22 +64,25 @@ export function groupHelp(group: CommandGroup, program: string): string {
 }
 
 /** The text of `pratique COMMAND --help`. */
-export function commandHelp(command: Command, program: string): string {
+export function commandHelp(command: Command, { program, width }: HelpPlace): string {
   const operands = command.operands.map((operand) => ({ left: operand.name, right: operand.description }));
   return text([
-    command.summary,
+    ...wrapped(command.summary, width),
     ...command.details.flatMap((paragraph) => ["", ...wrapped(paragraph, width)]),
     "",
     "Usage:",
     `  ${usageLine(command, program)}`,
     ...section("Examples", exampleLines(command, program)),
-    ...section("Arguments", columns(operands)),
+    ...section("Arguments", columns(operands, width)),
     ...section(
       "Flags",
-      columns([
-        ...command.options.map((option) => ({ left: optionForm(option), right: optionText(option) })),
-        { left: "-h, --help", right: "show this text" },
-      ]),
+      columns(
+        [
+          ...command.options.map((option) => ({ left: optionForm(option), right: optionText(option) })),
+          { left: "-h, --help", right: "show this text" },
+        ],
+        width,
+      ),
     ),
   ]);
 }
@@ -100,14 +122,14 @@ function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : ["", `${title}:`, ...lines];
 }
 
-function columns(rows: readonly Row[]): readonly string[] {
+function columns(rows: readonly Row[], width: number): readonly string[] {
   // A long flag gets a line of its own rather than pushing all descriptions aside.
-  const widest = Math.min(34, Math.max(0, ...rows.map((row) => row.left.length)));
+  const leftmost = Math.min(width < 90 ? 26 : 34, Math.max(0, ...rows.map((row) => row.left.length)));
   return rows.flatMap(({ left, right }) => {
-    const [first = "", ...others] = wrapped(right, width - widest - 4);
-    const indent = " ".repeat(widest + 4);
+    const [first = "", ...others] = wrapped(right, width - leftmost - 4);
+    const indent = " ".repeat(leftmost + 4);
     const head =
-      left.length > widest ? [`  ${left}`, `${indent}${first}`] : [`  ${left.padEnd(widest)}  ${first}`.trimEnd()];
+      left.length > leftmost ? [`  ${left}`, `${indent}${first}`] : [`  ${left.padEnd(leftmost)}  ${first}`.trimEnd()];
     return [...head, ...others.map((line) => `${indent}${line}`)];
   });
 }

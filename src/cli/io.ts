@@ -18,6 +18,8 @@ export interface Output {
   readonly write: (text: string) => void;
   /** Whether a person is looking: a terminal, where colour and a spinner may go if `NO_COLOR` is not set. */
   readonly isTty: boolean;
+  /** How wide that terminal is, in characters. */
+  readonly columns?: number | undefined;
 }
 
 /** The world of a command. All of it is given, so that a test runs a command without a process, a disk or a network. */

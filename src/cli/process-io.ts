@@ -65,7 +65,7 @@ async function readFileOf(path: string): Promise<Uint8Array> {
 function outputTo(stream: NodeJS.WriteStream): Output {
   // Once, however many worlds there are.
   stream.off("error", readerGone).on("error", readerGone);
-  return { write: (text) => stream.write(text), isTty: stream.isTTY };
+  return { write: (text) => stream.write(text), isTty: stream.isTTY, columns: stream.columns };
 }
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const;

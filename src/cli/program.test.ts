@@ -2,10 +2,11 @@ import { describe, expect, test } from "vitest";
 import { ConnectionError } from "../client/client.ts";
 import { StatusError } from "../core/status.ts";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
-import type { Command } from "./command.ts";
+import { isGroup, type Command } from "./command.ts";
+import { commands } from "./commands.ts";
 import { runProgram } from "./program.ts";
 
-const usage = `Pratique lets machines in: a hub with a Kubernetes API and a CA of its own, and the agent that joins it.
+const usage = `Pratique lets machines in: a hub with a Kubernetes API and its own CA, and the agent that joins it.
 
 Usage:
   pratique COMMAND [FLAGS]
@@ -32,6 +33,7 @@ Commands:
   who-can         List who may do something, through which binding and role
   cluster token   Write the kubeconfig with which a cluster asks to join
   cluster join    Let this cluster join a hub: wait for both decisions and until it is available
+  cluster agent   Print what the agent needs to run in this cluster, for kubectl apply -f -
   cluster accept  Let clusters in: approve the certificate of the agent and accept the cluster
   cluster deny    Shut clusters out, and deny what they have asked for
   cluster list    List the managed clusters: who is in, how each is, when it was last heard
@@ -118,6 +120,23 @@ describe("help", () => {
     expect(await runLine(line, io)).toBe(0);
     expect(io.out()).toBe(text);
     expect(io.err()).toBe("");
+  });
+
+  const everywhere = commands.flatMap((entry) => (isGroup(entry) ? entry.commands : [entry])).map(({ name }) => name);
+  test.each(["", ...everywhere])("fits the terminal, but for lines that are to be copied: `%s`", async (name) => {
+    const io = fakeIo({ tty: true });
+    const narrow = { ...io, stdout: { ...io.stdout, columns: 80 } };
+    await runProgram(
+      commands,
+      [...name.split(" "), "--help"].filter((word) => word !== ""),
+      narrow,
+    );
+    const long = io
+      .out()
+      .split("\n")
+      .filter((line) => line.length > 80 && !line.startsWith("  pratique ") && !line.startsWith("  # "));
+    expect(long).toEqual([]);
+    expect(io.out()).toContain("Usage:\n");
   });
 
   test.each(["token", "token --help", "help token"])("of a kubectl plugin names kubectl: `%s`", async (line) => {

@@ -2,7 +2,7 @@ import { allCommands, type Command, type CommandEntry, isGroup } from "./command
 import { CliError } from "./cli-error.ts";
 import { exitCodes } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
-import { commandHelp, groupHelp, programHelp } from "./help.ts";
+import { commandHelp, groupHelp, helpPlace, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { nearest } from "../core/nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
@@ -48,7 +48,7 @@ async function dispatch(entries: readonly CommandEntry[], words: readonly string
 async function execute(command: Command, words: readonly string[], io: Io): Promise<number> {
   const line = parseArguments(command, words);
   if (line.kind === "help") {
-    io.stdout.write(commandHelp(command, io.program));
+    io.stdout.write(commandHelp(command, helpPlace(io)));
     return exitCodes.ok.code;
   }
   return exitCodes[await command.run(line.args, io)].code;
@@ -65,10 +65,12 @@ function helpText(
   { first, second }: { readonly first: string | undefined; readonly second: string | undefined },
   io: Io,
 ): string {
-  if (first === undefined) return programHelp(entries, io.program);
+  if (first === undefined) return programHelp(entries, helpPlace(io));
   const entry = entryOf(entries, first, io);
-  if (!isGroup(entry)) return commandHelp(entry, io.program);
-  return second === undefined ? groupHelp(entry, io.program) : commandHelp(memberOf(entry, second, io), io.program);
+  if (!isGroup(entry)) return commandHelp(entry, helpPlace(io));
+  return second === undefined
+    ? groupHelp(entry, helpPlace(io))
+    : commandHelp(memberOf(entry, second, io), helpPlace(io));
 }
 
 function entryOf(entries: readonly CommandEntry[], name: string, io: Io): CommandEntry {
