@@ -18,9 +18,12 @@ export interface RealClusterHub {
   stop(): Promise<void>;
 }
 
-/** Starts one; `more` are further options of manifests and webhook. */
-export async function startRealClusterHub(more: readonly string[] = []): Promise<RealClusterHub> {
-  const kube = await startKubernetes();
+/** Starts one; `more` are further options of manifests and webhook, `api` flags of kube-apiserver. */
+export async function startRealClusterHub(
+  more: readonly string[] = [],
+  api: Parameters<typeof startKubernetes>[2] = {},
+): Promise<RealClusterHub> {
+  const kube = await startKubernetes(undefined, {}, api);
   const admin = apiClient(kube);
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;

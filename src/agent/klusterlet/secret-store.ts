@@ -9,8 +9,8 @@ const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces"
 
 /** The name of the Secret that work agents and add-ons read. */
 export const hubSecretName = "hub-kubeconfig-secret";
-/** What is known before the first certificate; the operator of OCM takes the other Secret for a sign that there is one. */
-const stateSecretName = "klusterlet-registration-state";
+/** The name of the Secret with what is known before the first certificate; the operator of OCM takes the other Secret for a sign that there is one. */
+export const stateSecretName = "klusterlet-registration-state";
 const stateKey = "state.json";
 const triesAtMost = 5;
 

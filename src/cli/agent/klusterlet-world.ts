@@ -63,7 +63,8 @@ function storeOf(args: Args, io: Io, spoke: RemoteClient | undefined): Klusterle
   return dir === undefined ? secret : mirroredStore(secret, folderStore(resolve(io.cwd, dir), privateFiles));
 }
 
-function externalServers(args: Args): readonly string[] {
+/** The addresses of --external-server. @throws CliError usage */
+export function externalServers(args: Args): readonly string[] {
   const urls = args.list("external-server");
   const bad = urls.find((url) => !url.startsWith("https://") || !URL.canParse(url));
   if (bad !== undefined) throw new CliError("usage", `--external-server ${JSON.stringify(bad)} is no https:// URL`);

@@ -14,6 +14,8 @@ function timeout(value: string, description: string): Option {
   return { name: "timeout", kind: "duration", value: "DURATION", default: value, description };
 }
 
+const placesInCluster: ReadonlySet<string> = new Set(["cluster-name", "namespace", "external-server"]);
+
 /** `pratique cluster …`. */
 export const clusterCommands: CommandGroup = {
   name: "cluster",
@@ -94,6 +96,51 @@ export const clusterCommands: CommandGroup = {
         },
       ],
       run: async (args, io) => (await import("./cluster-join.ts")).clusterJoin(args, io),
+    },
+    {
+      name: "cluster agent",
+      summary: "Print what the agent needs to run in this cluster, for kubectl apply -f -",
+      details: [
+        "Namespace, account, rights and a Deployment of one `pratique klusterlet`. Its rights are to see the API's health, version, nodes and claims, and to write two Secrets that are made here, empty; applying them again empties nothing.",
+        "The first credential is Secret bootstrap-hub-kubeconfig, which can be deleted once the cluster has joined. Without --bootstrap-kubeconfig make it: kubectl create secret generic bootstrap-hub-kubeconfig --from-file=kubeconfig=FILE",
+      ],
+      operands: [],
+      options: [
+        {
+          name: "bootstrap-kubeconfig",
+          kind: "text",
+          value: "FILE",
+          completes: "file",
+          description: "print that Secret as well, with this file, as `pratique cluster token` writes it: a secret",
+        },
+        ...klusterletOptions.filter(({ name }) => placesInCluster.has(name)),
+        {
+          name: "image",
+          kind: "text",
+          value: "IMAGE",
+          default: "pratique:latest",
+          description: "the container image, whose entry point is pratique",
+        },
+        {
+          name: "managed-namespaces",
+          kind: "boolean",
+          default: "false",
+          description: "let the agent make and label the namespaces that sets of the hub want on their clusters",
+        },
+        {
+          name: "no-workloads",
+          kind: "boolean",
+          default: "false",
+          description: "print no Deployment: the agent runs elsewhere, with this account",
+        },
+      ],
+      examples: [
+        {
+          note: "install",
+          line: "cluster agent --cluster-name east --bootstrap-kubeconfig east.kubeconfig | kubectl apply -f -",
+        },
+      ],
+      run: async (args, io) => (await import("./cluster-agent.ts")).clusterAgent(args, io),
     },
     {
       name: "cluster accept",

@@ -1,5 +1,6 @@
 import type { ApiObject } from "../../../core/object.ts";
 import { accountNames } from "./access-rbac.ts";
+import { deployment, healthPort, labels, mountedKubeconfig, ownKubeconfig } from "./deployment.ts";
 
 /** Where the programs run. */
 export interface WorkloadOptions {
@@ -13,36 +14,15 @@ export interface WorkloadOptions {
   readonly olderAddOns: boolean;
 }
 
-/** The port of the webhook in its pods, and of the controller's health. */
-const ports = { webhook: 8443, health: 8080 } as const;
-
-const account = "/var/run/secrets/kubernetes.io/serviceaccount";
-
-/** How a pod reaches the API as its own account. The token is read again while it is replaced. */
-const kubeconfig = [
-  "apiVersion: v1",
-  "kind: Config",
-  "current-context: in-cluster",
-  "clusters:",
-  `- {name: cluster, cluster: {server: "https://kubernetes.default.svc", certificate-authority: ${account}/ca.crt}}`,
-  "users:",
-  `- {name: account, user: {tokenFile: ${account}/token}}`,
-  "contexts:",
-  "- {name: in-cluster, context: {cluster: cluster, user: account}}",
-  "",
-].join("\n");
+/** The port of the webhook in its pods. */
+const webhookPort = 8443;
 
 /** The Deployments of controller and webhook, the Service of the webhook, and how both reach the API. */
 export function accessWorkloads(options: WorkloadOptions): readonly ApiObject[] {
   const { namespace } = options;
   const { webhook } = accountNames;
   return [
-    {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "pratique-kubeconfig", namespace },
-      data: { kubeconfig },
-    },
+    ownKubeconfig(namespace),
     controllerDeployment(options),
     ...(options.webhook
       ? [
@@ -65,17 +45,17 @@ function controllerDeployment(options: WorkloadOptions): ApiObject {
     replicas: 2,
     args: [
       "controller",
-      "--kubeconfig=/etc/pratique/kubeconfig",
+      `--kubeconfig=${mountedKubeconfig}`,
       "--leader-elect",
       `--leader-elect-lease-namespace=${namespace}`,
-      `--health-address=0.0.0.0:${ports.health}`,
+      `--health-address=0.0.0.0:${healthPort}`,
       "--log-format=json",
       ...(clusters ? ["--controllers=access-request,registration"] : []),
     ],
-    port: { name: "health", containerPort: ports.health },
+    port: { name: "health", containerPort: healthPort },
     scheme: "HTTP",
     strategy: { type: "RollingUpdate" },
-    folders: [],
+    mounts: [],
   });
 }
 
@@ -87,9 +67,9 @@ function webhookDeployment(options: WorkloadOptions): ApiObject {
     replicas: 1,
     args: [
       "webhook",
-      "--kubeconfig=/etc/pratique/kubeconfig",
+      `--kubeconfig=${mountedKubeconfig}`,
       "--bind-address=0.0.0.0",
-      `--secure-port=${ports.webhook}`,
+      `--secure-port=${webhookPort}`,
       `--service=${namespace}/${accountNames.webhook}`,
       "--cert-dir=/var/run/pratique",
       "--register",
@@ -97,74 +77,17 @@ function webhookDeployment(options: WorkloadOptions): ApiObject {
       ...(clusters ? ["--managed-clusters"] : []),
       ...(olderAddOns ? ["--older-add-ons"] : []),
     ],
-    port: { name: "https", containerPort: ports.webhook },
+    port: { name: "https", containerPort: webhookPort },
     scheme: "HTTPS",
     strategy: { type: "Recreate" },
-    folders: [{ name: "certificates", mountPath: "/var/run/pratique" }],
-  });
-}
-
-interface Workload {
-  readonly name: string;
-  readonly replicas: number;
-  readonly args: readonly string[];
-  readonly port: { readonly name: string; readonly containerPort: number };
-  readonly scheme: "HTTP" | "HTTPS";
-  readonly strategy: object;
-  /** Folders that may be written, in memory. */
-  readonly folders: readonly { readonly name: string; readonly mountPath: string }[];
-}
-
-function deployment({ namespace, image }: WorkloadOptions, workload: Workload): ApiObject {
-  const { name, replicas, args, port, scheme, strategy, folders } = workload;
-  const probe = (path: string): object => ({ httpGet: { path, port: port.name, scheme } });
-  const container = {
-    name: "pratique",
-    image,
-    args,
-    ports: [port],
-    readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
-    livenessProbe: { ...probe("/livez"), initialDelaySeconds: 10, periodSeconds: 10 },
-    resources: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "512Mi" } },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ["ALL"] },
-    },
-    volumeMounts: [{ name: "kubeconfig", mountPath: "/etc/pratique", readOnly: true }, ...folders],
-  };
-  const volumes = [
-    { name: "kubeconfig", configMap: { name: "pratique-kubeconfig" } },
-    ...folders.map((folder) => ({ name: folder.name, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } })),
-  ];
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, namespace, labels: labels(name) },
-    spec: {
-      replicas,
-      strategy,
-      selector: { matchLabels: labels(name) },
-      template: {
-        metadata: { labels: labels(name) },
-        spec: {
-          serviceAccountName: name,
-          terminationGracePeriodSeconds: 30,
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 65_532,
-            runAsGroup: 65_532,
-            fsGroup: 65_532,
-            seccompProfile: { type: "RuntimeDefault" },
-          },
-          containers: [container],
-          volumes,
-        },
+    // In memory.
+    mounts: [
+      {
+        name: "certificates",
+        mountPath: "/var/run/pratique",
+        readOnly: false,
+        source: { emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
       },
-    },
-  };
-}
-
-function labels(name: string): Readonly<Record<string, string>> {
-  return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "pratique" };
+    ],
+  });
 }

@@ -1,0 +1,58 @@
+import { resolve } from "node:path";
+import { readBootstrapHub } from "../../agent/klusterlet/bootstrap-hub.ts";
+import { JoinError } from "../../agent/join-error.ts";
+import { dnsLabelProblems } from "../../core/names.ts";
+import { externalServers } from "../agent/klusterlet-world.ts";
+import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
+import type { ExitName } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { klusterletObjects } from "../kubernetes/manifests/klusterlet.ts";
+import { yamlText } from "../yaml-text.ts";
+
+/** Prints what the agent of a cluster needs to run in it, as documents of YAML in the order in which they are to be made. */
+export async function clusterAgent(args: Args, io: Io): Promise<ExitName> {
+  const [namespace, clusterName] = [args.text("namespace") ?? "", args.text("cluster-name")];
+  checkName("namespace", namespace);
+  if (clusterName !== undefined) checkName("cluster-name", clusterName);
+  const file = args.text("bootstrap-kubeconfig");
+  const objects = klusterletObjects({
+    namespace,
+    clusterName,
+    image: args.text("image") ?? "",
+    externalServers: externalServers(args),
+    bootstrap: file === undefined ? undefined : await bootstrapText(file, io),
+    managedNamespaces: args.on("managed-namespaces"),
+    outside: args.on("no-workloads"),
+  });
+  io.stdout.write(objects.map((object) => yamlText({ ...object })).join("---\n"));
+  return "ok";
+}
+
+function checkName(option: string, name: string): void {
+  const [problem] = dnsLabelProblems(name);
+  if (problem !== undefined) throw new CliError("usage", `--${option} ${JSON.stringify(name)}: ${problem}`);
+}
+
+/** The text of a bootstrap kubeconfig that a pod can use: one that refers to no other file. @throws CliError usage */
+async function bootstrapText(file: string, io: Io): Promise<string> {
+  const path = resolve(io.cwd, file);
+  const bytes = await io.readFile(path).catch((error: unknown) => {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    throw new CliError("usage", `cannot read --bootstrap-kubeconfig ${file} (${code})`);
+  });
+  let problem: CliError | undefined;
+  try {
+    await readBootstrapHub(path, async (asked) => {
+      if (asked === path) return bytes;
+      problem = new CliError(
+        "usage",
+        `${file} refers to ${asked}, which a pod does not have: put its contents into it`,
+      );
+      throw problem;
+    });
+  } catch (error) {
+    throw problem ?? (error instanceof JoinError ? new CliError("usage", error.message) : error);
+  }
+  return Buffer.from(bytes).toString("utf8");
+}
