@@ -103,3 +103,11 @@ describe("searches that each read to the end of the text for a match at its begi
     expect(evaluated(`${text(90_000)}.findAll('${pattern}').size() > 0`)).toBe(true);
   });
 });
+
+test.each(["sort().size() > 0", "sortBy(e, e).size() > 0", "max() != ''", "min() != ''", "isSorted()"])(
+  "a long text that stands many times in a list is paid for each time that it is compared: %s",
+  (call) => {
+    const source = `lists.range(20000).map(i, '${"x".repeat(90_000)}').${call}`;
+    expect(evaluated(source)).toEqual({ error: "operation cancelled: actual cost limit exceeded" });
+  },
+);

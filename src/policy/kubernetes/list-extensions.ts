@@ -11,7 +11,7 @@ import {
   type CelInt,
   type CelValue,
 } from "../cel/values.ts";
-import { compareValues } from "./list-functions.ts";
+import { comparedValues, compareValues } from "./list-functions.ts";
 
 type List = readonly unknown[];
 
@@ -124,7 +124,9 @@ function sortedBy(values: List, keys: List, meter: CelMeter): List | CelFailure 
   }
   const places = values.map((_, index) => index);
   const keyAt = (index: number): CelValue => of[index] ?? null;
-  return places.sort((one, other) => compareValues(keyAt(one), keyAt(other)) ?? 0).map((index) => values[index]);
+  return places
+    .sort((one, other) => comparedValues(keyAt(one), keyAt(other), meter) ?? 0)
+    .map((index) => values[index]);
 }
 
 function optionalAt(values: List, index: number): CelValue {

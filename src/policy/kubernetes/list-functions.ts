@@ -1,6 +1,6 @@
 import type { CelFunction, CelOverload } from "../cel/environment.ts";
 import { celEquals, compareBytes, compareNumbers } from "../cel/equality.ts";
-import type { CelMeter } from "../cel/frame.ts";
+import { charge, type CelMeter } from "../cel/frame.ts";
 import {
   boolType,
   bytesType,
@@ -81,9 +81,9 @@ export const listFunctions: readonly CelFunction[] = [
 function overList(
   of: CelType,
   result: CelType,
-  answer: (list: readonly CelValue[]) => CelValue | CelFailure,
+  answer: (list: readonly CelValue[], meter: CelMeter) => CelValue | CelFailure,
 ): CelOverload {
-  const apply = (list: readonly unknown[]): CelValue | CelFailure => answer(list.map(fromJson));
+  const apply = (list: readonly unknown[], meter: CelMeter): CelValue | CelFailure => answer(list.map(fromJson), meter);
   return { args: [listType(of)], result, cost: traversalCost, apply };
 }
 
@@ -95,9 +95,9 @@ function indexOf(list: readonly unknown[], wanted: CelValue, meter: CelMeter): n
   return list.findIndex((one) => celEquals(one, wanted, meter));
 }
 
-function isSorted(list: readonly CelValue[]): CelValue | CelFailure {
+function isSorted(list: readonly CelValue[], meter: CelMeter): CelValue | CelFailure {
   for (const [index, value] of list.entries()) {
-    const order = compareValues(index === 0 ? value : (list[index - 1] ?? null), value);
+    const order = comparedValues(index === 0 ? value : (list[index - 1] ?? null), value, meter);
     if (order === undefined) return noOverload();
     if (order > 0) return false;
   }
@@ -105,17 +105,24 @@ function isSorted(list: readonly CelValue[]): CelValue | CelFailure {
 }
 
 /** The first of the least values for a `sign` of 1, of the greatest for -1. */
-function extreme(name: string, sign: 1 | -1): (list: readonly CelValue[]) => CelValue | CelFailure {
-  return (list) => {
+function extreme(name: string, sign: 1 | -1): (list: readonly CelValue[], meter: CelMeter) => CelValue | CelFailure {
+  return (list, meter) => {
     let best = list[0];
     if (best === undefined) return celFailure(`${name} called on empty list`);
     for (const value of list) {
-      const order = compareValues(best, value);
+      const order = comparedValues(best, value, meter);
       if (order === undefined) return noOverload();
       if (order * sign > 0) best = value;
     }
     return best;
   };
+}
+
+/** As `compareValues`, and long texts are paid for: a list may hold one of them many times, and is not paid for by its length alone. */
+export function comparedValues(one: CelValue, other: CelValue, meter: CelMeter): number | undefined {
+  if (typeof one === "string" && typeof other === "string") charge(meter, (one.length + other.length) >> 9);
+  if (one instanceof Uint8Array && other instanceof Uint8Array) charge(meter, (one.length + other.length) >> 9);
+  return compareValues(one, other);
 }
 
 /** The order of two values: below, at or above zero; NaN beside a value that is not a number; undefined for values of which there is no order. */
