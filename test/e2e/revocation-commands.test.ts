@@ -59,10 +59,11 @@ describe("pratique revoke", () => {
     expect(first).toEqual({
       code: 0,
       out: "user/system:node:n1 revoked until 2099-01-01T00:00:00Z\nuser/zoe revoked until 2099-01-01T00:00:00Z\n",
-      err: "",
+      err: 'warning: there is no Node "n1", and no record of a certificate for it; is the name right?\n',
     });
     const again = await pratique("admin", "revoke user/zoe");
-    expect(again).toEqual({ code: 0, out: "user/zoe is revoked already; it stays so\n", err: "" });
+    expect(again).toEqual({ code: 0, out: "user/zoe is revoked already; it stays so, now without an end\n", err: "" });
+    expect((await pratique("admin", "revoke user/zoe")).out).toBe("user/zoe is revoked already; it stays so\n");
     const found = (await admin(`${group}/credentialrevocations`)).items().map(({ spec }) => spec);
     expect(found).toContainEqual({ user: "zoe", reason: "stolen" });
     expect(found).toHaveLength(2);
@@ -78,6 +79,24 @@ describe("pratique revoke", () => {
     expect(out).toBe(`certificate X509SHA256=${fingerprint} revoked until ${end}\n`);
     const missing = await pratique("admin", "revoke csr/none");
     expect(missing.code).toBe(6);
+  });
+
+  it("asks whether a name is right that nobody has heard of, and is silent about one that is known", async () => {
+    await expect
+      .poll(async () => (await admin(`${group}/issuedcredentials/client.node.n2`)).status, { timeout: 20_000 })
+      .toBe(200);
+    const { code, err } = await pratique(
+      "admin",
+      "revoke node/n8 sa/default/nobody secret/default/none bootstraptoken/zzzzzz --dry-run",
+    );
+    expect(code).toBe(0);
+    expect(err.match(/^warning: .*is the name right\?$/gm)).toEqual([
+      'warning: there is no Node "n8", and no record of a certificate for it; is the name right?',
+      "warning: there is no ServiceAccount default/nobody; is the name right?",
+      "warning: there is no Secret default/none; is the name right?",
+      "warning: there is no bootstrap token zzzzzz; is the name right?",
+    ]);
+    expect(await pratique("admin", "revoke node/n2 sa/default/default --dry-run")).toMatchObject({ code: 0, err: "" });
   });
 
   it("does not lock out whoever revokes, unless that is meant, and never the operator", async () => {

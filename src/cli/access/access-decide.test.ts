@@ -362,7 +362,8 @@ describe("a wrong decision about access", () => {
     "approve areq/a -l a=b --expect 1": "give names or --selector, not both",
     "approve areq csr --all --expect 1": "give names or --all, not both",
     "revoke csr --all --expect 1": '"csr": certificates are revoked by name, csr/NAME, and not by number',
-    revoke: "no request is named: give accessrequest/NAME, or --all with --expect N",
+    revoke:
+      "nothing is named: give KIND/NAME, --fingerprint, --serial or --token, or accessrequest --all with --expect N",
     "revoke a --expect 1": "--expect belongs to --all and --selector",
     "deny areq/a --words x": "unknown flag: --words",
   };

@@ -108,8 +108,13 @@ function selectionOf(decision: Decision, args: Args): Selection {
 
 function checkNamed(decision: Decision, requests: readonly RequestName[], args: Args): void {
   if (requests.length === 0) {
-    const names = decision === "Revoked" ? "accessrequest/NAME" : "csr/NAME or accessrequest/NAME";
-    throw new CliError("usage", `no request is named: give ${names}, or --all with --expect N`);
+    if (decision === "Revoked") {
+      throw new CliError(
+        "usage",
+        "nothing is named: give KIND/NAME, --fingerprint, --serial or --token, or accessrequest --all with --expect N",
+      );
+    }
+    throw new CliError("usage", "no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N");
   }
   if (args.number("expect") !== undefined) throw new CliError("usage", "--expect belongs to --all and --selector");
   const csr = requests.find(({ kind }) => kind === "csr");

@@ -25,17 +25,20 @@ async function listRevocations(args: Args, io: Io): Promise<ExitName> {
     const now = io.clock.now();
     await writeResult(args, io, {
       data: sorted.map(({ metadata, spec, status }) => ({ name: metadata.name, ...spec, ...status })),
-      table: () => ({
-        headings: ["NAME", "REVOKES", "BY", "REASON", "ENDS", "AGE"],
-        rows: sorted.map((one) => [
-          one.metadata.name ?? "",
-          revokedText(one),
-          one.status?.revokedBy ?? "<unknown>",
-          one.spec.reason ?? "<none>",
-          one.spec.expiresAt ?? "<never>",
-          humanDuration(now - createdAt(one)),
-        ]),
-      }),
+      table: () =>
+        sorted.length === 0
+          ? "nothing is revoked\n"
+          : {
+              headings: ["NAME", "REVOKES", "BY", "REASON", "ENDS", "AGE"],
+              rows: sorted.map((one) => [
+                one.metadata.name ?? "",
+                revokedText(one),
+                one.status?.revokedBy ?? "<unknown>",
+                one.spec.reason ?? "<none>",
+                one.spec.expiresAt ?? "<never>",
+                humanDuration(now - createdAt(one)),
+              ]),
+            },
     });
     return "ok";
   });

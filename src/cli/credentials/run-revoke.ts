@@ -24,6 +24,7 @@ import { printable } from "../printable.ts";
 import { removeGrants } from "./remove-grants.ts";
 import { isAboutCredentials, namedTargets, targetText, untilText, type NamedTarget } from "./revoke-target.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
+import { unknownTarget } from "./unknown-target.ts";
 
 /** Revokes access requests or credentials. One that fails does not keep the others from being revoked; the first failure is the exit code. */
 export async function revoke(args: Args, io: Io): Promise<ExitName> {
@@ -80,7 +81,11 @@ async function revokeOne(named: NamedTarget, revoking: Revoking): Promise<void> 
   if (stored === "no such kind") {
     if (!args.on("remove-grants")) throw noSuchKind();
     io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
-  } else tell(io, { shown, ...stored, dryRun });
+  } else {
+    tell(io, { shown, ...stored, dryRun });
+    const unknown = stored.isNew ? await unknownTarget(target, server.client) : undefined;
+    if (unknown !== undefined) io.stderr.write(`${printable(`warning: ${unknown}; is the name right?`)}\n`);
+  }
   if (args.on("remove-grants")) await removeGrants(target, { client: server.client, io, dryRun });
 }
 
@@ -129,6 +134,8 @@ async function resolved(named: NamedTarget, client: Client): Promise<Resolved> {
 interface Stored {
   readonly revocation: CredentialRevocation;
   readonly isNew: boolean;
+  /** When the one that was there already was to end. */
+  readonly endedAt?: string | undefined;
 }
 
 async function storedRevocation(
@@ -149,7 +156,19 @@ async function storedRevocation(
   }
   // Of the same name, hence of the same target: end and reason are those that were given last.
   const patch = { spec: { ...spec, expiresAt: spec.expiresAt ?? null } };
-  return { revocation: await client.patch(credentialRevocations, { name }, patch, { dryRun }), isNew: false };
+  const before = await storedBefore(name, client);
+  const revocation = await client.patch<CredentialRevocation>(credentialRevocations, { name }, patch, { dryRun });
+  return { revocation, isNew: false, endedAt: before?.spec.expiresAt };
+}
+
+/** To compare with; who may revoke and not look is told less. */
+async function storedBefore(name: string, client: Client): Promise<CredentialRevocation | undefined> {
+  try {
+    return await client.get<CredentialRevocation>(credentialRevocations, { name });
+  } catch (error) {
+    if (error instanceof StatusError) return undefined;
+    throw error;
+  }
 }
 
 /** One name for each target, so that revoking twice is revoking once. */
@@ -160,9 +179,10 @@ function revocationName(target: RevocationTarget): string {
 }
 
 function tell(io: Io, told: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
-  const { revocation, isNew, shown, dryRun } = told;
+  const { revocation, isNew, endedAt, shown, dryRun } = told;
   const { expiresAt } = revocation.spec;
-  const end = expiresAt === undefined ? "" : ` until ${expiresAt}`;
+  const unended = isNew || endedAt === undefined ? "" : ", now without an end";
+  const end = expiresAt === undefined ? unended : ` until ${expiresAt}`;
   const dry = dryRun ? " (dry run)" : "";
   io.stdout.write(`${printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`)}${dry}\n`);
   if (revocation.status?.enforced === true) return;
