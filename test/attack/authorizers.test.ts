@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { startWebhook, type WebhookServer } from "../kits/webhook-server.ts";
+import { openHttp2, sendHttp2 } from "../kits/wire.ts";
 import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
 
 // A hub whose authorizers are attacked: the service that it asks, and nodes that want more than what is theirs.
@@ -110,9 +111,11 @@ describe("a service that", () => {
   test("hangs is asked once for many of the same question", async () => {
     service.answer(() => ({ raw: () => undefined }));
     const { length } = service.paths;
-    const dial = hub.as("deny");
+    // On one connection, so that they come at once.
+    const session = await openHttp2(hub.target, hub.as("deny"));
     const path = "/api/v1/namespaces/default/configmaps";
-    const replies = await Promise.all(Array.from({ length: 40 }, () => call(hub, dial, { path })));
+    const replies = await Promise.all(Array.from({ length: 40 }, () => sendHttp2(session, { path })));
+    session.destroy();
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([500]));
     expect(service.paths.length - length).toBeLessThan(20);
   });

@@ -49,7 +49,6 @@ async function configure(stage: "mutating" | "validating", fields: object = {}):
         namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } },
         sideEffects: "None",
         admissionReviewVersions: ["v1"],
-        timeoutSeconds: 1,
         ...fields,
       },
     ],
@@ -61,9 +60,10 @@ async function configure(stage: "mutating" | "validating", fields: object = {}):
 async function outcome(
   stage: "mutating" | "validating",
   answer: ReviewReply | ((request: ReviewRequest) => ReviewReply),
+  fields: object = {},
 ): Promise<string> {
   webhook.answer(typeof answer === "function" ? answer : () => answer);
-  await configure(stage);
+  await configure(stage, fields);
   const reply = await post(maps, { metadata: { name: "victim" }, data: { secret: "hunter2" } });
   return `${reply.status} ${String(reply.json()["message"])}`;
 }
@@ -72,20 +72,21 @@ const failed = 'Internal error occurred: failed calling webhook "hostile.hooks.e
 
 describe("a webhook", () => {
   it("that never answers costs its timeout and no more", async () => {
-    const text = await outcome("validating", { raw: () => undefined });
+    const text = await outcome("validating", { raw: () => undefined }, { timeoutSeconds: 1 });
     expect(text).toBe(
       `500 ${failed}failed to call webhook: Post "${webhook.url}/?timeout=1s": context deadline exceeded`,
     );
   });
 
   it("that answers a byte at a time costs its timeout and no more", async () => {
-    const text = await outcome("validating", {
+    const drips: ReviewReply = {
       raw: (response) => {
         response.writeHead(200, { "content-type": "application/json" });
         const drip = setInterval(() => response.write(" "), 20);
         response.on("close", () => clearInterval(drip));
       },
-    });
+    };
+    const text = await outcome("validating", drips, { timeoutSeconds: 1 });
     expect(text).toContain("context deadline exceeded");
   });
 

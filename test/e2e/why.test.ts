@@ -304,7 +304,7 @@ describe("pratique why on a hub with other authorizers", () => {
         type: "Webhook",
         name,
         webhook: {
-          timeout: "100ms",
+          timeout: "30s",
           subjectAccessReviewVersion: "v1",
           matchConditionSubjectAccessReviewVersion: "v1",
           failurePolicy: "NoOpinion",
@@ -321,7 +321,7 @@ describe("pratique why on a hub with other authorizers", () => {
         kind: "AuthorizationConfiguration",
         authorizers: [
           await webhook("left-out", hanging, { matchConditions: [{ expression: "request.user == 'nobody'" }] }),
-          await webhook("hangs", hanging),
+          await webhook("hangs", hanging, { timeout: "100ms" }),
           await webhook("impostor", { url: wrong.url, caPem: hanging.caPem }),
           await webhook("fails", failing, { failurePolicy: "Deny" }),
           { type: "RBAC", name: "roles" },

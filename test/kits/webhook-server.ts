@@ -75,6 +75,8 @@ export async function startWebhook(): Promise<WebhookServer> {
         .end(JSON.stringify({ apiVersion: review.apiVersion, kind: "AdmissionReview", response: answer }));
     })();
   });
+  // A connection stays however long it has nothing to do.
+  server.keepAliveTimeout = 0;
   server.on("connection", () => (connections += 1));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
