@@ -33,7 +33,10 @@ afterAll(async () => {
 });
 
 interface Running {
+  readonly out: () => string;
   readonly err: () => string;
+  /** Sets its clock on. */
+  readonly skip: (ms: number) => void;
   readonly interrupt: () => void;
   readonly done: Promise<{ readonly code: number; readonly out: string; readonly err: string }>;
 }
@@ -67,7 +70,13 @@ async function startedProgram(who: string, words: readonly string[]): Promise<Ru
     interrupted: () => stop.signal,
   };
   const done = runProgram(commands, words, io).then((code) => ({ code, ...written }));
-  return { err: () => written.err, interrupt: () => stop.abort(), done };
+  return {
+    out: () => written.out,
+    err: () => written.err,
+    skip: (ms) => void (skipped += ms),
+    interrupt: () => stop.abort(),
+    done,
+  };
 }
 
 /** A command line, to its end. */
@@ -295,8 +304,12 @@ describe("pratique cluster accept", () => {
 
   it("lets several in at once, and the exit is that of one that failed", async () => {
     const agents = [await asked("many-a"), await asked("many-b")];
-    const running = await started("admin", "accept", "many-a", "many-b", "many-c", "--timeout", "30s");
+    const running = await started("admin", "accept", "many-a", "many-b", "many-c", "--timeout", "30m");
     for (const agent of agents) await agent.enter();
+    // Nobody comes for the third.
+    const names = ["many-a", "many-b"];
+    await expect.poll(() => names.filter((name) => running.out().includes(`${name}: joined`))).toEqual(names);
+    running.skip(1_800_000);
     const { code, out } = await running.done;
     expect(code).toBe(5);
     for (const name of ["many-a", "many-b"]) expect(out).toContain(`${name}: joined`);
