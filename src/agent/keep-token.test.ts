@@ -117,6 +117,22 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
 const kinds = ({ events }: World): readonly string[] => events.map(({ event }) => event);
 
 describe("an agent", () => {
+  test.each([
+    [true, ["planned", "failed", "failed", "failed", "asking-again", "planned"]],
+    [false, ["planned"]],
+  ])(
+    "asks anew long before the end once it is known that the hub refuses the token, if it may: %s",
+    async (askAgain, told) => {
+      const here = world(() => failure({ code: "unauthorized", message: "401" }));
+      const first = here.token();
+      const running = here.run({ askAgain, isRefused: (token) => token === first });
+      await here.clock.advance(10 * minute);
+      expect(kinds(here)).toEqual(told);
+      here.stop();
+      expect(await running).toBe("ended");
+    },
+  );
+
   test("renews when 70 to 90 % of the token's life is over, again and again, and says when", async () => {
     const here = world((count, now) => newToken(now, `t${count}`));
     const running = here.run();

@@ -9,7 +9,7 @@ export const agentCommand: Command = {
   summary: "Keep the credentials of this machine fresh: renew them before they end",
   details: [
     "Each is renewed with itself between 70 and 90 % of its life, and its file replaced in one stroke: whoever reads the kubeconfig always finds a valid one. A certificate gets a new key each time. Failures are tried again with growing pauses, or as the server asks.",
-    "A credential that has expired is asked for anew with the key of this machine, and people or policies of the hub let it come back: docs/recovery.md. What the hub refuses before its end cannot be renewed. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it ask for access anew, which people must approve again.",
+    "A credential that has expired is asked for anew with the key of this machine, and people or policies of the hub let it come back: docs/recovery.md. What the hub refuses before its end cannot be renewed; the agent asks about it every ten minutes, and says so: docs/rotation.md. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it ask for access anew, which people must approve again.",
     "As a service it tells systemd how it stands where `systemd-notify` is there: `Type=notify`, `NotifyAccess=all`, and `WatchdogSec` if wanted.",
   ],
   operands: [],
@@ -27,7 +27,8 @@ export const agentCommand: Command = {
       name: "status",
       kind: "boolean",
       default: "false",
-      description: "print how they stand and end, with code 0 if all are good and 1 if not; asks nobody",
+      description:
+        "print how they stand and end, with code 0 if all are good and 1 if not; asks nobody, but knows what the agent has found the hub to refuse",
     },
     {
       name: "ask-again",
@@ -59,7 +60,7 @@ export const agentCommand: Command = {
       kind: "text",
       value: "HOST:PORT",
       description:
-        "where to answer GET /livez, and /readyz with 200 while all credentials are good, over plain HTTP; default nowhere",
+        "where to answer GET /livez, and /readyz with 200 while all credentials are good and the hub takes them, over plain HTTP; default nowhere",
     },
     outputOption,
     ...logOptions,
