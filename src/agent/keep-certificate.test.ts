@@ -105,7 +105,8 @@ describe("a client certificate", () => {
     const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(young) }, { fromMs: -6 * hour, toMs: 4 * hour });
     await folder.install(`${pem}${exportSec1Pem(young)}`, clock.now());
     const wait = await pause(keeper());
-    expect(Math.abs(wait - hour)).toBeLessThan(2000);
+    // Certificates are made by the wall's clock, which has gone on meanwhile.
+    expect(Math.abs(wait - hour)).toBeLessThan(minute);
     expect([posts(), kinds()]).toEqual([0, ["planned"]]);
   });
 
@@ -179,7 +180,7 @@ describe("a client certificate", () => {
     const other = generatePrivateKey();
     const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(other) }, { fromMs: -hour, toMs: 9 * hour });
     await folder.install(`${pem}${exportSec1Pem(other)}`, clock.now() + 5000);
-    expect(Math.abs((await pause(one)) - 6 * hour)).toBeLessThan(2000);
+    expect(Math.abs((await pause(one)) - 6 * hour)).toBeLessThan(minute);
     expect(posts()).toBe(1);
   });
 });
