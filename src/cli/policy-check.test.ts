@@ -92,6 +92,24 @@ describe("pratique policy check", () => {
     expect((await report("--authorization-mode=Webhook,Node,RBAC", ...silent)).refused).toBe(0);
   });
 
+  test("does not vouch for a webhook that gives no answer", async () => {
+    const file = join(dir, "away.kubeconfig");
+    await writeFile(
+      file,
+      `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: h, user: u}}],
+        clusters: [{name: h, cluster: {server: "https://127.0.0.1:1/authorize"}}], users: [{name: u, user: {}}]}`,
+    );
+    const words = [`--authorization-webhook-config-file=${file}`, "--for=hub"];
+    const { code, out } = await check(...words, "--authorization-mode=Webhook,Node,RBAC");
+    expect(code).toBe(3);
+    expect(out).toMatch(
+      /\n\d+ of \d+ requests were put to a webhook that gave no usable answer; what it would say is not known\.\n  Webhook: \S.*\n$/,
+    );
+    expect(out).not.toContain("Nobody is locked out");
+    // Nobody asks it where all are allowed before.
+    expect((await check(...words)).out).toMatch(/Nobody is locked out: the chain Node, RBAC, Webhook allows/);
+  });
+
   test("lets the configuration of the example pass, and not without its conditions", async () => {
     const file = join(example, "authorization.yaml");
     expect(await check(`--authorization-config=${file}`, ...deny())).toMatchObject({ code: 0 });

@@ -5,6 +5,7 @@ import { nodeGraph } from "../../authz/node-graph.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { printable } from "../printable.ts";
 import { writeResult } from "../output.ts";
 import { proposedChain } from "./proposed-chain.ts";
 import { proposedRbac } from "./proposed-rbac.ts";
@@ -22,6 +23,8 @@ interface Answered {
   readonly by: string;
   readonly why: string;
   readonly source: string;
+  /** What a webhook did in place of an answer; what it would say is then not known, whatever others have decided. */
+  readonly unanswered?: string;
 }
 
 /** Asks the chain that the options describe what those ask for who must not be locked out. */
@@ -45,11 +48,13 @@ export async function runPolicyCheck(args: Args, io: Io): Promise<ExitName> {
         requests: answers.length,
         refused: refused.filter(({ verdict }) => verdict === "refused").length,
         refusedInOutage: refused.filter(({ verdict }) => verdict !== "refused").length,
+        unanswered: answers.filter(({ unanswered }) => unanswered !== undefined).length,
         results: answers,
       },
       table: () => report(answers, args.on("all"), proposed.chain.names),
     });
-    return refused.length === 0 ? "ok" : "refused";
+    if (refused.length > 0) return "refused";
+    return answers.some(({ unanswered }) => unanswered !== undefined) ? "unreachable" : "ok";
   } finally {
     proposed.close();
   }
@@ -65,9 +70,11 @@ async function answered(
   for (const ask of asks) {
     const attributes = { ...ask, user };
     const decision = await chain.decide(attributes, { trace: true });
+    const silent = decision.trace?.find(({ type, error }) => type === "Webhook" && error !== undefined);
+    const unanswered = silent === undefined ? {} : { unanswered: `${silent.name}: ${silent.error}` };
     const row = (verdict: Answered["verdict"], on: ChainDecision): Answered => {
       const { by, why } = verdictText(on);
-      return { ...who, request: requestText(attributes), verdict, by, why };
+      return { ...who, request: requestText(attributes), verdict, by, why, ...unanswered };
     };
     if (decision.verdict !== "allow") {
       answers.push(row("refused", decision));
@@ -109,12 +116,21 @@ function conclusion(answers: readonly Answered[], names: readonly string[]): str
   const of = (verdict: Answered["verdict"]): number => answers.filter((one) => one.verdict === verdict).length;
   const [refused, lost] = [of("refused"), of("refused in an outage")];
   const chain = `the chain ${names.filter((name) => name !== "Masters").join(", ")}`;
-  if (refused + lost === 0) return `Nobody is locked out: ${chain} allows all ${answers.length} requests.`;
+  const silent = answers.filter(({ unanswered }) => unanswered !== undefined);
+  if (refused + lost + silent.length === 0) {
+    return `Nobody is locked out: ${chain} allows all ${answers.length} requests.`;
+  }
   return [
+    ...(silent.length === 0
+      ? []
+      : [
+          `${silent.length} of ${answers.length} requests were put to a webhook that gave no usable answer; what it would say is not known.`,
+          `  ${printable(silent[0]?.unanswered ?? "")}`,
+        ]),
     ...(refused === 0 ? [] : [`${refused} of ${answers.length} requests would be refused by ${chain}.`]),
     ...(lost === 0
       ? []
       : [`${lost} of ${answers.length} requests would be refused while a webhook cannot be reached.`]),
-    "What to do: docs/authorization.md, So that nobody is locked out.",
+    ...(refused + lost === 0 ? [] : ["What to do: docs/authorization.md, So that nobody is locked out."]),
   ].join("\n");
 }
