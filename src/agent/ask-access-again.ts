@@ -2,6 +2,7 @@ import { ConnectionError } from "../client/client.ts";
 import { remoteClient } from "../client/remote.ts";
 import { generatedName, generatedNameAlphabet } from "../core/names.ts";
 import { StatusError } from "../core/status.ts";
+import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
 import type { AccessFolder, AskedRequest } from "./access-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
@@ -99,13 +100,26 @@ function anotherName(name: string, { random }: AskAgainOptions): string {
   return generatedName(`${(isGenerated ? name.slice(0, -suffix.length) : name).slice(0, 50)}-`, random);
 }
 
+function pinsOf({ caPem }: KeptAccess): readonly string[] {
+  try {
+    return certificatesOfBundle(caPem).map(({ pin }) => pin);
+  } catch (error) {
+    if (!(error instanceof PinError)) throw error;
+    throw new JoinError(
+      "no-access",
+      `the CA of this machine cannot be read (${error.message}): ask with pratique request`,
+    );
+  }
+}
+
 function requestOptions(asked: AskedRequest, name: string, options: AskAgainOptions): RequestAccessOptions {
-  const { folder, refused: _refused, waitMs = longestWaitMs, ...rest } = options;
-  const { server, caPin, profile, claims } = asked;
+  const { folder, refused, waitMs = longestWaitMs, ...rest } = options;
+  const { server, profile, claims } = asked;
   return {
     ...rest,
     endpoint: server,
-    pins: [caPin],
+    // What is trusted now, and not the CA under which it was asked first: that may have been changed since.
+    pins: pinsOf(refused),
     name,
     profile,
     ...(claims === undefined ? {} : { claims }),
