@@ -58,7 +58,20 @@ describe("pratique webhook --print-configuration", () => {
     expect(out).toMatch(/service:\s+namespace: elsewhere\s+name: hook\s+path: \/mutate/);
   });
 
+  it("prints the definition that it converts as well, with its CA", async () => {
+    const words = ["--url=https://10.0.0.5:8443", `--cert-dir=${join(dir, "converted")}`, "--print-configuration"];
+    const { code, out } = await run(...words, "--managed-clusters", "--older-add-ons");
+    const pem = await readFile(join(dir, "converted", "ca.crt"), "utf8");
+    const definition: unknown = parseAllDocuments(out).at(-1)?.toJS();
+    expect([code, valueAt(definition, "kind")]).toEqual([0, "CustomResourceDefinition"]);
+    expect(valueAt(definition, "spec", "conversion", "webhook", "clientConfig")).toEqual({
+      url: "https://10.0.0.5:8443/convert",
+      caBundle: Buffer.from(pem).toString("base64"),
+    });
+  });
+
   it.each([
+    ["--older-add-ons"],
     ["--tls-cert-file=a.crt"],
     ["--tls-private-key-file=a.key"],
     ["--service=only"],
