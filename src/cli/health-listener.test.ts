@@ -24,6 +24,15 @@ describe("health over plain HTTP", () => {
     expect([await status("/readyz"), await status("/other"), await status("/readyz", "POST")]).toEqual([200, 404, 405]);
   });
 
+  it("names the option where the address is in use", async () => {
+    listener = await serveHealth("127.0.0.1:0", { isReady: () => true });
+    const again = serveHealth(`127.0.0.1:${listener?.port}`, { isReady: () => true });
+    await expect(again).rejects.toMatchObject({
+      code: "failed",
+      message: `--health-address 127.0.0.1:${listener?.port} is in use; choose another`,
+    });
+  });
+
   it.each(["8080", "host:", "host:70000", "a:b:1", "[::1]"])("takes no address %s", async (address) => {
     await expect(serveHealth(address, { isReady: () => true })).rejects.toMatchObject({ code: "usage" });
   });

@@ -24,7 +24,7 @@ export async function serveHealth(
   });
   server.maxConnections = 64;
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error) => reject(notListening(error, address)));
     server.listen(port, host, resolve);
   });
   const bound = server.address();
@@ -38,11 +38,17 @@ export async function serveHealth(
   };
 }
 
+function notListening(error: Error, address: string): CliError {
+  const code = "code" in error ? String(error.code) : error.message;
+  const why = code === "EADDRINUSE" ? "is in use" : `cannot be listened at (${code})`;
+  return new CliError("failed", `--health-address ${address} ${why}; choose another`);
+}
+
 function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const match = /^(?:\[([\da-f:.]+)\]|([^:[\]]*)):(\d{1,5})$/i.exec(address);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) {
-    throw new CliError("usage", `${JSON.stringify(address)} is no HOST:PORT`);
+    throw new CliError("usage", `--health-address ${address}: must be HOST:PORT, such as 127.0.0.1:9440`);
   }
   return { host: match[1] ?? match[2] ?? "", port };
 }

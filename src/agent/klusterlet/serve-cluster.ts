@@ -118,14 +118,18 @@ function hubStanding(serving: Serving): HubStanding {
 
   function denied(): void {
     const { clusterName } = state.now();
+    const next = hasOtherHubs ? "" : `; it waits for: pratique cluster accept ${clusterName}`;
     tell("denied", () =>
-      report({ kind: "denied", message: `${session.server} does not let the cluster ${clusterName} in any more` }),
+      report({
+        kind: "denied",
+        message: `${session.server} does not let the cluster ${clusterName} in any more${next}`,
+      }),
     );
     if (hasOtherHubs) end({ kind: "next-hub", message: "the hub does not accept the cluster any more" });
   }
 
   function detached(): void {
-    const message = `${session.server} does not know the cluster ${state.now().clusterName} any more; to join again, leave first: pratique klusterlet --leave`;
+    const message = `${session.server} does not know the cluster ${state.now().clusterName} any more; to join again, leave first: pratique klusterlet --leave, with the options that it was started with`;
     tell("detached", () => report({ kind: "detached", message }));
   }
 

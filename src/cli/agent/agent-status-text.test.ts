@@ -21,6 +21,13 @@ describe("what is to be done about a credential", () => {
     expect(agentStatusText([serving], now)).toContain("to do     run pratique agent, which asks for it\n");
   });
 
+  test("is to run the agent where one has ended, which asks to come back", () => {
+    const ended = { kind: "client-certificate", path: "/pki/current.pem", good: false, expiresAt: now - 1 } as const;
+    expect(agentStatusText([ended], now)).toContain("to do     run pratique agent, which asks to come back; else join");
+    const unread = { ...ended, expiresAt: now + 1, problem: "its key is of another certificate" };
+    expect(agentStatusText([unread], now)).toContain("to do     join anew with pratique join --force\n");
+  });
+
   test("is left out of one that waits to come back, whose end is told", () => {
     const expired: CredentialStatus = {
       kind: "client-certificate",

@@ -52,13 +52,15 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
 };
 
 /** What is to be done about one that is not good; undefined where what it waits for is told already. */
-function toDo({ kind, refused, agent }: CredentialStatus): string | undefined {
+function toDo({ kind, refused, agent, expiresAt }: CredentialStatus, now: number): string | undefined {
   if (agent?.returning !== undefined) return undefined;
   if (refused !== undefined && kind !== "serving-certificate") return refusedRemedies[kind];
   const { request } = agent ?? {};
-  return kind === "serving-certificate" && request !== undefined
-    ? `on the hub: pratique approve csr/${request}`
-    : remedies[kind];
+  if (kind === "serving-certificate") {
+    return request === undefined ? remedies[kind] : `on the hub: pratique approve csr/${request}`;
+  }
+  const hasEnded = expiresAt !== undefined && expiresAt <= now;
+  return hasEnded ? `run pratique agent, which asks to come back; else ${remedies[kind]}` : remedies[kind];
 }
 
 function block(status: CredentialStatus, now: number): string {
@@ -70,7 +72,7 @@ function block(status: CredentialStatus, now: number): string {
     ["problem", problem],
     ["refused", refused === undefined ? undefined : `by the hub since ${rfc3339(refused.since)}: ${refused.message}`],
     ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
-    ["to do", good ? undefined : toDo(status)],
+    ["to do", good ? undefined : toDo(status, now)],
   ];
   return [
     `${titles[kind]} ${printable(path)}`,

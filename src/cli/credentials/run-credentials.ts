@@ -115,7 +115,7 @@ function careText(row: Row): string {
     return `${username}: two machines hold it, and both are locked out: pratique revocations list, docs/recovery.md`;
   if (state === "expired") {
     const returns = username.startsWith(nodeUserPrefix) || record.spec.identity.purpose === "Access";
-    const then = returns ? "its agent asks to come back: pratique pending, docs/recovery.md" : "it must ask anew";
+    const then = returns ? "its agent may ask to come back: pratique pending, docs/recovery.md" : "it must ask anew";
     return `${username}: its last credential ended at ${end}; ${then}`;
   }
   if (state === "late")
