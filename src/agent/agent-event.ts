@@ -46,6 +46,8 @@ export type AgentEvent = KeptName &
     | { readonly event: "asking-again"; readonly message: string }
     /** It cannot be kept any longer; it is looked at again when its files change. */
     | { readonly event: "lost"; readonly message: string }
+    /** It was lost, and can be kept again. */
+    | { readonly event: "mended" }
   );
 
 /** Receives the events of an agent as they happen; must not throw. */

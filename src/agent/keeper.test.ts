@@ -72,7 +72,8 @@ describe("the loop of an agent", () => {
     await here.clock.advance(3 * minute);
     expect(here.events).toEqual([{ kind: "token", path: "bad", event: "lost", message: "revoked" }]);
     mended = true;
-    await here.clock.advance(minute);
+    await here.clock.advance(3 * minute);
+    expect(here.events.slice(1)).toEqual([{ kind: "token", path: "bad", event: "mended" }]);
     here.stop();
     expect(await here.ended).toBe("ended");
   });
@@ -81,6 +82,23 @@ describe("the loop of an agent", () => {
     const lost = (path: string): Keeper => keeper(path, () => ({ kind: "lost", error: error(path) }));
     const here = run(async () => [lost("one"), lost("other"), keeper("ca", () => later, "ca")]);
     expect(await here.ended).toMatchObject({ message: "one" });
+  });
+
+  test("says nothing of a check, which tells what it finds itself, and does not stay for checks alone", async () => {
+    let fails = true;
+    const check = (): Keeper => ({
+      name: { kind: "check", path: "one" },
+      act: async () => (fails ? { kind: "lost", error: error("unreadable") } : later),
+    });
+    const here = run(async () => [check(), keeper("one", () => later)]);
+    await here.clock.advance(2 * minute);
+    fails = false;
+    await here.clock.advance(2 * minute);
+    expect(here.events).toEqual([]);
+    here.stop();
+    expect(await here.ended).toBe("ended");
+    const alone = run(async () => [keeper("one", () => ({ kind: "lost", error: error("one") })), check()]);
+    expect(await alone.ended).toMatchObject({ message: "one" });
   });
 
   test("looks once at all with --once, and then tells what was lost", async () => {

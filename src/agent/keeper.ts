@@ -92,15 +92,11 @@ async function keepOne(keeper: Keeper, key: string, running: Running): Promise<v
   const { signal } = running;
   while (!signal.aborted) {
     const turn = await turnOf(keeper, signal);
-    if (turn.kind === "again") {
-      running.lost.delete(key);
-      continue;
-    }
+    if (turn.kind !== "lost") mend(keeper, key, running);
+    if (turn.kind === "again") continue;
     if (turn.kind === "lost") {
       if (signal.aborted) return;
       lose(keeper, { key, running, error: turn.error });
-    } else {
-      running.lost.delete(key);
     }
     if (once) return;
     const ms = turn.kind === "lost" ? longestSleepMs : Math.min(turn.until - clock.now(), longestSleepMs);
@@ -115,6 +111,11 @@ async function turnOf(keeper: Keeper, signal: AbortSignal): Promise<Turn> {
     if (error instanceof JoinError) return { kind: "lost", error };
     throw error;
   }
+}
+
+/** Whoever was told that it is lost is told that it is not, or would wait for the next renewal to believe it. */
+function mend({ name }: Keeper, key: string, { lost, options }: Running): void {
+  if (lost.delete(key) && name.kind !== "check") options.report({ ...name, event: "mended" });
 }
 
 function lose(

@@ -39,6 +39,8 @@ export function agentLine(event: AgentEvent, now: number): LogEntry {
       const message = `another CA of the hub signs by now, so ${noun} is renewed before its time`;
       return { level: "info", message, file, pin: event.signer, renewsAt: rfc3339(event.at) };
     }
+    case "mended":
+      return { level: "info", message: `${noun} can be kept again`, file };
     case "accepted":
       return { level: "info", message: `${noun} is refused no more`, file };
     default:

@@ -22,6 +22,14 @@ test("what is known of all credentials says whether they are good, and when one 
   expect(all.isGood(0)).toBe(false);
 });
 
+test("one that was lost is good again when its files are", () => {
+  const all = standing();
+  all.note({ ...token, event: "planned", at: 1000, expiresAt: 5000, subject: "a/b" });
+  all.note({ ...token, event: "lost", message: "unreadable" });
+  all.note({ ...token, event: "mended" });
+  expect(all.isGood(0)).toBe(true);
+});
+
 test("one that the hub refuses is bad until it takes it again, or another one is there, whatever else is told of it", () => {
   const all = standing();
   const refused = { ...token, event: "refused", since: 0, message: "revoked" } as const;

@@ -41,6 +41,8 @@ export function standing(): Standing {
         return { ...one, expiresAt: event.expiresAt ?? 0, nextAt: event.at };
       case "lost":
         return { ...one, lost: true };
+      case "mended":
+        return { ...one, lost: false };
       default:
         return one;
     }
