@@ -9,7 +9,8 @@ export class DurationError extends Error {
   }
 }
 
-const nanoseconds: ReadonlyMap<string, bigint> = new Map([
+/** Nanoseconds in each unit that durations are written in. Source: Go time.ParseDuration. */
+export const nanosecondsOfUnit: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],
   ["us", 1_000n],
   ["µs", 1_000n],
@@ -94,7 +95,7 @@ function partNanoseconds(
   text: string,
 ): bigint {
   if (part.unit === "") throw new DurationError("syntax", `missing unit in duration ${shown(text)}: ${allowed}`);
-  const unit = nanoseconds.get(part.unit);
+  const unit = nanosecondsOfUnit.get(part.unit);
   if (unit === undefined) {
     throw new DurationError(
       "syntax",

@@ -8,6 +8,7 @@ import {
   validateReviewedSubject,
 } from "./access-review.ts";
 import type { Resource } from "./resource.ts";
+import { reviewKind } from "./review-kind.ts";
 import { accessExplanationSchema, selfAccessExplanationSchema } from "./schemas/access-explanation.ts";
 
 /** The question why somebody may do something, or may not, and the answer. */
@@ -56,19 +57,10 @@ export interface AccessExplanationStatus extends SubjectAccessReviewStatus {
 type Shared = Omit<Resource, "kind" | "plural" | "singular" | "description" | "schema" | "validate">;
 
 const shared: Shared = {
+  ...reviewKind,
   group: accessGroup,
   version: "v1alpha1",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: ["create"],
-  columns: [],
-  subresources: {},
-  names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
 };
 
 export const accessExplanations: Resource = {

@@ -9,6 +9,7 @@ import {
 } from "./access-review.ts";
 import { fieldsAt, isFields, stringAt, valueAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
+import { reviewKind } from "./review-kind.ts";
 import { localSubjectAccessReviewSchema } from "./schemas/authorization.ts";
 
 /** The question whether somebody may do something in one namespace; who may ask it is granted by namespace too. Source: api/authorization/v1. */
@@ -18,24 +19,15 @@ export interface LocalSubjectAccessReview extends ApiObject {
 }
 
 export const localSubjectAccessReviews: Resource = {
+  ...reviewKind,
   group: "authorization.k8s.io",
   version: "v1",
   kind: "LocalSubjectAccessReview",
   plural: "localsubjectaccessreviews",
   singular: "localsubjectaccessreview",
-  shortNames: [],
-  categories: [],
   scope: "Namespaced",
-  verbs: ["create"],
   description: "A LocalSubjectAccessReview asks whether a user or group may do something in its namespace.",
   schema: localSubjectAccessReviewSchema,
-  columns: [],
-  subresources: {},
-  names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
   validate: (object) => [
     ...validateReviewedAction(object),
     ...validateReviewedSubject(object),

@@ -6,6 +6,7 @@ import {
   validateReviewedAction,
 } from "./access-review.ts";
 import type { Resource } from "./resource.ts";
+import { reviewKind } from "./review-kind.ts";
 import { selfSubjectAccessReviewSchema } from "./schemas/authorization.ts";
 
 /** The question whether the caller may do something (`kubectl auth can-i`). Source: api/authorization/v1. */
@@ -15,23 +16,14 @@ export interface SelfSubjectAccessReview extends ApiObject {
 }
 
 export const selfSubjectAccessReviews: Resource = {
+  ...reviewKind,
   group: "authorization.k8s.io",
   version: "v1",
   kind: "SelfSubjectAccessReview",
   plural: "selfsubjectaccessreviews",
   singular: "selfsubjectaccessreview",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: ["create"],
   description: "A SelfSubjectAccessReview asks whether the caller may do something; it is answered and never stored.",
   schema: selfSubjectAccessReviewSchema,
-  columns: [],
-  subresources: {},
-  names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
   validate: (object) => [...validateReviewedAction(object), ...validateNoMetadata(object)],
 };

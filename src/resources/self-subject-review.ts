@@ -1,5 +1,6 @@
 import type { ApiObject } from "../core/object.ts";
 import type { Resource } from "./resource.ts";
+import { reviewKind } from "./review-kind.ts";
 import { selfSubjectReviewSchema } from "./schemas/authentication.ts";
 import type { ReviewedUser } from "./token-review.ts";
 
@@ -9,22 +10,13 @@ export interface SelfSubjectReview extends ApiObject {
 }
 
 export const selfSubjectReviews: Resource = {
+  ...reviewKind,
   group: "authentication.k8s.io",
   version: "v1",
   kind: "SelfSubjectReview",
   plural: "selfsubjectreviews",
   singular: "selfsubjectreview",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: ["create"],
   description: "A SelfSubjectReview asks who the caller is; it is answered and never stored.",
   schema: selfSubjectReviewSchema,
-  columns: [],
-  subresources: {},
-  names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
 };

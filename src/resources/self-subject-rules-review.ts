@@ -3,6 +3,7 @@ import { badRequest, type StatusError } from "../core/status.ts";
 import { stringAt } from "./json-fields.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { Resource } from "./resource.ts";
+import { reviewKind } from "./review-kind.ts";
 import { selfSubjectRulesReviewSchema } from "./schemas/authorization.ts";
 
 /** The question what the caller may do in a namespace (`kubectl auth can-i --list`). Source: api/authorization/v1. */
@@ -21,24 +22,15 @@ export interface SubjectRulesReviewStatus {
 }
 
 export const selfSubjectRulesReviews: Resource = {
+  ...reviewKind,
   group: "authorization.k8s.io",
   version: "v1",
   kind: "SelfSubjectRulesReview",
   plural: "selfsubjectrulesreviews",
   singular: "selfsubjectrulesreview",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: ["create"],
   description: "A SelfSubjectRulesReview asks what the caller may do in a namespace; it is answered and never stored.",
   schema: selfSubjectRulesReviewSchema,
-  columns: [],
-  subresources: {},
-  names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
 };
 
 /** The 400 for a review that names no namespace, or undefined: Kubernetes has no field error for this. Source: pkg/registry/authorization/selfsubjectrulesreview. */

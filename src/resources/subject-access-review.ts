@@ -7,6 +7,7 @@ import {
   validateReviewedSubject,
 } from "./access-review.ts";
 import type { Resource } from "./resource.ts";
+import { reviewKind } from "./review-kind.ts";
 import { subjectAccessReviewSchema } from "./schemas/authorization.ts";
 
 /** The question whether somebody may do something, and the answer. Source: api/authorization/v1. */
@@ -16,24 +17,15 @@ export interface SubjectAccessReview extends ApiObject {
 }
 
 export const subjectAccessReviews: Resource = {
+  ...reviewKind,
   group: "authorization.k8s.io",
   version: "v1",
   kind: "SubjectAccessReview",
   plural: "subjectaccessreviews",
   singular: "subjectaccessreview",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: ["create"],
   description: "A SubjectAccessReview asks whether a user or group may do something; it is answered and never stored.",
   schema: subjectAccessReviewSchema,
-  columns: [],
-  subresources: {},
-  names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
   validate: (object) => [
     ...validateReviewedAction(object),
     ...validateReviewedSubject(object),

@@ -3,6 +3,7 @@ import { badRequest, type StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import { stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
+import { reviewKind } from "./review-kind.ts";
 import { tokenReviewSchema } from "./schemas/authentication.ts";
 
 /** The question who a bearer token belongs to. Source: api/authentication/v1. */
@@ -22,24 +23,15 @@ export interface TokenReviewStatus {
 export type ReviewedUser = Partial<UserInfo>;
 
 export const tokenReviews: Resource = {
+  ...reviewKind,
   group: "authentication.k8s.io",
   version: "v1",
   kind: "TokenReview",
   plural: "tokenreviews",
   singular: "tokenreview",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: ["create"],
   description: "A TokenReview asks who a bearer token belongs to; it is answered and never stored.",
   schema: tokenReviewSchema,
-  columns: [],
-  subresources: {},
-  names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
 };
 
 /** The 400 for a review without a token, or undefined: Kubernetes has no field error for this. Source: pkg/registry/authentication/tokenreview. */

@@ -1,16 +1,5 @@
+import { nanosecondsOfUnit } from "../../core/duration.ts";
 import { celDuration, celFailure, int64Maximum, int64Minimum, type CelDuration, type CelFailure } from "./values.ts";
-
-/** Nanoseconds in each unit that durations are written in. */
-const units: ReadonlyMap<string, bigint> = new Map([
-  ["ns", 1n],
-  ["us", 1_000n],
-  ["µs", 1_000n],
-  ["μs", 1_000n],
-  ["ms", 1_000_000n],
-  ["s", 1_000_000_000n],
-  ["m", 60_000_000_000n],
-  ["h", 3_600_000_000_000n],
-]);
 
 const part = /(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
 
@@ -50,6 +39,6 @@ export function formatDuration(duration: CelDuration): string {
 
 function nanosOf(found: RegExpExecArray): bigint {
   const [, whole = "0", fraction = "", unit = ""] = found;
-  const nanos = units.get(unit) ?? 0n;
+  const nanos = nanosecondsOfUnit.get(unit) ?? 0n;
   return BigInt(whole) * nanos + (BigInt(`0${fraction}`) * nanos) / 10n ** BigInt(fraction.length);
 }
