@@ -19,7 +19,9 @@ const namespace = "open-cluster-management-agent";
 const account = "pratique-klusterlet";
 const user = `system:serviceaccount:${namespace}:${account}`;
 const merge = "application/merge-patch+json";
-const limitMs = 180_000;
+const limitMs = 240_000;
+/** In seconds, as the machine may be busy. */
+const patience = 90;
 
 /** What `pratique cluster agent` prints. */
 async function manifests(...words: readonly string[]): Promise<string> {
@@ -130,10 +132,14 @@ peerSuite(kubePrograms, "the rights of a klusterlet in its cluster, on a real co
   });
 
   const cluster = (holds: (object: ApiObject) => boolean): Promise<ApiObject> =>
-    eventually(`cluster east; the agent wrote ${agent.err()}`, async () => {
-      const reply = await hub.admin(`${clustersPath}/east`);
-      return reply.status === 200 && holds(reply.object()) ? reply.object() : undefined;
-    });
+    eventually(
+      `cluster east; the agent wrote ${agent.err()}`,
+      async () => {
+        const reply = await hub.admin(`${clustersPath}/east`);
+        return reply.status === 200 && holds(reply.object()) ? reply.object() : undefined;
+      },
+      patience,
+    );
   const keysOf = async (name: string): Promise<readonly string[]> =>
     Object.keys((await hub.admin(`/api/v1/namespaces/${namespace}/secrets/${name}`)).object()["data"] ?? {});
 
@@ -152,22 +158,24 @@ peerSuite(kubePrograms, "the rights of a klusterlet in its cluster, on a real co
       const managedNamespaces = ["there", "wanted"].map((name) => ({ name, clusterSet: "default" }));
       const wish = { method: "PATCH", type: merge, body: { status: { managedNamespaces } } };
       expect((await hub.admin(`${clustersPath}/east/status`, wish)).status).toBe(200);
-      await eventually(`both namespaces; the agent wrote ${agent.err()}`, async () => {
+      const bothMade = async (): Promise<true | undefined> => {
         const made = await hub.kube.kubectl.ok("get", "namespaces", "there", "wanted", "--show-labels");
         return made.match(/clusterset\.open-cluster-management\.io\/\w+=true/g)?.length === 2 ? true : undefined;
-      });
+      };
+      await eventually(`both namespaces; the agent wrote ${agent.err()}`, bothMade, patience);
       const roles = [
         await hub.admin("/apis/rbac.authorization.k8s.io/v1/clusterroles/pratique:klusterlet"),
         await hub.admin(`/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles/pratique:klusterlet`),
       ].flatMap((reply) => reply.object()["rules"] as readonly PolicyRule[]);
       const rights = roles.flatMap((rule) => rightsOf(rule));
       expect(rights.length).toBeGreaterThan(8);
-      await eventually("each right to be used", async () => {
+      const allUsed = async (): Promise<true> => {
         const used = new Set((await requests()).flatMap((event) => neededBy(event)));
         const unused = rights.filter((right) => !used.has(right));
         if (unused.length > 0) throw new Error(`not used: ${unused.join(", ")}`);
         return true;
-      });
+      };
+      await eventually("each right to be used", allUsed, patience);
       const refused = (await requests()).filter(({ responseStatus }) => responseStatus?.code === 403);
       expect(refused.map((event) => neededBy(event))).toEqual([]);
       expect(agent.err()).not.toMatch(/forbidden/i);
