@@ -227,6 +227,24 @@ describe("a client certificate of a CA that signs no more", () => {
     expect(posts()).toBe(1);
   });
 
+  test("is not the only one: a serving certificate of that CA is hastened too, one of another CA is not", async () => {
+    const folders = certificateFolder({ certDir, prefix: "kubelet-server" }, privateFiles, undefined);
+    const serving = (): Keeper =>
+      keeper({ kind: "serving-certificate", folder: folders, servingNames: () => ({ dns: [], ip: [] }), shown });
+    for (const [at, ca] of [testCa("of the cluster"), hub.ca].entries()) {
+      const key = generatePrivateKey();
+      const pem = signedBy(ca)({ rawSubject, spki: spkiOf(key) } as ParsedCsr);
+      await folders.install(`${pem}${exportSec1Pem(key)}`, clock.now() + at * 1000);
+      hub.intercept = (_request, response) => {
+        refuse(response, 503, "ServiceUnavailable", "not now");
+        return true;
+      };
+      await pause(serving());
+      expect(kinds().includes("hastened")).toBe(ca === hub.ca);
+    }
+    expect(events.find(({ event }) => event === "hastened")).toMatchObject({ kind: "serving-certificate" });
+  });
+
   test("is renewed at once with --once, and again by the next run where that failed", async () => {
     hub.intercept = (request, response) => {
       if (request.method !== "POST") return false;
