@@ -97,6 +97,11 @@ interface HubStanding {
   failed(error: unknown): Promise<void>;
 }
 
+function deniedText(server: string, cluster: string, hasOtherHubs: boolean): string {
+  const next = hasOtherHubs ? "" : `; it waits for: pratique cluster accept ${cluster}`;
+  return `${server} does not let the cluster ${cluster} in any more${next}`;
+}
+
 /** Makes out of answers and refusals how the cluster stands with its hub, and tells it once. */
 function hubStanding(serving: Serving): HubStanding {
   const { session, state, options, notes, end, hasOtherHubs, signal } = serving;
@@ -118,13 +123,7 @@ function hubStanding(serving: Serving): HubStanding {
 
   function denied(): void {
     const { clusterName } = state.now();
-    const next = hasOtherHubs ? "" : `; it waits for: pratique cluster accept ${clusterName}`;
-    tell("denied", () =>
-      report({
-        kind: "denied",
-        message: `${session.server} does not let the cluster ${clusterName} in any more${next}`,
-      }),
-    );
+    tell("denied", () => report({ kind: "denied", message: deniedText(session.server, clusterName, hasOtherHubs) }));
     if (hasOtherHubs) end({ kind: "next-hub", message: "the hub does not accept the cluster any more" });
   }
 

@@ -207,6 +207,8 @@ describe("the other ways of discovery", () => {
 describe("a wrong join", () => {
   const cases: Readonly<Record<string, string>> = {
     join: "there is no hub to join: give HOST:PORT, --discovery-file or --bootstrap-kubeconfig, and only one of them",
+    simulate:
+      "there is no hub to join: give HOST:PORT, --discovery-file or --bootstrap-kubeconfig, and only one of them",
     "join h:1 --discovery-file f":
       "there is more than one way to the hub: give HOST:PORT, --discovery-file or --bootstrap-kubeconfig, and only one of them",
     "join h:1":

@@ -10,7 +10,7 @@ export const simulateCommand: Command = {
     "Each machine is the real agent with its files in memory: it joins with the token, rotates its certificate, and renews its Lease as a kubelet does. Nodes, Leases and certificate requests stay on the hub; their names begin with --name-prefix.",
     "It ends after --duration, or at SIGINT, and prints what the machines have seen. The exit code is 1 where a machine did not come in, was lost, or was given another identity.",
   ],
-  operands: [{ ...hubOperand, required: true }],
+  operands: [hubOperand],
   options: [
     ...discoveryOptions,
     {
