@@ -439,6 +439,21 @@ describe("a key that was copied", () => {
     expect((await post(dial, node)).status).toBe(201);
   });
 
+  test("is not forgotten for requests of the machine itself that are repeated until its record is full", async () => {
+    const { node, dial } = await enrolled();
+    const request = await post(dial, node);
+    const next = await answered(request);
+    expect(await identity(hub, next)).toContain(node);
+    // Any node may read the request, which proves a key that whoever repeats it has not.
+    for (let round = 0; round < 9; round += 1) await answered(await post(dial, node, { key: request.key }));
+    pass(2 * 60_000);
+    const theft = await post(dial, node);
+    await eventually("both to be out", async () =>
+      (await version(dial)) === 401 && (await version(next)) === 401 ? true : undefined,
+    );
+    expect((await stored(theft.name)).certificate).toBeUndefined();
+  });
+
   test("and whose machine was renewed since, comes back to nothing when it has expired, and locks out both", async () => {
     const { node, dial } = await enrolled();
     const remove = await policy({ nodeNames: [node] });

@@ -72,8 +72,27 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
   if (isKnown || isForgotten) return record;
   const numbered = { ...issue, generation: count + 1 };
   // By their beginning: requests are looked at in no order after a restart, and a later one may end sooner.
-  const all = [...issued, numbered].toSorted((one, other) => beginOf(one) - beginOf(other)).slice(-mostIssues);
-  return { ...record, status: { ...record.status, ...recovered(record, issue), issued: all, count: count + 1 } };
+  const all = [...issued, numbered].toSorted((one, other) => beginOf(one) - beginOf(other));
+  const kept = remembered(all);
+  // Forgotten at once is what was counted before as well.
+  if (!kept.includes(numbered)) return record;
+  return { ...record, status: { ...record.status, ...recovered(record, issue), issued: kept, count: count + 1 } };
+}
+
+/**
+ * As many as a record holds. First to go are answers to one and the same request, but for the first and the last of them: whoever
+ * repeats a request of the machine must not drive out the record by which its own, earlier credential is known.
+ */
+function remembered(issued: readonly CredentialIssue[]): readonly CredentialIssue[] {
+  if (issued.length <= mostIssues) return issued;
+  const isRepeated = (at: number): boolean => {
+    const { key } = issued[at] ?? {};
+    const hasKey = (one: CredentialIssue): boolean => key !== undefined && one.key === key;
+    return issued.slice(0, at).some(hasKey) && issued.slice(at + 1).some(hasKey);
+  };
+  const repeated = issued.flatMap((one, at) => (isRepeated(at) ? [{ at, isUsed: one.firstUsed !== undefined }] : []));
+  const least = repeated.find(({ isUsed }) => !isUsed) ?? repeated[0];
+  return remembered(issued.toSpliced(least?.at ?? 0, 1));
 }
 
 /** Notes that a credential was given to a machine that came back after its end. */
