@@ -223,7 +223,7 @@ describe("a wrong join", () => {
   test.each(Object.entries(cases))("`%s` is refused with code 2", async (words, text) => {
     const { io, calls } = world(joined);
     expect(await runLine(words, io)).toBe(2);
-    expect(io.err()).toBe(`error: ${text}\nSee 'pratique join --help'.\n`);
+    expect(io.err()).toBe(`error: ${text}\nSee 'pratique ${words.split(" ")[0]} --help'.\n`);
     expect(calls).toEqual([]);
   });
 });
