@@ -1,4 +1,5 @@
 import type { Module, Rule, Term } from "./ast.ts";
+import { boundVars, type Bound } from "./bound.ts";
 import { calleesOf } from "./callee.ts";
 import type { Branching } from "./documents.ts";
 import type { CompiledBranch, CompiledRule } from "./group.ts";
@@ -48,16 +49,16 @@ export function compileRule(source: RuleSource, names: Omit<Names, "fresh">, rul
   const compiler: RuleCompiler = {
     names: { ...names, fresh },
     unit,
-    context: { unit, callee: calleesOf(rules, module.version), outer: new Set() },
+    context: { unit, callee: calleesOf(rules, module.version), outer: boundVars() },
     goals: [],
     terms: [],
   };
   const head = newScope();
   const patterns = (rule.args ?? []).map((arg) => declare(arg, "arg", head, compiler.names));
-  const bound = new Set<string>();
+  let bound = boundVars();
   const args = patterns.map((pattern): Match => {
-    const match = termMatch(pattern, unit, new Set(bound));
-    varsOf(pattern, bound);
+    const match = termMatch(pattern, unit, bound);
+    bound = bound.and(varsOf(pattern));
     return match;
   });
   const branches = rule.branches.map((branch) => {
@@ -80,7 +81,7 @@ interface BranchSource {
   readonly source: RuleSource;
   readonly branch: Rule["branches"][number];
   readonly scope: Scope;
-  readonly bound: ReadonlySet<string>;
+  readonly bound: Bound;
 }
 
 function compileBranch({ source, branch, scope, bound }: BranchSource, compiler: RuleCompiler): CompiledBranch {

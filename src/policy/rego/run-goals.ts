@@ -5,7 +5,8 @@ import type { Frame, Match, Run } from "./frame.ts";
 import type { CallGoal, ClosureGoal, EveryGoal, Goal } from "./goals.ts";
 import { charge, chargeKey } from "./limits.ts";
 import { RegoError } from "./rego-error.ts";
-import { isBound, order, unsafeVars, varsOf, type Bound } from "./safety.ts";
+import { inEither, within, type Bound } from "./bound.ts";
+import { isBound, order, unsafeVars, varsOf } from "./safety.ts";
 import { built, headCursor, termMatch, termUnify, termValue, type Unit } from "./terms.ts";
 import { arrayOf, isEqual, keyOf, objectOf, setOf, type MapKey, type RegoEntry, type RegoValue } from "./values.ts";
 import { replacing } from "./with.ts";
@@ -18,10 +19,9 @@ export interface Context {
   readonly outer: Bound;
 }
 
-/** Goals as one step, and what is bound behind it. */
+/** Goals as one step. */
 export interface CompiledBody {
   readonly run: Run;
-  readonly bound: Bound;
 }
 
 type Next = (frame: Frame, then: () => boolean) => boolean;
@@ -31,16 +31,16 @@ type Link = (next: Next) => Run;
 export function compileBody(goals: readonly Goal[], bound: Bound, context: Context): CompiledBody {
   const ordered = order(goals, bound, context.outer);
   if (ordered.stuck.length > 0) throw unsafe(ordered.stuck, ordered.bound);
-  const outer = new Set([...context.outer, ...ordered.bound]);
+  const outer = inEither(context.outer, ordered.bound);
   const inner = { ...context, outer };
   const links: Link[] = [];
-  let known = bound;
+  let known = within(bound);
   for (const goal of ordered.goals) {
     links.push(compileGoal(goal, known, inner));
-    known = order([goal], known, outer).bound;
+    known = known.and(order([goal], known, outer).gained);
   }
   const end: Next = (_frame, then) => then();
-  return { run: links.reduceRight<Next>((next, link) => link(next), end), bound: known };
+  return { run: links.reduceRight<Next>((next, link) => link(next), end) };
 }
 
 function unsafe(stuck: readonly Goal[], bound: Bound): RegoError {
@@ -111,12 +111,12 @@ function isTrue(value: RegoValue | undefined): boolean {
 
 function scan(goal: Extract<Goal, { readonly kind: "scan" }>, bound: Bound, unit: Unit): Link {
   const head = headCursor(goal.ref.head, unit);
-  const known = new Set(bound);
+  let known = within(bound);
   const steps = goal.ref.path.map((part) => {
     const step = isBound(part, known)
       ? { key: termValue(part, unit), match: undefined }
-      : { key: undefined, match: termMatch(part, unit, new Set(known)) };
-    varsOf(part, known);
+      : { key: undefined, match: termMatch(part, unit, known) };
+    known = known.and(varsOf(part));
     return step;
   });
   const out = termMatch(goal.out, unit, known);
@@ -146,7 +146,7 @@ function scan(goal: Extract<Goal, { readonly kind: "scan" }>, bound: Bound, unit
 function someIn(goal: Extract<Goal, { readonly kind: "someIn" }>, bound: Bound, unit: Unit): Link {
   const domain = termValue(goal.domain, unit);
   const key = goal.key === undefined ? undefined : termMatch(goal.key, unit, bound);
-  const known = goal.key === undefined ? bound : varsOf(goal.key, new Set(bound));
+  const known = goal.key === undefined ? bound : within(bound).and(varsOf(goal.key));
   const value = termMatch(goal.value, unit, known);
   return (next) => (frame, then) => {
     const given = domain(frame);
@@ -164,8 +164,9 @@ function every(goal: EveryGoal, bound: Bound, context: Context): Link {
   const domain = termValue(goal.domain, unit);
   const key = goal.key === undefined ? undefined : termMatch(goal.key, unit, bound);
   const value = termMatch(goal.value, unit, bound);
-  const inside = new Set(bound);
-  for (const term of [goal.key, goal.value]) if (term !== undefined) varsOf(term, inside);
+  const inside = within(bound).and(
+    [goal.key, goal.value].flatMap((term) => (term === undefined ? [] : [...varsOf(term)])),
+  );
   const { run } = compileBody(goal.body, inside, context);
   return once((frame) => {
     const given = domain(frame);

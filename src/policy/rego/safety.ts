@@ -1,10 +1,8 @@
 import type { Term } from "./ast.ts";
+import { within, type Bound } from "./bound.ts";
 import { isDocument, type Goal } from "./goals.ts";
 import type { RegoPlace } from "./rego-error.ts";
 import { keyOf } from "./values.ts";
-
-/** Variables that have a value, by name. */
-export type Bound = ReadonlySet<string>;
 
 /** Variables of a term. */
 export function varsOf(term: Term, into: Set<string> = new Set()): Set<string> {
@@ -58,22 +56,25 @@ export function isPattern(term: Term, bound: Bound): boolean {
   }
 }
 
-/** The bound variables after two terms were unified; undefined when too few are bound for that. */
-export function unified(left: Term, right: Term, bound: Bound): Bound | undefined {
-  if (isBound(left, bound)) return isPattern(right, bound) ? withVars(bound, right) : undefined;
-  if (isBound(right, bound)) return isPattern(left, bound) ? withVars(bound, left) : undefined;
+/** Variables that are given a value, some of which may have one already. */
+export type Gained = Iterable<string>;
+
+/** What is bound by unifying two terms; undefined when too little is bound for that. */
+export function unified(left: Term, right: Term, bound: Bound): Gained | undefined {
+  if (isBound(left, bound)) return isPattern(right, bound) ? varsOf(right) : undefined;
+  if (isBound(right, bound)) return isPattern(left, bound) ? varsOf(left) : undefined;
   let pending = partsOf(left, right);
-  let known = bound;
+  let known = within(bound);
   while (pending !== undefined && pending.length > 0) {
     const stuck: (readonly [Term, Term])[] = [];
     for (const [a, b] of pending) {
-      const after = unified(a, b, known);
-      known = after ?? known;
-      if (after === undefined) stuck.push([a, b]);
+      const gained = unified(a, b, known);
+      if (gained === undefined) stuck.push([a, b]);
+      else known = known.and(gained);
     }
     pending = stuck.length === pending.length ? undefined : stuck;
   }
-  return pending === undefined ? undefined : known;
+  return pending === undefined ? undefined : varsOf(right, varsOf(left));
 }
 
 /** The terms that are to be unified for two arrays or objects to be; undefined when these cannot be taken apart. */
@@ -95,38 +96,111 @@ export function partsOf(left: Term, right: Term): readonly (readonly [Term, Term
   return parts;
 }
 
-function withVars(bound: Bound, ...terms: readonly (Term | undefined)[]): Bound {
-  const after = new Set(bound);
-  for (const term of terms) if (term !== undefined) varsOf(term, after);
-  return after;
+function varsOfAll(terms: readonly (Term | undefined)[]): Set<string> {
+  const found = new Set<string>();
+  for (const term of terms) if (term !== undefined) varsOf(term, found);
+  return found;
 }
 
 /** Goals in an order in which each has what it needs, or those that never do. */
 export interface Ordered {
   readonly goals: readonly Goal[];
   readonly bound: Bound;
+  /** The variables that the goals have given a value. */
+  readonly gained: readonly string[];
   readonly stuck: readonly Goal[];
 }
 
-/** Puts goals into an order that works, and changes it no more than that needs. `outer` are variables of the bodies around. */
+/**
+ * Puts goals into an order that works, and changes it no more than that needs: time and again the goals that are left are gone through,
+ * and each takes its place that has what it needs. `outer` are variables of the bodies around.
+ */
 export function order(goals: readonly Goal[], bound: Bound, outer: Bound): Ordered {
-  const around = new Set(outer);
-  for (const goal of goals) visibleVars(goal, around);
+  const visible = new Set<string>();
+  for (const goal of goals) visibleVars(goal, visible);
+  const around = within(outer).and(visible);
   const ordered: Goal[] = [];
-  let known = bound;
-  let pending = goals;
-  while (pending.length > 0) {
-    const stuck = pending.filter((goal) => {
-      const after = boundAfter(goal, known, around);
-      if (after === undefined) return true;
-      known = after;
-      ordered.push(goal);
-      return false;
-    });
-    if (stuck.length === pending.length) return { goals: ordered, bound: known, stuck };
-    pending = stuck;
+  const gained: string[] = [];
+  const turns = turnsOf(goals);
+  let known = within(bound);
+  for (let at = turns.next(); at !== undefined; at = turns.next()) {
+    const goal = goals[at];
+    if (goal === undefined) continue;
+    const after = boundAfter(goal, known, around);
+    if (after === undefined) {
+      turns.wait(at, known);
+      continue;
+    }
+    const names = [...after].filter((name) => !known.has(name));
+    known = known.and(names);
+    for (const name of names) gained.push(name);
+    ordered.push(goal);
+    turns.place(at, names);
   }
-  return { goals: ordered, bound: known, stuck: [] };
+  return { goals: ordered, bound: known, gained, stuck: turns.left() };
+}
+
+/** Whose turn it is among goals, by their places. */
+interface Turns {
+  readonly next: () => number | undefined;
+  /** The goal lacks something: it is looked at again when a variable in it is given a value, in its turn. */
+  readonly wait: (at: number, known: Bound) => void;
+  readonly place: (at: number, gained: readonly string[]) => void;
+  readonly left: () => readonly Goal[];
+}
+
+/** Round after round in the order of the goals, without those of which nothing has changed since they were looked at. */
+function turnsOf(goals: readonly Goal[]): Turns {
+  const state: ("queued" | "waiting" | "placed")[] = goals.map(() => "queued");
+  const waiting = new Map<string, number[]>();
+  const isKnownToWait = new Set<number>();
+  // The next one is the last.
+  let round = goals.map((_goal, at) => goals.length - 1 - at);
+  let later: number[] = [];
+
+  function wake(one: number, from: number): void {
+    if (state[one] !== "waiting") return;
+    state[one] = "queued";
+    if (one < from) later.push(one);
+    else insert(round, one);
+  }
+  return {
+    next: () => {
+      if (round.length === 0) [round, later] = [later.sort((one, other) => other - one), []];
+      return round.pop();
+    },
+    wait: (at, known) => {
+      state[at] = "waiting";
+      const goal = goals[at];
+      if (goal === undefined || isKnownToWait.has(at)) return;
+      isKnownToWait.add(at);
+      for (const name of allVars([goal], new Set())) {
+        if (known.has(name)) continue;
+        const others = waiting.get(name);
+        if (others === undefined) waiting.set(name, [at]);
+        else others.push(at);
+      }
+    },
+    place: (at, gained) => {
+      state[at] = "placed";
+      for (const name of gained) {
+        for (const one of waiting.get(name) ?? []) wake(one, at);
+        waiting.delete(name);
+      }
+    },
+    left: () => goals.filter((_goal, at) => state[at] !== "placed"),
+  };
+}
+
+/** Puts a number into a list in which each is greater than the next. */
+function insert(list: number[], one: number): void {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((list[middle] ?? 0) > one) low = middle + 1;
+    else high = middle;
+  }
+  list.splice(low, 0, one);
 }
 
 /** Variables that a goal has outside of closures: they are those of the body. */
@@ -173,13 +247,13 @@ function allVars(goals: readonly Goal[], into: Set<string>): Set<string> {
   return into;
 }
 
-/** The variables that are bound after a goal; undefined when it lacks some of those that it needs. */
-function boundAfter(goal: Goal, bound: Bound, around: Bound): Bound | undefined {
+/** What is bound by a goal; undefined when it lacks some of what it needs. */
+function boundAfter(goal: Goal, bound: Bound, around: Bound): Gained | undefined {
   switch (goal.kind) {
     case "unify":
       return unified(goal.left, goal.right, bound);
     case "truth":
-      return boundIf(isBound(goal.term, bound), bound);
+      return gainedIf(isBound(goal.term, bound));
     case "scan":
       return afterScan(goal, bound);
     case "call":
@@ -187,57 +261,62 @@ function boundAfter(goal: Goal, bound: Bound, around: Bound): Bound | undefined 
     case "someIn":
       return afterSomeIn(goal, bound);
     case "closure":
-      return boundIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), withVars(bound, goal.out));
+      return gainedIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), goal.out);
     case "every":
-      return boundIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around), bound);
+      return gainedIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around));
     case "not": {
       const isReady = goal.isExplicit || namedVars(goal.body).every((name) => bound.has(name));
-      return boundIf(isReady && closureRuns(goal, bound, around), bound);
+      return gainedIf(isReady && closureRuns(goal, bound, around));
     }
     case "with":
       return afterWith(goal, bound, around);
   }
 }
 
-function boundIf(condition: boolean, bound: Bound): Bound | undefined {
-  return condition ? bound : undefined;
+function gainedIf(condition: boolean, ...terms: readonly (Term | undefined)[]): Gained | undefined {
+  return condition ? varsOfAll(terms) : undefined;
 }
 
 type GoalOf<K extends Goal["kind"]> = Extract<Goal, { readonly kind: K }>;
 
-function afterCall(goal: GoalOf<"call">, bound: Bound): Bound | undefined {
+function afterCall(goal: GoalOf<"call">, bound: Bound): Gained | undefined {
   if (!goal.args.every((arg) => isBound(arg, bound))) return afterOutput(goal, bound);
-  return goal.out === undefined || isPattern(goal.out, bound) ? withVars(bound, goal.out) : undefined;
+  return gainedIf(goal.out === undefined || isPattern(goal.out, bound), goal.out);
 }
 
-function afterSomeIn({ key, value, domain }: GoalOf<"someIn">, bound: Bound): Bound | undefined {
+function afterSomeIn({ key, value, domain }: GoalOf<"someIn">, bound: Bound): Gained | undefined {
   if (!isBound(domain, bound)) return undefined;
-  return [key, value].every((term) => term === undefined || isPattern(term, bound))
-    ? withVars(bound, key, value)
-    : undefined;
+  return gainedIf(
+    [key, value].every((term) => term === undefined || isPattern(term, bound)),
+    key,
+    value,
+  );
 }
 
-function afterWith(goal: GoalOf<"with">, bound: Bound, around: Bound): Bound | undefined {
+function afterWith(goal: GoalOf<"with">, bound: Bound, around: Bound): Gained | undefined {
   if (!goal.replaced.every(({ value }) => isBound(value, bound))) return undefined;
-  const { stuck, bound: after } = order(goal.body, bound, around);
-  return stuck.length === 0 ? after : undefined;
+  const { stuck, gained } = order(goal.body, bound, around);
+  return stuck.length === 0 ? gained : undefined;
 }
 
-function afterScan({ ref, out }: Extract<Goal, { readonly kind: "scan" }>, bound: Bound): Bound | undefined {
+function afterScan({ ref, out }: Extract<Goal, { readonly kind: "scan" }>, bound: Bound): Gained | undefined {
   if (!isBound(ref.head, bound)) return undefined;
-  let known = bound;
+  let known = within(bound);
   for (const part of ref.path) {
     if (!isPattern(part, known)) return undefined;
-    known = withVars(known, part);
+    known = known.and(varsOf(part));
   }
-  return isPattern(out, known) ? withVars(known, out) : undefined;
+  return gainedIf(isPattern(out, known), ...ref.path, out);
 }
 
 /** A call may name its output as a last argument. */
-function afterOutput({ args, out }: Extract<Goal, { readonly kind: "call" }>, bound: Bound): Bound | undefined {
+function afterOutput({ args, out }: Extract<Goal, { readonly kind: "call" }>, bound: Bound): Gained | undefined {
   const last = args.at(-1);
   if (out !== undefined || last === undefined || !isPattern(last, bound)) return undefined;
-  return args.slice(0, -1).every((arg) => isBound(arg, bound)) ? withVars(bound, last) : undefined;
+  return gainedIf(
+    args.slice(0, -1).every((arg) => isBound(arg, bound)),
+    last,
+  );
 }
 
 /** Variables that the source names, outside of closures. */
@@ -252,7 +331,7 @@ function closureRuns(
   bound: Bound,
   around: Bound,
 ): boolean {
-  const inside = goal.kind === "every" ? withVars(bound, goal.key, goal.value) : bound;
+  const inside = goal.kind === "every" ? within(bound).and(varsOfAll([goal.key, goal.value])) : bound;
   if (goal.kind === "closure" && goal.isTemplate && !namedVars(goal.body).every((name) => bound.has(name)))
     return false;
   if (goal.kind !== "not" || goal.isExplicit) {

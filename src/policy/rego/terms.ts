@@ -3,7 +3,8 @@ import { dataCursor, enter, valueAt, type Branching, type Cursor } from "./docum
 import type { Det, Frame, Match } from "./frame.ts";
 import { isDocument } from "./goals.ts";
 import { charge, occupy } from "./limits.ts";
-import { isBound, type Bound, partsOf, unified, varsOf } from "./safety.ts";
+import { within, type Bound } from "./bound.ts";
+import { isBound, partsOf, unified, varsOf } from "./safety.ts";
 import {
   arrayOf,
   isEqual,
@@ -132,10 +133,10 @@ export function termMatch(term: Term, unit: Unit, bound: Bound): Match {
 }
 
 function arrayMatch(items: readonly Term[], unit: Unit, bound: Bound): Match {
-  const known = new Set(bound);
+  let known = within(bound);
   const matches = items.map((item) => {
-    const match = termMatch(item, unit, new Set(known));
-    varsOf(item, known);
+    const match = termMatch(item, unit, known);
+    known = known.and(varsOf(item));
     return match;
   });
   return (frame, value) =>
@@ -145,10 +146,10 @@ function arrayMatch(items: readonly Term[], unit: Unit, bound: Bound): Match {
 }
 
 function objectMatch(pairs: readonly (readonly [Term, Term])[], unit: Unit, bound: Bound): Match {
-  const known = new Set(bound);
+  let known = within(bound);
   const members = pairs.map(([key, item]) => {
-    const match = termMatch(item, unit, new Set(known));
-    varsOf(item, known);
+    const match = termMatch(item, unit, known);
+    known = known.and(varsOf(item));
     return [termValue(key, unit), match] as const;
   });
   return (frame, value) =>
@@ -183,16 +184,16 @@ export function termUnify(
     };
   }
   const tests: ((frame: Frame) => boolean)[] = [];
-  let known = bound;
+  let known = within(bound);
   let pending = partsOf(left, right);
   if (pending === undefined) return () => false;
   while (pending.length > 0) {
     const stuck: (readonly [Term, Term])[] = [];
     for (const [a, b] of pending) {
-      const after = unified(a, b, known);
-      if (after === undefined) stuck.push([a, b]);
+      const gained = unified(a, b, known);
+      if (gained === undefined) stuck.push([a, b]);
       else tests.push(termUnify(a, b, { unit, bound: known }));
-      known = after ?? known;
+      known = known.and(gained ?? []);
     }
     if (stuck.length === pending.length) return () => false;
     pending = stuck;
