@@ -2,7 +2,7 @@ import { ConnectionError } from "../client/client.ts";
 import { StatusError } from "../core/status.ts";
 import { CliError } from "./cli-error.ts";
 import type { ExitName } from "./exit-code.ts";
-import { whyHint } from "./why/why-hint.ts";
+import { whyHint, type GivenTexts } from "./why/why-hint.ts";
 
 /** What to tell a person about a thrown thing, and how the process ends. */
 export interface Failure {
@@ -11,10 +11,10 @@ export interface Failure {
   readonly hints: readonly string[];
 }
 
-/** Sorts whatever a command threw. Nothing is escaped yet. */
-export function failureOf(error: unknown): Failure {
+/** Sorts whatever a command threw; with the options of one that talks to a server, hints speak of that server. Nothing is escaped yet. */
+export function failureOf(error: unknown, args?: GivenTexts): Failure {
   if (error instanceof CliError) return { exit: error.code, message: error.message, hints: error.hints };
-  if (error instanceof StatusError) return ofStatus(error);
+  if (error instanceof StatusError) return ofStatus(error, args);
   if (error instanceof ConnectionError) return ofConnection(error);
   const name = error instanceof Error ? error.name : "";
   const message = error instanceof Error ? error.message : String(error);
@@ -25,7 +25,7 @@ export function failureOf(error: unknown): Failure {
 
 const wrongInput: readonly string[] = ["KubeconfigError", "TokenError", "PinError"];
 
-function ofStatus(error: StatusError): Failure {
+function ofStatus(error: StatusError, args: GivenTexts | undefined): Failure {
   switch (error.code) {
     case 401:
       return {
@@ -34,7 +34,7 @@ function ofStatus(error: StatusError): Failure {
         hints: ["They may have expired, or belong to another server: see --kubeconfig."],
       };
     case 403: {
-      const hint = whyHint(error);
+      const hint = whyHint(error, args);
       return { exit: "refused", message: error.message, hints: hint === undefined ? [] : [hint] };
     }
     case 404:

@@ -42,6 +42,7 @@ describe("what is loaded", () => {
       "core/duration.ts",
       "core/nearest.ts",
       "core/quoted.ts",
+      "core/shell-word.ts",
       "core/status.ts",
     ]);
     // Had the patterns found nothing, all this would hold too.

@@ -1,4 +1,5 @@
-import { allCommands, type Command, type CommandEntry, isGroup } from "./command.ts";
+import { StatusError } from "../core/status.ts";
+import { allCommands, type Args, type Command, type CommandEntry, isGroup } from "./command.ts";
 import { CliError } from "./cli-error.ts";
 import { exitCodes } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
@@ -8,6 +9,7 @@ import { nearest } from "../core/nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { printable } from "./printable.ts";
 import { release } from "./release.ts";
+import type { GivenTexts } from "./why/why-hint.ts";
 
 /**
  * Runs the command that `words` name and yields the exit code of the process. Never throws, never ends the process: what a
@@ -51,7 +53,20 @@ async function execute(command: Command, words: readonly string[], io: Io): Prom
     io.stdout.write(commandHelp(command, helpPlace(io)));
     return exitCodes.ok.code;
   }
-  return exitCodes[await command.run(line.args, io)].code;
+  try {
+    return exitCodes[await command.run(line.args, io)].code;
+  } catch (error) {
+    if (!(error instanceof StatusError) || !command.options.some(({ name }) => name === "kubeconfig")) throw error;
+    const { exit, message, hints } = failureOf(error, withContext(command, line.args));
+    throw new CliError(exit === "ok" ? "failed" : exit, message, hints);
+  }
+}
+
+/** `--context` goes with `--kubeconfig` nearly everywhere. */
+function withContext(command: Command, args: Args): GivenTexts {
+  return {
+    text: (name) => (command.options.some((option) => option.name === name) ? args.text(name) : undefined),
+  };
 }
 
 function help(entries: readonly CommandEntry[], words: readonly string[], io: Io): number {

@@ -36,7 +36,7 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
             await act(target);
             done.push(target);
           } catch (error) {
-            const failure = failureOf(error);
+            const failure = failureOf(error, args);
             const hints = [...failure.hints, ...bareHint(failure, target, args)];
             for (const line of [`error: ${failure.message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
             if (exit === "ok") exit = failure.exit;

@@ -39,7 +39,7 @@ export async function revoke(args: Args, io: Io): Promise<ExitName> {
       try {
         await revokeOne(named, { args, io, server, own, expiresAt });
       } catch (error) {
-        const failure = failureOf(error);
+        const failure = failureOf(error, args);
         for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
         if (exit === "ok") exit = failure.exit;
       }

@@ -26,6 +26,13 @@ describe("the hint of a refusal", () => {
     expect(whyHint(error)).toBe(`To see what is missing: pratique why ${words}`);
   });
 
+  it("asks the same server, as the same caller, where the command line said which", () => {
+    const given: Readonly<Record<string, string>> = { kubeconfig: "my files/bob.conf", context: "x" };
+    expect(whyHint(forbiddenRequest(asked, ""), { text: (name) => given[name] })).toBe(
+      "To see what is missing: pratique why get deployments.apps/web --subresource=scale -n dev --kubeconfig 'my files/bob.conf' --context x",
+    );
+  });
+
   it("is not given where admission refused, for a path, or with words that a shell would take otherwise", () => {
     expect(whyHint(new StatusError("Forbidden", "pods is forbidden: no"))).toBeUndefined();
     expect(whyHint(forbiddenRequest({ ...asked, path: "/metrics" }, ""))).toBeUndefined();
