@@ -11,6 +11,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { discoveryOf } from "./join-discovery.ts";
 import { joinExit } from "./join-exit.ts";
+import { tellWay } from "./tell-way.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { progress, type Progress } from "../progress.ts";
@@ -62,12 +63,6 @@ function absolute(path: string | undefined, io: Io): string | undefined {
 
 function tell(event: JoinEvent, shown: Progress): void {
   switch (event.kind) {
-    case "discovering":
-      return shown.doing(`looking for the hub at ${event.server}`);
-    case "retrying":
-      return shown.note(`trying again, since ${event.message}`);
-    case "clock-differs":
-      return shown.note(event.message);
     case "server-differs":
       return shown.note(`the hub calls itself ${event.other}; the discovery file says ${event.used}, which is used`);
     case "verified":
@@ -94,11 +89,8 @@ function tell(event: JoinEvent, shown: Progress): void {
       return shown.done(`got the certificate, valid until ${rfc3339(event.validUntil)}`);
     case "credential-found":
       return shown.done(`${event.path} is still valid, until ${rfc3339(event.validUntil)}`);
-    case "written":
-      return shown.done(`wrote ${event.path}`);
     default:
-      // What a request for access tells; a join asks for a certificate.
-      return undefined;
+      return tellWay(event, shown);
   }
 }
 

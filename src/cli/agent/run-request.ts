@@ -8,6 +8,7 @@ import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { joinExit } from "./join-exit.ts";
+import { tellWay } from "./tell-way.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { progress, type Progress } from "../progress.ts";
@@ -68,12 +69,6 @@ function claimsOf(args: Args): Readonly<Record<string, string>> {
 
 function tell(event: JoinEvent, shown: Progress, io: Io): void {
   switch (event.kind) {
-    case "discovering":
-      return shown.doing(`looking for the hub at ${event.server}`);
-    case "retrying":
-      return shown.note(`trying again, since ${event.message}`);
-    case "clock-differs":
-      return shown.note(event.message);
     case "verified":
       return shown.done(`the hub ${event.server} is the right one: its CA has the pinned key`);
     case "key-ready":
@@ -91,10 +86,8 @@ function tell(event: JoinEvent, shown: Progress, io: Io): void {
         `waiting up to ${humanDuration(event.until - io.clock.now())} for an answer. On the hub: ${event.commands.join("  or  ")}`,
       );
       return shown.doing(`waiting for somebody to answer accessrequest/${event.name}`);
-    case "written":
-      return shown.done(`wrote ${event.path}`);
     default:
-      return undefined;
+      return tellWay(event, shown);
   }
 }
 

@@ -1,0 +1,18 @@
+import type { JoinEvent } from "../../agent/join-event.ts";
+import type { Progress } from "../progress.ts";
+
+/** Tells what a join and a request for access have in common: the way to the hub, and the files at its end; nothing of other events. */
+export function tellWay(event: JoinEvent, shown: Progress): void {
+  switch (event.kind) {
+    case "discovering":
+      return shown.doing(`looking for the hub at ${event.server}`);
+    case "retrying":
+      return shown.note(`trying again, since ${event.message}`);
+    case "clock-differs":
+      return shown.note(event.message);
+    case "written":
+      return shown.done(`wrote ${event.path}`);
+    default:
+      return undefined;
+  }
+}
