@@ -87,8 +87,15 @@ function leftText({ cluster, server, onHub }: LeftHub): string {
 }
 
 async function showStatus(args: Args, io: Io): Promise<ExitName> {
-  const status = await withKlusterlet(args, io, ({ store }) => klusterletStatus(store, io.clock.now()));
-  if (status === undefined) throw new CliError("notFound", "there is no registration here");
+  const { status, place } = await withKlusterlet(args, io, async ({ store }) => ({
+    status: await klusterletStatus(store, io.clock.now()),
+    place: store.place,
+  }));
+  if (status === undefined) {
+    throw new CliError("notFound", `${place} holds no registration`, [
+      "Is it kept elsewhere? See --dir and --spoke-kubeconfig.",
+    ]);
+  }
   await writeResult(args, io, { data: statusData(status), table: () => statusText(status) });
   return status.good ? "ok" : "failed";
 }

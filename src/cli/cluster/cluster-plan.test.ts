@@ -105,7 +105,7 @@ describe("what is to be done to let a cluster in", () => {
       "it has an agent with a certificate",
       cluster({ annotations: { "registration.pratique.dev/agents": agents } }),
       [request()],
-      /has an agent: "other", whose certificate is valid until 2027-01-01T00:00:00Z/,
+      /has an agent: "other", which was given a certificate until 2027-01-01T00:00:00Z/,
     ],
     [
       "it joined before",

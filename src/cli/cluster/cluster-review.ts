@@ -146,7 +146,7 @@ function ownerWarnings({ cluster }: ClusterSight, open: readonly AgentRequest[],
   if (cluster === undefined || open.length === 0) return [];
   const live = [...agentsOn(cluster)].filter(([, end]) => end > now);
   if (live.length > 0) {
-    const agents = live.map(([id, end]) => `${quoted(id)}, whose certificate is valid until ${rfc3339(end)}`);
+    const agents = live.map(([id, end]) => `${quoted(id)}, which was given a certificate until ${rfc3339(end)}`);
     return [`the name belongs to a cluster that has an agent: ${agents.join("; ")}`];
   }
   return hasJoined(cluster) ? ["the name belongs to a cluster that has joined before"] : [];
