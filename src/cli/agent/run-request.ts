@@ -83,12 +83,17 @@ function tell(event: JoinEvent, shown: Progress, io: Io): void {
       return shown.doing("waiting for an answer");
     case "waiting-for-access":
       shown.note(
-        `waiting up to ${humanDuration(event.until - io.clock.now())} for an answer. On the hub: ${event.commands.join("  or  ")}`,
+        `waiting up to ${humanDuration(wholeSeconds(event.until - io.clock.now()))} for an answer. On the hub: ${event.commands.join("  or  ")}`,
       );
       return shown.doing(`waiting for somebody to answer accessrequest/${event.name}`);
     default:
       return tellWay(event, shown);
   }
+}
+
+/** An hour of which a moment has passed is told as an hour. */
+function wholeSeconds(ms: number): number {
+  return Math.ceil(ms / 1000) * 1000;
 }
 
 function grantedText(granted: AccessGranted, dir: string): string {
