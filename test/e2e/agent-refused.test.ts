@@ -58,10 +58,11 @@ beforeAll(async () => {
   admin = apiClient(hub);
   certDir = join(hub.dir, "node", "pki");
   const token = pratique("token", "create", "--print-join-command", "--kubeconfig", hub.kubeconfig);
-  expect(await token.ended).toBe(0);
+  await token.ended;
   const words = token.out().trim().split(" ").slice(1);
   const places = ["--cert-dir", certDir, "--kubeconfig", join(dirname(certDir), "kubelet.conf")];
-  expect(await pratique(...words, ...places, "--node-name", "n1").ended).toBe(0);
+  const joined = pratique(...words, ...places, "--node-name", "n1");
+  if ((await joined.ended) !== 0) throw new TypeError(joined.err());
 }, limitMs);
 
 afterAll(async () => {

@@ -1,7 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { askAcceptance, type Acceptance } from "../../src/agent/ask-acceptance.ts";
+import { wallClock } from "../../src/agent/wall-clock.ts";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
+import type { ClientCredentials } from "../../src/client/transport.ts";
 import { loadCa } from "../../src/pki/ca.ts";
 import { clientOf } from "../attack/attacked-hub.ts";
 import { apiClient, type ApiClient, type KeyPair } from "../kits/api-client.ts";
@@ -127,6 +130,31 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     expect(seen).toContain("after-the-revocation");
     watch.close();
   }, 180_000);
+
+  test("the agent of a machine finds it out by asking, and likewise that its account is gone", async () => {
+    const asked = (credentials: ClientCredentials): Promise<Acceptance> => {
+      const { signal } = new AbortController();
+      const trust = { server: guarded.url, caPem: guarded.ca, credentials };
+      return askAcceptance(trust, { clock: wallClock, userAgent: "test", signal });
+    };
+    const refused = (what: string, credentials: ClientCredentials): Promise<Acceptance> =>
+      eventually(what, async () => {
+        const acceptance = await asked(credentials);
+        return acceptance.kind === "refused" ? acceptance : undefined;
+      });
+    const pair = await certificateOf("system:node:learns", "system:nodes");
+    const node = { clientCertPem: pair.certPem, clientKeyPem: pair.keyPem };
+    expect(await asked(node)).toEqual({ kind: "accepted" });
+    await pratique("revoke", "node/learns", "--reason", "stolen");
+    expect(await refused("a node that is revoked", node)).toMatchObject({
+      message: expect.stringContaining("403 Forbidden: the credential is revoked: ") as string,
+    });
+    await kube.kubectl.ok("create", "serviceaccount", "gone");
+    const token = await tokenOf("gone");
+    expect(await asked({ token })).toEqual({ kind: "accepted" });
+    await kube.kubectl.ok("delete", "serviceaccount", "gone");
+    expect(await refused("an account that is gone", { token })).toMatchObject({ message: "401 Unauthorized" });
+  });
 
   test("system:masters is beyond every authorizer", async () => {
     const root = connect(guarded, await certificateOf("root", "system:masters"));
