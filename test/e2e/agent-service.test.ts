@@ -1,6 +1,7 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemClock } from "../../src/hub/system-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { tokenOn } from "../kits/peers-cluster.ts";
 import { eventually, ofThisTest, spawnProcess } from "../kits/peers-process.ts";
@@ -15,8 +16,11 @@ peerSuite("kubectl", "an agent as a service", () => {
   let pratique: PratiqueProgram;
 
   beforeAll(async () => {
-    // A certificate begins some minutes before it is asked for: one that lives for a minute is in its last tenth at once.
-    [hub, pratique] = await Promise.all([startTestHub({ clusterSigningDurationSeconds: 60 }), pratiqueProgram()]);
+    // By the machine's clock a certificate is in its last tenth at once, and good for two minutes more.
+    const behindMs = 6_000_000;
+    const clock = { now: () => Date.now() - behindMs, sleep: systemClock.sleep };
+    const clusterSigningDurationSeconds = behindMs / 1000 + 120;
+    [hub, pratique] = await Promise.all([startTestHub({ clock, clusterSigningDurationSeconds }), pratiqueProgram()]);
   });
 
   afterAll(async () => {
@@ -59,7 +63,7 @@ peerSuite("kubectl", "an agent as a service", () => {
       const [, port] = await agent.until(/answers health checks port=(\d+)/);
       const ready = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
       await agent.until(/the command after the rotation ended with code 3/);
-      expect(await ready()).toBe(200);
+      await eventually("readiness", async () => (await ready()) === 200 || undefined);
       expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
 
       const told = await hook.said();
