@@ -34,7 +34,10 @@ export function programRun(words: readonly string[], ahead: number | Clock = 0):
     interrupt: () => stop.abort(),
     done: runProgram(commands, words, io),
     until: async (pattern) => {
-      await eventually(`${words.join(" ")} to write ${pattern}; it wrote ${err}`, () => pattern.test(err) || undefined);
+      const written = eventually(`${words.join(" ")} to write ${pattern}`, () => pattern.test(err) || undefined);
+      await written.catch((cause: unknown) => {
+        throw new Error(`${words.join(" ")} did not write ${pattern}; it wrote ${err}`, { cause });
+      });
     },
   };
 }

@@ -99,4 +99,44 @@ describe("the registration of the webhook", () => {
     stop.abort();
     await done;
   });
+
+  it("says that it is registered where that was done without its being told so", async () => {
+    const { client, stored } = cluster();
+    const [clock, stop] = [fakeClock(), new AbortController()];
+    const said: string[] = [];
+    const log = ({ message }: { readonly message: string }): void => void said.push(message);
+    let answers = false;
+    const slow: Client = {
+      ...client,
+      update: async <T extends ApiObject>(resource: ResourceRef, object: T) => {
+        await client.update(resource, object);
+        if (!answers) throw new StatusError("Timeout", "the answer came too late");
+        return object;
+      },
+    };
+    const names = ["pratique-access"];
+    for (const kind of kinds) stored.set(kind, made());
+    const done = registerWebhook({
+      client: slow,
+      clock,
+      names,
+      conversions: [],
+      caPem: "CA",
+      log,
+      signal: stop.signal,
+    });
+    await clock.advance(1_000);
+    await clock.advance(2_000);
+    answers = true;
+    await clock.advance(2_000);
+    expect(said).toEqual([
+      "the webhook is not registered",
+      "the webhook is not registered",
+      "the webhook is registered",
+    ]);
+    await clock.advance(180_000);
+    expect(said).toHaveLength(3);
+    stop.abort();
+    await done;
+  });
 });

@@ -36,6 +36,7 @@ const lookMs = 60_000;
 /** Puts the CA into webhook configurations and definitions, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
 export async function registerWebhook(options: RegistrationOptions): Promise<void> {
   const { clock, log, signal } = options;
+  let isTold = false;
   while (!signal.aborted) {
     try {
       const changed = [];
@@ -43,9 +44,12 @@ export async function registerWebhook(options: RegistrationOptions): Promise<voi
         for (const resource of configurations) changed.push(await register(options, resource, name));
       }
       for (const one of options.conversions) changed.push(await registerConversion(options, one));
-      if (changed.includes(true)) log({ level: "info", message: "the webhook is registered" });
+      // Also where nothing was to change: an API server that was too slow to say so may have done what it was asked before.
+      if (!isTold || changed.includes(true)) log({ level: "info", message: "the webhook is registered" });
+      isTold = true;
       await clock.sleep(lookMs, signal);
     } catch (error) {
+      isTold = false;
       log({ level: "warn", message: "the webhook is not registered", error: failureOf(error).message });
       await clock.sleep(againMs, signal);
     }
