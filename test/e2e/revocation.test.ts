@@ -67,15 +67,15 @@ async function credentialIdOf(client: ApiClient): Promise<string> {
 
 let count = 0;
 
-/** Revokes, and sees the watch of the client end and its next request refused, while no time passes for the hub. */
-async function cutOff(client: ApiClient, spec: object, path = maps): Promise<void> {
+/** Revokes, sees the watch of the client end, and gives the status of its next request, while no time passes for the hub. */
+async function cutOff(client: ApiClient, spec: object, path = maps): Promise<number> {
   const watch = await client.stream(`${path}?watch=true`);
   expect(watch.status).toBe(200);
   expect((await client(path)).status).toBe(200);
   const ended = watch.rest();
   await made(revocations, { metadata: { name: `test-${(count += 1)}` }, spec });
   await ended;
-  expect((await client(path)).status).toBe(401);
+  return (await client(path)).status;
 }
 
 peerSuite("kubectl", "a revocation cuts off requests, open connections and watches at once", () => {
@@ -83,7 +83,7 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     const pair = await certificateOf(`ann-${protocol}`);
     const client = connect(pair, protocol);
     const fingerprint = (await credentialIdOf(client)).replace("X509SHA256=", "");
-    await cutOff(client, { fingerprint });
+    expect(await cutOff(client, { fingerprint })).toBe(401);
     // Another certificate of the same user is another credential.
     expect((await connect(await certificateOf(`ann-${protocol}`), protocol)(maps)).status).toBe(200);
   });
@@ -91,14 +91,14 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
   it("of a certificate by its serial number", async () => {
     const pair = await certificateOf("serial");
     const serialNumber = serialOf(pair.certPem);
-    await cutOff(connect(pair), { certificate: { serialNumber } });
+    expect(await cutOff(connect(pair), { certificate: { serialNumber } })).toBe(401);
   });
 
   it("of a user, whatever the credential, later ones too", async () => {
     const client = connect({ token: hub.token("paul") });
     const certified = connect(await certificateOf("paul"), "http2");
     expect((await certified(maps)).status).toBe(200);
-    await cutOff(client, { user: "paul" });
+    expect(await cutOff(client, { user: "paul" })).toBe(401);
     expect((await certified(maps)).status).toBe(401);
     expect((await connect(await certificateOf("paul"))(maps)).status).toBe(401);
     expect((await connect(await certificateOf("pau"))(maps)).status).toBe(200);
@@ -112,14 +112,14 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     const [client, other] = [connect({ token: await token() }), connect({ token: await token() })];
     const credentialID = await credentialIdOf(client);
     expect(credentialID).toMatch(/^JTI=/);
-    await cutOff(client, { credentialID });
+    expect(await cutOff(client, { credentialID })).toBe(401);
     expect((await other(maps)).status).toBe(200);
   });
 
   it("of a whole account", async () => {
     const reply = await admin("/api/v1/namespaces/default/serviceaccounts/whole/token", { method: "POST", body: {} });
     const { token } = reply.json()["status"] as { readonly token: string };
-    await cutOff(connect({ token }), { user: "system:serviceaccount:default:whole" });
+    expect(await cutOff(connect({ token }), { user: "system:serviceaccount:default:whole" })).toBe(401);
   });
 
   it("of a legacy token by the Secret that it lies in", async () => {
@@ -128,7 +128,7 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
       type: "kubernetes.io/service-account-token",
     });
     const token = await legacyToken();
-    await cutOff(connect({ token }), { secret: { namespace: "default", name: "legacy" } });
+    expect(await cutOff(connect({ token }), { secret: { namespace: "default", name: "legacy" } })).toBe(401);
   });
 
   it("of a bootstrap token by its id", async () => {
@@ -144,7 +144,7 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     const type = "bootstrap.kubernetes.io/token";
     await made("/api/v1/namespaces/kube-system/secrets", { metadata, type, stringData });
     const client = connect({ token: "abcdef.0123456789abcdef" });
-    await cutOff(client, { bootstrapTokenID: "abcdef" }, requests);
+    expect(await cutOff(client, { bootstrapTokenID: "abcdef" }, requests)).toBe(401);
   });
 
   it("of what kubectl watches with", async () => {
