@@ -108,10 +108,10 @@ describe("the registration of the webhook", () => {
     let answers = false;
     const slow: Client = {
       ...client,
-      update: async <T extends ApiObject>(resource: ResourceRef, object: T) => {
-        await client.update(resource, object);
+      update: async <T extends ApiObject>(resource: ResourceRef, object: ApiObject) => {
+        const updated = await client.update<T>(resource, object);
         if (!answers) throw new StatusError("Timeout", "the answer came too late");
-        return object;
+        return updated;
       },
     };
     const names = ["pratique-access"];
