@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash, randomBytes, sign, X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
@@ -76,7 +77,8 @@ async function ask(
   } = {},
 ): Promise<{ readonly status: number; readonly text: string }> {
   const socket = connect({ host: "127.0.0.1", port: hub.port, servername, rejectUnauthorized: false, ...dial });
-  await new Promise((resolve) => socket.once("secureConnect", resolve));
+  await once(socket, "secureConnect");
+  socket.on("error", () => undefined);
   return parseReply(await speak(socket, requestBytes({ path, headers })));
 }
 
