@@ -50,6 +50,8 @@ export interface ReviewedStatus {
 
 /** How long it sleeps between two looks at its files. */
 const lookEveryMs = 2_000;
+/** For how long changed files must stay as they are; here nobody changes them meanwhile. */
+const settleMs = 500;
 
 /** Starts it with further options. @throws Error with its messages when it does not start */
 export async function startAuthorizer(...words: readonly string[]): Promise<TestAuthorizer> {
@@ -58,7 +60,7 @@ export async function startAuthorizer(...words: readonly string[]): Promise<Test
   // Its looks at files have a clock of their own, so that a look costs no question that is under way its time.
   const looks = fakeClock();
   const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
-    (ms === lookEveryMs ? looks : clock).sleep(ms, signal);
+    ms === settleMs ? Promise.resolve() : (ms === lookEveryMs ? looks : clock).sleep(ms, signal);
   const world = (): FakeIo => ({
     ...fakeIo({ clock: { ...clock, sleep }, random: (size) => randomBytes(size) }),
     readFile: (file) => readFile(file),

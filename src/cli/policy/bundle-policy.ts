@@ -37,6 +37,7 @@ export async function openBundlePolicy(
       return { key, compile: async () => compile(await bytes()) };
     },
     log,
+    clock: io.clock,
     ...(reloaded === undefined ? {} : { reloaded }),
   });
 }

@@ -18,6 +18,7 @@ export async function openCelPolicy(path: string, { io, log, reloaded }: PolicyW
       return { key, compile: async () => ({ ask: judge(compiled(path, (await bytes()).toString("utf8"))) }) };
     },
     log,
+    clock: io.clock,
     ...(reloaded === undefined ? {} : { reloaded }),
   });
 }

@@ -101,6 +101,50 @@ describe("a policy that follows its files", () => {
     expect(await policy.ask({})).toEqual({ error: "a fault" });
   });
 
+  test("is not taken from files that somebody is still writing", async () => {
+    const files = { text: "one" };
+    const closed: string[] = [];
+    let write: (step: "settling" | "compiling") => void = () => undefined;
+    const policy = await reloadingPolicy({
+      read: async () => {
+        const { text } = files;
+        const compile = async (): Promise<CompiledPolicy> => {
+          write("compiling");
+          return { ...plain(text), close: () => void closed.push(text) };
+        };
+        return { key: text, compile };
+      },
+      log: () => undefined,
+      clock: { sleep: async () => write("settling") },
+    });
+    for (const at of ["settling", "compiling"] as const) {
+      files.text = `half, then ${at}`;
+      write = (step) => {
+        if (step === at) files.text = `more, then ${at}`;
+      };
+      await policy.look();
+      expect(await policy.ask({})).toEqual({ json: '"one"' });
+    }
+    // What was compiled of it is let go.
+    expect(closed).toEqual(["half, then compiling"]);
+    write = () => undefined;
+    await policy.look();
+    expect(await policy.ask({})).toEqual({ json: '"more, then compiling"' });
+  });
+
+  test("is left as it was, and looked at again, where its files go while they are read", async () => {
+    const { files, policy } = await stage((text) => {
+      if (text === "two") files.text = "gone";
+      return plain(text);
+    });
+    files.text = "two";
+    await policy.look();
+    expect(await policy.ask({})).toEqual({ json: '"one"' });
+    files.text = "three";
+    await policy.look();
+    expect(await policy.ask({})).toEqual({ json: '"three"' });
+  });
+
   test("must be good at first", async () => {
     const read = (): Promise<never> => Promise.reject(new TypeError("nothing there"));
     await expect(reloadingPolicy({ read, log: () => undefined })).rejects.toThrow("nothing there");

@@ -1,3 +1,4 @@
+import type { Clock } from "../../core/clock.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
 
 /** What a policy came to for one input: its value as JSON text, undefined for no value, or why it could not be evaluated. */
@@ -44,22 +45,38 @@ export interface ReloadingOptions {
   readonly log: (entry: LogEntry) => void;
   /** Told of each change of the files. */
   readonly reloaded?: (status: "success" | "failure") => void;
+  /** By which changed files must stay as they are for half a second before they count; absent: they count at once. */
+  readonly clock?: Pick<Clock, "sleep">;
 }
+
+/** For how long whoever writes a file may pause in the middle of it. */
+const settleMs = 500;
 
 /** How often files that could not be used, and have not changed since, are passed over before they are tried again. */
 const looksBetweenTries = 30;
 
 /**
- * Compiles a policy, and again when its files have changed. What is asked meanwhile is answered by the one before.
+ * Compiles a policy, and again when its files have changed and stay so: files that change while they are looked at or read are somebody's
+ * unfinished work, and left to the next look. What is asked meanwhile is answered by the one before.
  * @throws what `read` and `compile` reject with: at first only
  */
-export async function reloadingPolicy({ read, log, reloaded }: ReloadingOptions): Promise<DecidingPolicy> {
+export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingOptions): Promise<DecidingPolicy> {
   const first = await read();
   let { key } = first;
   let current = await first.compile();
   let problem = "";
   // What does not compile now will not in two seconds; a bundle that never starts would keep a core busy.
   let failed: { readonly key: string; readonly looks: number } | undefined;
+
+  /** Whether the files are what they were. @throws what `read` rejects with, after `compiled` was closed */
+  async function isStill(files: PolicyFiles, compiled?: CompiledPolicy): Promise<boolean> {
+    try {
+      return (await read()).key === files.key;
+    } catch (error) {
+      compiled?.close?.();
+      throw error;
+    }
+  }
   return {
     ask: async (input) => {
       try {
@@ -78,9 +95,12 @@ export async function reloadingPolicy({ read, log, reloaded }: ReloadingOptions)
         }
         failed = undefined;
         if (now.key !== key) {
+          await clock?.sleep(settleMs);
+          if (!(await isStill(now))) return;
           failed = { key: now.key, looks: 0 };
           const next = await now.compile();
           failed = undefined;
+          if (!(await isStill(now, next))) return next.close?.();
           const before = current;
           current = next;
           key = now.key;

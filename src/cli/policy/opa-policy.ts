@@ -44,6 +44,7 @@ export async function openOpaPolicy(given: string, world: PolicyWorld): Promise<
       };
     },
     log,
+    clock: io.clock,
     ...(reloaded === undefined ? {} : { reloaded }),
   });
 }

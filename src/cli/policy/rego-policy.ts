@@ -24,6 +24,7 @@ export async function openRegoPolicy(path: string, { args, io, log, reloaded }: 
         };
       },
       log,
+      clock: io.clock,
       ...(reloaded === undefined ? {} : { reloaded }),
     });
   } catch (error) {
