@@ -6,6 +6,7 @@ import type { CallTarget } from "./connection-failure.ts";
 import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { JoinError } from "./join-error.ts";
+import { pinMismatch } from "./pin-mismatch.ts";
 import { tryAgain, type Attempt } from "./try-again.ts";
 
 /** A hub as its own cluster-info shows it. */
@@ -101,11 +102,8 @@ function chosenCa(
   const fitting = pins.length === 0 ? info.certificates : pinnedCertificates(pins, info.certificates);
   const [first] = fitting;
   if (first === undefined) {
-    const found = info.certificates.map((certificate) => certificate.pin).join(", ");
-    throw new JoinError(
-      "pin-mismatch",
-      `the CA of the hub at ${endpoint.shown} is not the pinned one: wanted ${pins.join(" or ")}, found ${found}. The pin is of another hub, or somebody stands between; nothing was asked. The hub prints its pin at its start`,
-    );
+    const found = info.certificates.map((certificate) => certificate.pin);
+    throw pinMismatch({ shown: endpoint.shown, wanted: pins, found, kept: "nothing was asked" });
   }
   return { caPem: fitting.map((certificate) => certificate.pem).join(""), caPin: first.pin };
 }

@@ -135,7 +135,7 @@ describe("attacks on the discovery", () => {
     const error = await bench.failure(hub, { token: { pins: [wrong] } });
     expect(error.code).toBe("pin-mismatch");
     expect(error.message).toBe(
-      `the CA of the hub at ${hub.endpoint} is not the pinned one: wanted ${wrong}, found ${hub.ca.pin}. The pin is of another hub, or somebody stands between; nothing secret was sent. The hub prints its pin at its start`,
+      `the CA of the hub at ${hub.endpoint} is not the pinned one: wanted ${wrong}, found ${hub.ca.pin}. The pin is of another hub, or of a CA that this one has replaced, or somebody stands between; nothing secret was sent. The hub prints its pin at its start, and \`pratique ca status\` beside it shows all of them`,
     );
     expectNoCredential(hub);
   });

@@ -9,6 +9,7 @@ import { parseEndpoint, type Endpoint } from "./endpoint.ts";
 import type { HubAccess } from "./hub-access.ts";
 import { JoinError } from "./join-error.ts";
 import type { Discovery } from "./join-options.ts";
+import { pinMismatch } from "./pin-mismatch.ts";
 import { tryAgain, type Attempt } from "./try-again.ts";
 
 /** What a person typed for a token discovery, checked for its form alone. The token is secret. */
@@ -149,7 +150,7 @@ function believed(
         `the hub at ${endpoint.shown} knows a token ${token.id} but its signature does not fit: the secret part of the token is mistyped, or somebody changed cluster-info on its way here. Nothing secret was sent; compare the token with the one on the hub`,
       );
     case "pin-mismatch":
-      throw new JoinError("pin-mismatch", pinMismatch(data, wanted));
+      throw mismatch(data, wanted);
     case "unparseable":
     case "no-cluster":
     case "bad-server":
@@ -161,11 +162,11 @@ function believed(
   }
 }
 
-function pinMismatch(data: Readonly<Record<string, unknown>> | undefined, { pins, endpoint }: TokenDiscovery): string {
+function mismatch(data: Readonly<Record<string, unknown>> | undefined, { pins, endpoint }: TokenDiscovery): JoinError {
   const parsed = parseClusterInfo(String(data?.["kubeconfig"]));
   const found = parsed.kind === "parsed" ? parsed.certificates.map((certificate) => certificate.pin) : [];
   const wanted = pins === "unsafe-skip" ? [] : pins;
-  return `the CA of the hub at ${endpoint.shown} is not the pinned one: wanted ${wanted.join(" or ")}, found ${found.join(", ")}. The pin is of another hub, or somebody stands between; nothing secret was sent. The hub prints its pin at its start`;
+  return pinMismatch({ shown: endpoint.shown, wanted, found, kept: "nothing secret was sent" });
 }
 
 function readPins(texts: readonly string[]): readonly CaPin[] {

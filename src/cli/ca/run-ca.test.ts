@@ -55,6 +55,14 @@ describe("pratique ca", () => {
     expect(status).toMatchObject({ phase: "switched", authorities: [{ name: "ca-2" }, { name: "ca", pin: before }] });
   });
 
+  it.each(["status", "prepare", "rehearse"])("%s says whose the folder is where it may not be read", async (verb) => {
+    const refused = Object.assign(new Error("EACCES: permission denied"), { code: "EACCES", path: join(dir, "pki") });
+    const io = fakeIo({ listFolder: () => Promise.reject(refused) });
+    expect(await runLine(["ca", verb, "--data-dir", dir], io)).toBe(2);
+    expect(io.err()).toContain(`cannot use ${join(dir, "pki")} (EACCES)`);
+    expect(io.err()).toContain("use the account that the hub runs as, or sudo");
+  });
+
   it("refuses a step that is not due, says which is, and changes nothing", async () => {
     await hubWasHere();
     const refused = await run("ca switch");

@@ -117,6 +117,10 @@ async function clearly<T>(run: () => Promise<T>): Promise<T> {
     return await run();
   } catch (error) {
     if (error instanceof HubError) throw new CliError("usage", error.message);
-    throw error;
+    const { code, path } = error as { readonly code?: unknown; readonly path?: unknown };
+    if (code !== "EACCES" && code !== "EPERM") throw error;
+    throw new CliError("usage", `cannot use ${String(path)} (${code})`, [
+      "The CAs are their owner's alone to read: use the account that the hub runs as, or sudo.",
+    ]);
   }
 }
