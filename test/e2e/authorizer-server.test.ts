@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { apiClient } from "../kits/api-client.ts";
 import { startAuthorizer, testCa, type TestAuthorizer } from "../kits/authorizer.ts";
 import { fakeIo, runLine } from "../kits/fake-io.ts";
@@ -79,6 +79,8 @@ describe("pratique authorizer", () => {
       const file = join(dir, kinds[kind].file);
       const answers = { dev: [] as boolean[], ops: [] as boolean[] };
       let isDone = false;
+      // Also where something fails before: nobody else would get a turn any more.
+      onTestFinished(() => void (isDone = true));
       const load = (["dev", "ops"] as const).flatMap((group) =>
         Array.from({ length: 4 }, async () => {
           while (!isDone) answers[group].push((await ask({ user: "u", groups: [group], resourceAttributes })).allowed);

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startAuthorizer, testCa, type TestAuthorizer } from "../kits/authorizer.ts";
 import { freePort } from "../kits/peers-kube.ts";
 import { opaSuite } from "../kits/peers-opa.ts";
@@ -175,6 +175,8 @@ await opaSuite("pratique authorizer with a real OPA", (opa) => {
       const { ask, reload } = await start(`--bundle=${file}`);
       const answers: boolean[] = [];
       let isDone = false;
+      // Also where something fails before: nobody else would get a turn any more.
+      onTestFinished(() => void (isDone = true));
       const load = Array.from({ length: 8 }, async () => {
         while (!isDone) answers.push((await ask(list("ann", "conf"))).allowed);
       });
