@@ -38,6 +38,22 @@ function run(find: KeepOptions["find"], once = false): Run {
 const later: Turn = { kind: "wait", until: Date.UTC(2030, 0) };
 
 describe("the loop of an agent", () => {
+  test("keeps any number of credentials without a warning of Node on the machine's standard error", async () => {
+    const warned: string[] = [];
+    const hear = (warning: Error): void => void warned.push(warning.name);
+    process.on("warning", hear);
+    const many = Array.from({ length: 30 }, (_, at): Keeper => {
+      return { name: { kind: "token", path: `of-${at}` }, act: (signal) => hanging(signal) };
+    });
+    const here = run(async () => many);
+    await here.clock.advance(minute);
+    await new Promise((next) => setImmediate(next));
+    process.off("warning", hear);
+    expect(warned).toEqual([]);
+    here.stop();
+    await here.ended;
+  });
+
   test("looks at each credential at its own time, at least once a minute, and ends when it is told to", async () => {
     const often = keeper("often", (count) => (count % 2 === 0 ? later : { kind: "again" }));
     const hung: Keeper = { name: { kind: "token", path: "hung" }, act: (signal) => hanging(signal) };

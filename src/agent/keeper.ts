@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../core/clock.ts";
 import type { AgentReport, KeptName } from "./agent-event.ts";
 import { JoinError } from "./join-error.ts";
@@ -41,9 +42,12 @@ const longestSleepMs = 60_000;
 export async function keepFresh(options: KeepOptions): Promise<void> {
   const { clock, signal, once } = options;
   const stop = new AbortController();
+  const ending = AbortSignal.any([signal, stop.signal]);
+  // Every keeper listens to it while it waits, and there may be dozens.
+  setMaxListeners(0, ending);
   const running: Running = {
     options,
-    signal: AbortSignal.any([signal, stop.signal]),
+    signal: ending,
     loops: new Map(),
     lost: new Map(),
     end: () => stop.abort(),
