@@ -4,28 +4,36 @@ import { registrationStateText, type RegistrationState } from "./registration-st
 /** The state of a registration, in memory and in its place. */
 export interface KeptState {
   now(): RegistrationState;
-  /** Writes it down with these fields in place; `undefined` takes one away. It counts once it is written. */
+  /** Writes it down with these fields in place, after all changes before it; `undefined` takes one away. It counts once it is written. */
   change(fields: { readonly [field in keyof RegistrationState]?: RegistrationState[field] | undefined }): Promise<void>;
 }
 
 /** A state that is in the store already, or is not and will be with its first change. */
 export function keptState(store: KlusterletStore, first: RegistrationState): KeptState {
   let state = first;
+  let changing: Promise<void> = Promise.resolve();
+  async function write(fields: Parameters<KeptState["change"]>[0]): Promise<void> {
+    const { origin, told, learned, pending, shutOut, ...names } = { ...state, ...fields };
+    const { clusterName = state.clusterName, agentName = state.agentName } = names;
+    const next: RegistrationState = {
+      clusterName,
+      agentName,
+      ...(origin === undefined ? {} : { origin }),
+      ...(told === undefined ? {} : { told }),
+      ...(learned === undefined ? {} : { learned }),
+      ...(pending === undefined ? {} : { pending }),
+      ...(shutOut === undefined ? {} : { shutOut }),
+    };
+    await store.writeState(registrationStateText(next));
+    state = next;
+  }
+
   return {
     now: () => state,
-    change: async (fields) => {
-      const { origin, told, learned, pending, ...names } = { ...state, ...fields };
-      const { clusterName = state.clusterName, agentName = state.agentName } = names;
-      const next: RegistrationState = {
-        clusterName,
-        agentName,
-        ...(origin === undefined ? {} : { origin }),
-        ...(told === undefined ? {} : { told }),
-        ...(learned === undefined ? {} : { learned }),
-        ...(pending === undefined ? {} : { pending }),
-      };
-      await store.writeState(registrationStateText(next));
-      state = next;
+    // One at a time: two that begin with the same state would each undo the other, and a pending key must not be lost.
+    change: (fields) => {
+      changing = changing.catch(() => undefined).then(() => write(fields));
+      return changing;
     },
   };
 }
