@@ -246,6 +246,12 @@ describe("a cluster that is refused", () => {
     await stage.accept("denied", stage.admin, false);
     await stage.cluster("denied", says("HubAcceptedManagedCluster", "False", "HubClusterAdminDenied"));
     await agent.told("denied");
+    await expect
+      .poll(() => klusterletStatus(place("denied"), Date.now()), { timeout: 10_000 })
+      .toMatchObject({
+        good: false,
+        shutOut: { message: expect.stringContaining("does not let the cluster denied in") },
+      });
     agent.forget();
     await stage.accept("denied");
     await stage.cluster("denied", isLetIn);
@@ -259,6 +265,10 @@ describe("a cluster that is refused", () => {
     expect(anew.agent).not.toBe(id);
     await stage.approve(anew.request);
     await agent.told("available");
+    await expect
+      .poll(() => klusterletStatus(place("denied"), Date.now()), { timeout: 10_000 })
+      .toMatchObject({ good: true });
+    expect(await klusterletStatus(place("denied"), Date.now())).not.toHaveProperty("shutOut");
   });
 });
 

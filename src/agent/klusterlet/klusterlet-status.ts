@@ -1,7 +1,7 @@
 import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
 import { fingerprintOf } from "./cluster-certificate-request.ts";
 import type { KlusterletStore } from "./klusterlet-store.ts";
-import { readRegistrationState, type RegistrationState } from "./registration-state.ts";
+import { readRegistrationState, type RegistrationState, type ShutOut } from "./registration-state.ts";
 
 /** How a registration stands by what is kept of it; no secret. Times in milliseconds since the epoch. */
 export interface KlusterletStatus {
@@ -13,7 +13,9 @@ export interface KlusterletStatus {
   readonly certificate?: { readonly expiresAt: number } | undefined;
   /** A request that is under way. */
   readonly request?: { readonly name: string; readonly fingerprint: string } | undefined;
-  /** Whether there is a certificate, and it is valid. */
+  /** Since when, as an RFC 3339 time, and why the hub has the cluster shut out, as the agent has last heard. */
+  readonly shutOut?: ShutOut | undefined;
+  /** Whether there is a certificate, it is valid, and the hub is not known to have shut the cluster out. */
   readonly good: boolean;
 }
 
@@ -25,8 +27,17 @@ export async function klusterletStatus(store: KlusterletStore, now: number): Pro
   const names = state ?? namesIn(credential);
   if (names === undefined) return undefined;
   const { clusterName: cluster, agentName: agent } = names;
-  const isGood = credential !== undefined && credential.notAfter > now && credential.identity.agent === agent;
-  return { cluster, agent, place: store.place, ...certificateOf(credential), ...requestOf(state), good: isGood };
+  const isValid = credential !== undefined && credential.notAfter > now && credential.identity.agent === agent;
+  const shutOut = state?.shutOut;
+  return {
+    cluster,
+    agent,
+    place: store.place,
+    ...certificateOf(credential),
+    ...requestOf(state),
+    ...(shutOut === undefined ? {} : { shutOut }),
+    good: isValid && shutOut === undefined,
+  };
 }
 
 function namesIn(

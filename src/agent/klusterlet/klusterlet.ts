@@ -159,7 +159,7 @@ async function served(
     if (ended.kind === "register") {
       options.report({ kind: "registering-again", message: ended.message });
       const names = ended.newAgent ? { agentName: generatedName("", options.random) } : {};
-      await state.change({ origin: undefined, pending: undefined, ...names });
+      await state.change({ origin: undefined, pending: undefined, shutOut: undefined, ...names });
     }
     return false;
   } finally {

@@ -20,6 +20,13 @@ export interface LearnedTrust {
   readonly caPem: string;
 }
 
+/** That the hub has shut the cluster out, as far as this agent has heard. */
+export interface ShutOut {
+  /** RFC 3339, by this machine's clock. */
+  readonly since: string;
+  readonly message: string;
+}
+
 /** What an agent of a cluster knows of itself from its first moment on. */
 export interface RegistrationState {
   readonly clusterName: string;
@@ -30,6 +37,7 @@ export interface RegistrationState {
   readonly told?: string;
   readonly learned?: LearnedTrust;
   readonly pending?: PendingRequest;
+  readonly shutOut?: ShutOut;
 }
 
 /** The text of a state; secret. */
@@ -45,6 +53,7 @@ export function readRegistrationState(text: string): RegistrationState | undefin
   if (typeof clusterName !== "string" || typeof agentName !== "string") return undefined;
   const pending = pendingIn(value.pending);
   const learned = learnedIn(value.learned);
+  const shutOut = shutOutIn(value.shutOut);
   return {
     clusterName,
     agentName,
@@ -52,7 +61,14 @@ export function readRegistrationState(text: string): RegistrationState | undefin
     ...(typeof told === "string" ? { told } : {}),
     ...(learned === undefined ? {} : { learned }),
     ...(pending === undefined ? {} : { pending }),
+    ...(shutOut === undefined ? {} : { shutOut }),
   };
+}
+
+function shutOutIn(value: unknown): ShutOut | undefined {
+  if (!isRecord(value)) return undefined;
+  const { since, message } = value;
+  return typeof since === "string" && typeof message === "string" ? { since, message } : undefined;
 }
 
 function learnedIn(value: unknown): LearnedTrust | undefined {
@@ -78,7 +94,9 @@ function parsed(text: string): unknown {
   }
 }
 
-type Fields = Partial<Record<keyof RegistrationState | keyof PendingRequest | keyof LearnedTrust, unknown>>;
+type Fields = Partial<
+  Record<keyof RegistrationState | keyof PendingRequest | keyof LearnedTrust | keyof ShutOut, unknown>
+>;
 
 function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -126,6 +126,20 @@ describe("pratique klusterlet", () => {
     expect(none.err).toMatch(/^error: \S+ holds no registration\n.*--dir/);
   });
 
+  it("shows since when and why the hub has the cluster shut out, and says so by its code", async () => {
+    const place = join(dir, "shut-out");
+    const shutOut = { since: "2026-11-20T08:00:00Z", message: "https://h:1 does not let the cluster east in any more" };
+    const store = folderStore(place, privateFiles);
+    await store.writeState(registrationStateText({ clusterName: "east", agentName: "a1b2c", shutOut }));
+    const { code, out } = await run(`klusterlet --status --dir ${place}`);
+    expect([code, out]).toEqual([
+      1,
+      expect.stringMatching(/shut out +since 2026-11-20T08:00:00Z: https:\/\/h:1 does not let/),
+    ]);
+    const json = await run(`klusterlet --status --dir ${place} -o json`);
+    expect(JSON.parse(json.out)).toMatchObject({ shutOut, good: false });
+  });
+
   it.each([
     ["nothing", "nothing of it is left there"],
     ["shut-out", "kubectl delete managedcluster east"],

@@ -107,13 +107,14 @@ function statusData({ certificate, ...status }: KlusterletStatus): Readonly<Reco
   };
 }
 
-function statusText({ cluster, agent, place, server, certificate, request }: KlusterletStatus): string {
+function statusText({ cluster, agent, place, server, certificate, request, shutOut }: KlusterletStatus): string {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["cluster", cluster],
     ["agent id", agent],
     ["hub", server],
     ["kept in", place],
     ["certificate", certificate === undefined ? "none yet" : `valid until ${rfc3339(certificate.expiresAt)}`],
+    ["shut out", shutOut === undefined ? undefined : `since ${shutOut.since}: ${shutOut.message}`],
     ["request", request === undefined ? undefined : `csr/${request.name}, key ${request.fingerprint}`],
   ];
   return rows
