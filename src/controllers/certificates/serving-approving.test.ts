@@ -64,6 +64,19 @@ function asked(part: AskedCsr): ApiObject {
 }
 
 describe("serving-approving", () => {
+  test("leaves the request of a revoked credential, and approves it once the revocation is taken back", async () => {
+    let revoked = true;
+    const { client, clock, conditions, stop, reasons } = await scene({ isRevoked: () => revoked });
+    await client.create(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
+    await settled();
+    expect(conditions("own")).toEqual([]);
+    expect(reasons()).toEqual([["Not approved by itself: its requester is revoked.", 1]]);
+    revoked = false;
+    await clock.advance(1_000_000);
+    expect(conditions("own")).toMatchObject([{ type: "Approved", reason: "AutoApproved" }]);
+    await stop();
+  });
+
   test("approves what is proven, and leaves requests of other signers and decided ones alone", async () => {
     const { client, api, conditions, stop, log } = await scene();
     await client.create(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));

@@ -93,7 +93,10 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
-    if (options.isRevoked?.(csr.requester) === true) return abstain(object, ["its requester is revoked"]);
+    if (options.isRevoked?.(csr.requester) === true) {
+      await abstain(object, ["its requester is revoked"]);
+      return { kind: "retry", why: "its requester is revoked" };
+    }
     const claim = readClaim(options, csr);
     if (typeof claim === "string") return abstain(object, [claim]);
     if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {
