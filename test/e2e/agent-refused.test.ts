@@ -5,6 +5,7 @@ import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import type { Clock } from "../../src/core/clock.ts";
+import { agentClock } from "../kits/agent-clock.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
@@ -14,15 +15,7 @@ const revocations = "/apis/access.pratique.dev/v1alpha1/credentialrevocations";
 /** It begins days ago, for TLS goes by the real time and takes nothing that begins later. */
 let ahead = -72 * 3_600_000;
 const time: Clock = { now: () => Date.now() + ahead, sleep: wallClock.sleep };
-/** That of an agent: its pauses end when the time is set on, those of calls to the hub when they are over. */
-const agentTime: Clock = {
-  now: time.now,
-  sleep: async (ms, signal) => {
-    if (ms === 30_000) return wallClock.sleep(ms, signal);
-    const due = time.now() + ms;
-    while (time.now() < due && signal?.aborted !== true) await wallClock.sleep(Math.min(20, due - time.now()), signal);
-  },
-};
+const agentTime = agentClock(time);
 
 let hub: TestHub;
 let admin: ApiClient;

@@ -7,6 +7,7 @@ import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
+import { agentClock } from "../kits/agent-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
 /** It begins days ago, for TLS goes by the real time and takes nothing that begins later. */
@@ -16,15 +17,7 @@ const time: Clock = {
   now: () => Date.now() + ahead,
   sleep: (ms, signal) => wallClock.sleep(ms === 2000 || ms === 5000 ? 10 : ms, signal),
 };
-/** That of an agent which stays: its pauses end when the time is set on, those of calls to the hub when they are over. */
-const agentTime: Clock = {
-  now: time.now,
-  sleep: async (ms, signal) => {
-    if (ms === 30_000) return wallClock.sleep(ms, signal);
-    const due = time.now() + ms;
-    while (time.now() < due && signal?.aborted !== true) await wallClock.sleep(Math.min(20, due - time.now()), signal);
-  },
-};
+const agentTime = agentClock(time);
 
 let hub: TestHub;
 let certDir: string;
