@@ -1,6 +1,6 @@
 import type { Query, Reply } from "./exchange.ts";
 
-/** One thing that must be well; it throws or rejects when it is not. Why is for the log, never for the client. */
+/** One thing that must be well; it rejects when it is not. The reason is shown by the path of this check alone, to those who may ask it. */
 export interface HealthCheck {
   readonly name: string;
   readonly check: () => Promise<void>;
@@ -11,7 +11,10 @@ export type HealthChecks = Readonly<Record<"healthz" | "livez" | "readyz", reado
 
 const ping: HealthCheck = { name: "ping", check: async () => undefined };
 
-/** `/readyz`, `/readyz?verbose&exclude=name`, `/readyz/<name>`. Source: apiserver pkg/server/healthz. */
+/**
+ * `/readyz`, `/readyz?verbose&exclude=name`, `/readyz/<name>`. The last one names the reason of a failure: `system:monitoring` may ask it,
+ * anonymous clients may not. Source: apiserver pkg/server/healthz.
+ */
 export async function health(
   endpoint: keyof HealthChecks,
   request: { readonly checks: HealthChecks; readonly query: Query; readonly only: string | undefined },
@@ -19,22 +22,27 @@ export async function health(
   const { query, only } = request;
   const all = [ping, ...request.checks[endpoint]];
   if (only !== undefined && !all.some((check) => check.name === only)) return undefined;
-  const chosen = only === undefined ? all : all.filter((check) => check.name === only);
+  const contentType = "text/plain; charset=utf-8";
+  const headers = { "x-content-type-options": "nosniff" };
+  if (only !== undefined) {
+    const reason = await failureOf(all.find((check) => check.name === only));
+    if (reason === undefined) return { status: 200, contentType, headers, body: "ok" };
+    return { status: 500, contentType, headers, body: `internal server error: ${reason}\n` };
+  }
   const excluded = new Set(query.getAll("exclude"));
   const lines: string[] = [];
   let failed = false;
-  for (const { name, check } of chosen) {
+  for (const each of all) {
+    const { name } = each;
     if (excluded.has(name)) {
       lines.push(`[+]${name} excluded: ok`);
-    } else if (await passes(check)) {
+    } else if ((await failureOf(each)) === undefined) {
       lines.push(`[+]${name} ok`);
     } else {
       failed = true;
       lines.push(`[-]${name} failed: reason withheld`);
     }
   }
-  const contentType = "text/plain; charset=utf-8";
-  const headers = { "x-content-type-options": "nosniff" };
   if (failed) return { status: 500, contentType, headers, body: `${lines.join("\n")}\n${endpoint} check failed\n` };
   const verbose = query.has("verbose");
   return {
@@ -45,11 +53,12 @@ export async function health(
   };
 }
 
-async function passes(check: HealthCheck["check"]): Promise<boolean> {
+/** Why a check fails; undefined for one that passes. */
+async function failureOf(check: HealthCheck | undefined): Promise<string | undefined> {
   try {
-    await check();
-    return true;
-  } catch {
-    return false;
+    await check?.check();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   }
 }

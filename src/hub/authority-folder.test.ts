@@ -205,3 +205,24 @@ describe("the folder of CAs", () => {
     expect(await keys()).toEqual(["ca-2.key", "ca-backup.key", "sa.key"]);
   });
 });
+
+describe("a hub that starts while its clock is wrong", () => {
+  const day = 86_400_000;
+
+  it("goes on trusting a CA that is not valid yet by it, beside the one that signs", async () => {
+    await changeAuthorities(dir, "prepare", { now: now + 30 * day, random });
+    const { trusted } = await open();
+    expect(trusted).toHaveLength(2);
+    expect((await open(now + 40 * day)).trusted).toEqual(trusted.map((ca) => expect.objectContaining({ pin: ca.pin })));
+  });
+
+  it.each([
+    [now - day, "the CA certificate is not valid before 2026-11-20T23:55:00Z"],
+    [now + 11 * 365 * day, "the CA certificate has expired on 2036-11-18T00:00:00Z"],
+  ])("says what to do where the CA that signs is not valid (%d)", async (at, why) => {
+    await expect(open(at)).rejects.toMatchObject({
+      code: "ca",
+      message: `${join(dir, "ca.crt")}, ${join(dir, "ca.key")}: ${why}; correct the clock of this machine; if the clock is right, replace this CA`,
+    });
+  });
+});

@@ -83,8 +83,9 @@ export async function readAuthorities(
   const { signer, previous } = state;
   const trusted = [await loaded({ ...filesOf(dir, signer), now })];
   for (const stem of believed(state).slice(1)) {
-    const other = await unlessExpired(loaded({ ...filesOf(dir, stem), now }));
-    if (other !== undefined) trusted.push(other);
+    // One that is not valid yet stays: at a start the clock may be behind, and each use of it is judged by the time of that use.
+    const other = await loaded({ ...filesOf(dir, stem), now: undefined });
+    if (now === undefined || now <= other.notAfter) trusted.push(other);
   }
   const chainPem = previous === undefined ? "" : ((await textIfThere(crossFile(dir, signer, previous))) ?? "");
   return standing(state, trusted, chainPem);
@@ -234,9 +235,12 @@ async function loaded(from: {
     return loadCa({ certificatePem, keyPem, now });
   } catch (error) {
     if (!(error instanceof CaError)) throw error;
-    throw new HubError("ca", `${certFile}, ${keyFile}: ${error.message}`, { cause: error });
+    const next = error.code === "expired" ? `; ${wrongTime}` : "";
+    throw new HubError("ca", `${certFile}, ${keyFile}: ${error.message}${next}`, { cause: error });
   }
 }
+
+const wrongTime = "correct the clock of this machine; if the clock is right, replace this CA";
 
 function standing(state: AuthorityState, trusted: readonly CertificateAuthority[], chainPem: string): Authorities {
   const [signer] = trusted;

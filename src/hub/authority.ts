@@ -5,7 +5,7 @@ import { issueCertificate } from "../pki/certificate.ts";
 import { buildName } from "../pki/names.ts";
 import { exportSec1Pem, generatePrivateKey, spkiOf } from "../pki/keys.ts";
 import { buildSubjectAltNames } from "../pki/subject-alt-name.ts";
-import { certificateValidity } from "../pki/validity.ts";
+import { certificateValidity, type Validity } from "../pki/validity.ts";
 import type { RandomBytes } from "../core/clock.ts";
 import { privateFolder, replaceFile, textIfThere } from "../agent/private-files.ts";
 
@@ -18,6 +18,22 @@ export interface KeyPair {
 const certificateSeconds = 365 * 24 * 3600;
 /** A serving certificate is made anew when less than this is left of it, in milliseconds. */
 const renewalMs = 90 * 24 * 3600 * 1000;
+
+/** The first certificate of a PEM text: from when until when it is valid. @throws the reason of OpenSSL for a text that holds none */
+export function certificateTimes(pem: string): Validity {
+  const { validFrom, validTo } = new X509Certificate(pem);
+  return { notBefore: Date.parse(validFrom), notAfter: Date.parse(validTo) };
+}
+
+/**
+ * Whether a certificate of the hub's own must be made anew at `now`: it is not valid yet, since the clock was ahead when it was made, or less
+ * than 90 days of it are left and a new one of the same CA would be valid for longer.
+ */
+export function isDue({ notBefore, notAfter }: Validity, now: number, caNotAfter: number): boolean {
+  if (now < notBefore) return true;
+  // Times in certificates are whole seconds.
+  return notAfter - now < renewalMs && (now >= notAfter || caNotAfter - notAfter >= 1000);
+}
 
 /** What a certificate issued by the hub for itself or its operator says. */
 export interface OwnCertificate {
@@ -52,7 +68,7 @@ export function issueOwn(
   return { certPem: pem, keyPem: exportSec1Pem(key) };
 }
 
-/** The serving certificate from `dir`, made anew when it is missing, near its end, of another CA, or lacks a name. */
+/** The serving certificate from `dir`, made anew when it is missing, not valid yet, near its end, of another CA, or lacks a name. */
 export async function servingCertificate(
   authority: CertificateAuthority,
   wanted: Pick<OwnCertificate, "dnsNames" | "ipAddresses">,
@@ -93,7 +109,7 @@ function stillGood(
   try {
     const certificate = new X509Certificate(pair.certPem);
     if (!certificate.verify(new X509Certificate(authority.pem).publicKey)) return false;
-    if (Date.parse(certificate.validTo) - now < renewalMs) return false;
+    if (isDue(certificateTimes(pair.certPem), now, authority.notAfter)) return false;
     return (
       wanted.dnsNames.every((name) => certificate.checkHost(name) !== undefined) &&
       wanted.ipAddresses.every((ip) => certificate.checkIP(ip) !== undefined)

@@ -6,7 +6,7 @@ import { StorageError, type Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { mastersGroup } from "../core/user.ts";
 import { ownNames } from "./addresses.ts";
-import { adminKubeconfig } from "./admin-kubeconfig.ts";
+import { adminKubeconfigFile, type AdminKubeconfig } from "./admin-kubeconfig.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { followAuthorities } from "./authority-follow.ts";
 import { accessLives, credentialGenerations } from "./credential-generations.ts";
@@ -18,9 +18,10 @@ import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { openHubState, type Closer } from "./hub-state.ts";
 import { putInitialObjects } from "./initial-objects.ts";
-import { privateFolder, replaceFile } from "../agent/private-files.ts";
+import { privateFolder } from "../agent/private-files.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import { serve } from "./serving.ts";
+import { watchClock } from "./watch-clock.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 
@@ -104,27 +105,26 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   });
   custom.onChange(running.refresh);
   closers.push(() => running.stopped);
-  const kubeconfig = join(options.dataDir, "admin.kubeconfig");
-  const writeKubeconfig = (): Promise<void> =>
-    replaceFile(kubeconfig, adminKubeconfig(authorities(), api.url, { ...at, now: clock.now() }));
+  const kubeconfig = adminKubeconfigFile({ ...options, authorities, url: api.url, clock, random: systemRandom });
   upkeep(options, {
     ...base,
     dir: pkiDir,
     shutdown,
+    kubeconfig,
     changed: async (next) => {
       base.take(next);
       await api.renew();
       await running.restart();
-      await writeKubeconfig();
+      await kubeconfig.write();
     },
   });
-  await writeKubeconfig();
+  await kubeconfig.write();
   await running.ready;
   ready = true;
   return {
     url: api.url,
     caPin: authorities().signer.pin,
-    adminKubeconfig: kubeconfig,
+    adminKubeconfig: kubeconfig.path,
     store: `lmdb, ${join(options.dataDir, "store")}`,
     readyMs: performance.now() - begun,
     stopped: stopped(cache, shutdown.signal, close),
@@ -132,7 +132,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   };
 }
 
-/** What goes on beside the requests until the hub stops: compaction, and the CAs as their folder has them. */
+/** What goes on beside the requests until the hub stops: compaction, the CAs as their folder has them, the operator's kubeconfig, the clock. */
 function upkeep(
   options: HubOptions,
   parts: {
@@ -142,10 +142,11 @@ function upkeep(
     readonly authorities: () => Authorities;
     readonly dir: string;
     readonly shutdown: AbortController;
+    readonly kubeconfig: AdminKubeconfig;
     readonly changed: (next: Authorities) => Promise<void>;
   },
 ): void {
-  const { store, clock, closers, shutdown, dir, authorities, changed } = parts;
+  const { store, clock, closers, shutdown, dir, authorities, changed, kubeconfig } = parts;
   const { signal } = shutdown;
   const compacting = compactionLoop({
     store,
@@ -158,9 +159,14 @@ function upkeep(
     options.clusterSigningCertFile === undefined
       ? followAuthorities({ dir, current: authorities(), clock, signal, changed, log: options.log })
       : Promise.resolve();
+  const watching = [
+    kubeconfig.keep(signal),
+    watchClock({ clock, monotonic: () => performance.now(), signal, log: options.log }),
+  ];
   closers.push(
     () => compacting,
     () => following,
+    async () => void (await Promise.all(watching)),
     async () => shutdown.abort(),
   );
 }

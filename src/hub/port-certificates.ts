@@ -1,11 +1,20 @@
-import type { Clock, RandomBytes } from "../core/clock.ts";
+import { rfc3339, type Clock, type RandomBytes } from "../core/clock.ts";
 import type { Server, ServerOptions } from "../http/server.ts";
+import { validityProblem, type Validity } from "../pki/validity.ts";
 import { rehearsalName } from "../trust/ca-rehearsal.ts";
 import type { Authorities } from "./authority-folder.ts";
-import { issueOwn, servingCertificate, type KeyPair, type OwnCertificate } from "./authority.ts";
+import {
+  certificateTimes,
+  isDue,
+  issueOwn,
+  servingCertificate,
+  type KeyPair,
+  type OwnCertificate,
+} from "./authority.ts";
 import { newestOf } from "./ca-rehearsal.ts";
+import type { LogEntry } from "./hub-options.ts";
 import { nameOnlyCertificate } from "./name-only-certificate.ts";
-import { servingRenewal } from "./serving-renewal.ts";
+import { renewalLoop } from "./renewal-loop.ts";
 
 /** What a server shows: the chain of its certificate, and the names of the CAs whose certificates it takes. */
 type Shown = Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">;
@@ -14,6 +23,8 @@ type Shown = Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">;
 export interface PortCertificates {
   /** To open the port with. */
   readonly first: Shown;
+  /** Why a client whose clock says `now` would refuse what the port shows; undefined while it would not. */
+  problem(now: number): string | undefined;
   /** Renews what an open port shows, in time and whenever `renew` is called, which is when the CAs have changed. */
   keep(server: Pick<Server, "renew" | "alias">): {
     readonly renew: () => Promise<void>;
@@ -28,43 +39,80 @@ interface PortOptions {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly signal: AbortSignal;
-  readonly failed: (error: unknown) => void;
+  readonly log: (entry: LogEntry) => void;
 }
 
 /** Reads the serving certificate, or makes it where it is due. While the CA is changed, one of the newest CA is shown beside it. */
 export async function portCertificates(options: PortOptions): Promise<PortCertificates> {
-  const { authorities, names, dir, clock, random } = options;
+  const { authorities, names, dir, clock, random, signal, log } = options;
   const at = (): { readonly dir: string; readonly now: number; readonly random: RandomBytes } => ({
     dir,
     now: clock.now(),
     random,
   });
+  let held = await servingCertificate(authorities().signer, names, at());
+  let rehearsed: Validity | undefined;
   const shown = ({ certPem, keyPem }: KeyPair, chainPem: string): Shown => {
     const clientCaPem = authorities()
       .trusted.map((ca) => nameOnlyCertificate(ca, at()))
       .join("");
     return { certPem: `${certPem}${chainPem}`, keyPem, clientCaPem };
   };
-  const current = await servingCertificate(authorities().signer, names, at());
+  const rehearse = (server: Pick<Server, "alias">): void => {
+    const newest = newestOf(authorities());
+    rehearsed = undefined;
+    if (newest === undefined) return;
+    const dnsNames = [rehearsalName, ...names.dnsNames];
+    const wanted = { ...names, dnsNames, commonName: "kube-apiserver", organizations: [] };
+    const pair = issueOwn(newest, { ...wanted, usage: "server auth" }, at());
+    server.alias(rehearsalName, shown(pair, ""));
+    rehearsed = certificateTimes(pair.certPem);
+  };
+  const renew = async (server: Pick<Server, "renew" | "alias">): Promise<void> => {
+    held = await servingCertificate(authorities().signer, names, at());
+    server.renew(shown(held, authorities().chainPem));
+    rehearse(server);
+  };
   return {
-    first: shown(current, authorities().chainPem),
+    first: shown(held, authorities().chainPem),
+    problem: (now) => {
+      const { signer } = authorities();
+      const ca = validityProblem(signer.certificate, now);
+      if (ca !== undefined) return `the CA certificate ${ca}`;
+      const own = validityProblem(certificateTimes(held.certPem), now);
+      return own === undefined ? undefined : `the serving certificate ${own}`;
+    },
     keep: (server) => {
-      const take = (pair: KeyPair): void => server.renew(shown(pair, authorities().chainPem));
-      const rehearse = (): void => {
-        const newest = newestOf(authorities());
-        if (newest === undefined) return;
-        const dnsNames = [rehearsalName, ...names.dnsNames];
-        const wanted = { ...names, dnsNames, commonName: "kube-apiserver", organizations: [] };
-        server.alias(rehearsalName, shown(issueOwn(newest, { ...wanted, usage: "server auth" }, at()), ""));
+      rehearse(server);
+      // One at a time, so that none shows what an earlier one has made after a later one.
+      const inTurn = serialized();
+      const renewIfDue = async (): Promise<void> => {
+        const times = certificateTimes(held.certPem);
+        const isOver = (each: Validity): boolean => isDue(each, clock.now(), authorities().signer.notAfter);
+        if (!isOver(times) && (rehearsed === undefined || !isOver(rehearsed))) return;
+        await renew(server);
+        const notAfter = rfc3339(certificateTimes(held.certPem).notAfter);
+        log({ level: "info", message: "the serving certificate was renewed", notAfter });
       };
-      rehearse();
       return {
-        renew: async () => {
-          take(await servingCertificate(authorities().signer, names, at()));
-          rehearse();
-        },
-        stopped: servingRenewal({ ...options, authority: () => authorities().signer, current, renew: take }),
+        renew: () => inTurn(() => renew(server)),
+        stopped: renewalLoop({
+          clock,
+          signal,
+          renewIfDue: () => inTurn(renewIfDue),
+          failed: (error) => log({ level: "error", message: "the serving certificate cannot be renewed", error }),
+        }),
       };
     },
+  };
+}
+
+/** Runs what it is given one after the other; one that fails keeps no other from running. */
+function serialized(): (work: () => Promise<void>) => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return (work) => {
+    const next = last.then(work);
+    last = next.catch(() => undefined);
+    return next;
   };
 }

@@ -26,7 +26,7 @@ import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiPublisher } from "./open-api.ts";
-import { portCertificates } from "./port-certificates.ts";
+import { portCertificates, type PortCertificates } from "./port-certificates.ts";
 import { revocationDocuments } from "./revocation-documents.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
@@ -86,8 +86,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     names: servingNames(options),
     clock,
     signal: parts.shutdown,
-    failed: (error) =>
-      options.log({ level: "error", message: "the serving certificate cannot be renewed", error: errorText(error) }),
+    log: options.log,
   });
   const places = requestPlaces({
     places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
@@ -109,7 +108,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const notResources = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`),
-    health: healthOf(parts),
+    health: healthOf(parts, certificates),
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
@@ -162,8 +161,11 @@ function serverNameOf({ socket }: Incoming): string {
   return typeof servername === "string" ? servername : "";
 }
 
-/** Alive is whoever answers; ready, who has a store and controllers too. */
-function healthOf({ store, isReady }: ServeParts): Parameters<typeof routes>[0]["health"] {
+/** Alive is what answers; ready is what has a store, controllers and a serving certificate that clients take. */
+function healthOf(
+  { store, isReady, clock }: ServeParts,
+  { problem }: Pick<PortCertificates, "problem">,
+): Parameters<typeof routes>[0]["health"] {
   const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };
   const started: HealthCheck = {
     name: "controllers",
@@ -171,7 +173,14 @@ function healthOf({ store, isReady }: ServeParts): Parameters<typeof routes>[0][
       if (!isReady()) throw new HubError("options", "still starting");
     },
   };
-  return { healthz: [stored, started], livez: [], readyz: [stored, started] };
+  const serving: HealthCheck = {
+    name: "serving-certificate",
+    check: async () => {
+      const why = problem(clock.now());
+      if (why !== undefined) throw new HubError("ca", why);
+    },
+  };
+  return { healthz: [stored, started], livez: [], readyz: [stored, started, serving] };
 }
 
 /** As Go names it. */

@@ -1,3 +1,5 @@
+import { rfc3339 } from "../core/clock.ts";
+
 /** From when until when a certificate is valid, in milliseconds since the epoch, whole seconds. */
 export interface Validity {
   readonly notBefore: number;
@@ -12,6 +14,13 @@ export interface ValidityInput {
   /** `--cluster-signing-duration`. */
   readonly maximumSeconds: number;
   readonly caNotAfter: number;
+}
+
+/** Why a certificate is not valid at `now`, in words that follow its name; undefined when it is. @see RFC 5280 section 4.1.2.5 */
+export function validityProblem({ notBefore, notAfter }: Validity, now: number): string | undefined {
+  if (now < notBefore) return `is not valid before ${rfc3339(notBefore)}; the clock says ${rfc3339(now)}`;
+  // NotAfter names a whole second, which still belongs to it.
+  return now >= notAfter + 1000 ? `has expired on ${rfc3339(notAfter)}; the clock says ${rfc3339(now)}` : undefined;
 }
 
 /** Thrown when nothing can be issued because the CA itself has expired. */
