@@ -30,6 +30,8 @@ export interface JsonServerOptions {
   readonly takesAnyJson?: (path: string) => boolean;
   /** Whether questions can be answered; until then they are turned away. */
   readonly isReady: () => boolean;
+  /** Why clients would refuse the serving certificate now; undefined while they would not. Absent: never. */
+  readonly certificateProblem?: () => string | undefined;
   /** Answers questions before it is ready too: for what says no rather than nothing. */
   readonly answersEarly?: boolean;
   /** Prometheus text for GET /metrics, to those who may ask; absent: there is none. */
@@ -85,7 +87,10 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     const answerer = options.answerTo(path);
     if (answerer !== undefined) return review(request, path, answerer);
     if (path === "/livez" || path === "/healthz") return text(200, "ok");
-    if (path === "/readyz") return options.isReady() ? text(200, "ok") : text(503, "still starting");
+    if (path === "/readyz") {
+      const problem = options.isReady() ? options.certificateProblem?.() : "still starting";
+      return problem === undefined ? text(200, "ok") : text(503, problem);
+    }
     if (path !== "/metrics" || options.metrics === undefined) return text(404, "not found");
     await checkClient(request);
     return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await options.metrics() };

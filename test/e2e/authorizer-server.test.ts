@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { connect } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { apiClient } from "../kits/api-client.ts";
@@ -120,6 +122,57 @@ describe("pratique authorizer", () => {
       denied: true,
       reason: "nothing changes there",
     });
+  });
+});
+
+describe("pratique authorizer whose clock is wrong for a while", () => {
+  const day = 86_400_000;
+  const shownBy = async (port: number): Promise<{ readonly from: number; readonly to: number }> => {
+    const socket = connect({ port, host: "127.0.0.1", servername: "localhost", rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const shown = socket.getPeerX509Certificate();
+    socket.destroy();
+    return { from: Date.parse(shown?.validFrom ?? ""), to: Date.parse(shown?.validTo ?? "") };
+  };
+  /** Asked by a client that takes any certificate: what is tested is what it says of itself. */
+  const readyz = (port: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      request({ host: "127.0.0.1", port, path: "/readyz", rejectUnauthorized: false, agent: false }, (response) => {
+        text(response).then((said) => resolve(`${response.statusCode} ${said}`), reject);
+      })
+        .once("error", reject)
+        .end();
+    });
+
+  it("makes its certificate anew within a minute, and is not ready until then", async () => {
+    const { port, clock, setAhead } = await start("CEL");
+    setAhead(400 * day);
+    // Its CA is valid for ten years.
+    expect(await readyz(port)).toMatch(/^503 the serving certificate has expired on /);
+    await clock.advance(60_000);
+    expect((await shownBy(port)).to).toBeGreaterThan(clock.now() + 700 * day);
+    expect(await readyz(port)).toBe("200 ok");
+    setAhead(0);
+    expect(await readyz(port)).toMatch(/^503 the serving certificate is not valid before /);
+    await clock.advance(60_000);
+    expect((await shownBy(port)).from).toBeLessThan(clock.now());
+    expect(await readyz(port)).toBe("200 ok");
+  });
+
+  it("shows the certificate of --tls-cert-file as it is on disk within a minute, and is not ready with one that has expired", async () => {
+    const [certFile, keyFile] = [join(dir, "tls.crt"), join(dir, "tls.key")];
+    const put = async (ageMs: number): Promise<void> => {
+      const { certPem, keyPem } = testCa(Date.now() - ageMs).issue("server auth");
+      await writeFile(certFile, certPem);
+      await writeFile(keyFile, keyPem);
+    };
+    await put(500 * day);
+    const { port, clock } = await start("CEL", `--tls-cert-file=${certFile}`, `--tls-private-key-file=${keyFile}`);
+    expect(await readyz(port)).toMatch(/^503 the serving certificate has expired on /);
+    await put(0);
+    await clock.advance(60_000);
+    await expect.poll(async () => (await shownBy(port)).to).toBeGreaterThan(Date.now());
+    expect(await readyz(port)).toBe("200 ok");
   });
 });
 

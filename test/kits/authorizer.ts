@@ -18,6 +18,8 @@ export interface TestAuthorizer {
   /** What `--print-kubeconfig` prints for it. */
   readonly kubeconfig: string;
   readonly clock: FakeClock;
+  /** Sets the time that it sees this far ahead of `clock`. */
+  readonly setAhead: (ms: number) => void;
   /** What it logged. */
   readonly log: () => string;
   /** Sends a body, as JSON unless it is text already. */
@@ -61,8 +63,9 @@ export async function startAuthorizer(...words: readonly string[]): Promise<Test
   const looks = fakeClock();
   const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
     ms === settleMs ? Promise.resolve() : (ms === lookEveryMs ? looks : clock).sleep(ms, signal);
+  let ahead = 0;
   const world = (): FakeIo => ({
-    ...fakeIo({ clock: { ...clock, sleep }, random: (size) => randomBytes(size) }),
+    ...fakeIo({ clock: { ...clock, now: () => clock.now() + ahead, sleep }, random: (size) => randomBytes(size) }),
     readFile: (file) => readFile(file),
   });
   const io = world();
@@ -86,6 +89,7 @@ export async function startAuthorizer(...words: readonly string[]): Promise<Test
     caPem,
     kubeconfig: printing.out(),
     clock,
+    setAhead: (ms) => void (ahead = ms),
     log: () => io.err(),
     post,
     get: async (path, { client } = {}) => send("GET", path, client),
@@ -135,10 +139,9 @@ export interface TestCa {
   readonly issue: (usage: "server auth" | "client auth") => KeyPair;
 }
 
-/** Makes a CA that nobody knows. */
-export function testCa(): TestCa {
+/** Makes a CA that nobody knows, for a year from `now`. */
+export function testCa(now: number = Date.now()): TestCa {
   const random = (size: number): Uint8Array => randomBytes(size);
-  const now = Date.now();
   const ca = createCa({ commonName: "ca", key: generatePrivateKey(), now, years: 1, random });
   return {
     pem: ca.pem,

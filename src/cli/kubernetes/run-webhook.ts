@@ -43,6 +43,7 @@ import { servingPair, type ServingPair } from "./webhook-pair.ts";
 import { registerWebhook } from "./webhook-registration.ts";
 import { serveWebhook } from "./webhook-server.ts";
 import { yamlText } from "../yaml-text.ts";
+import { renewalLoop } from "../../hub/renewal-loop.ts";
 
 /** Serves admission for access requests until a signal, or prints the configurations that lead there. */
 export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
@@ -78,8 +79,6 @@ interface Serving {
   readonly log: (entry: LogEntry) => void;
 }
 
-/** How often the certificate that was made here is made anew, in milliseconds: it is valid for a year. */
-const renewalMs = 20 * 24 * 3600 * 1000;
 const drainMs = 5_000;
 
 async function serve(serving: Serving): Promise<void> {
@@ -115,6 +114,7 @@ async function serveGuarded(serving: GuardedServing, { reviews, ready, stopped }
     clusters: clustersOf(serving),
     conversion: args.on("older-add-ons") ? answeredConversion : undefined,
     isReady: () => isReady,
+    certificateProblem: pair.problem,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
   });
@@ -129,15 +129,12 @@ async function serveGuarded(serving: GuardedServing, { reviews, ready, stopped }
     isReady = synced;
     if (synced) log({ level: "info", message: "the webhook answers" });
   });
-  for (;;) {
-    await io.clock.sleep(renewalMs, stop);
-    if (stop.aborted) break;
-    try {
-      listening.renew(await pair.renewed());
-    } catch (error) {
-      log({ level: "error", message: "the serving certificate cannot be renewed", error: failureOf(error).message });
-    }
-  }
+  await renewalLoop({
+    clock: io.clock,
+    signal: stop,
+    renewIfDue: () => pair.look(listening.renew),
+    failed: (error) => log({ level: "error", message: "the serving certificate cannot be renewed", error }),
+  });
   log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
   await listening.close(drainMs);
   await Promise.all([registered, stopped]);

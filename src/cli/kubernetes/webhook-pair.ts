@@ -1,7 +1,8 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { openAuthorities } from "../../hub/authority-folder.ts";
-import { issueOwn, type KeyPair } from "../../hub/authority.ts";
+import { certificateTimes, isDue, issueOwn, type KeyPair } from "../../hub/authority.ts";
+import { validityProblem } from "../../pki/validity.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
@@ -14,8 +15,10 @@ export interface ServingPair {
   /** By which kube-apiserver knows the certificate. */
   readonly caPem: string;
   readonly current: () => KeyPair;
-  /** The certificate anew: read again, or made again. */
-  readonly renewed: () => Promise<KeyPair>;
+  /** Hands another pair to `renew` where its files have changed, or where it was made here and is due. @throws what `renew` does, and keeps the pair then */
+  readonly look: (renew: (pair: KeyPair) => void) => Promise<void>;
+  /** Why clients would refuse the certificate now; undefined while they would not. */
+  readonly problem: () => string | undefined;
 }
 
 interface PairOptions {
@@ -46,7 +49,13 @@ async function givenPair({ args, io }: PairOptions, certFile: string, keyFile: s
   return {
     caPem: caFile === undefined ? pair.certPem : await readText("tls-ca-file", caFile, io),
     current: () => pair,
-    renewed: async () => (pair = await read()),
+    look: async (renew) => {
+      const next = await read();
+      if (next.certPem === pair.certPem && next.keyPem === pair.keyPem) return;
+      renew(next);
+      pair = next;
+    },
+    problem: () => named("the serving certificate", validityProblem(certificateTimes(pair.certPem), io.clock.now())),
   };
 }
 
@@ -71,7 +80,23 @@ async function madePair({ args, io, place, commonName }: PairOptions): Promise<S
   } as const;
   const made = (): KeyPair => issueOwn(authority, wanted, { now: clock.now(), random });
   let pair = made();
-  return { caPem: authority.pem, current: () => pair, renewed: async () => (pair = made()) };
+  return {
+    caPem: authority.pem,
+    current: () => pair,
+    look: async (renew) => {
+      if (!isDue(certificateTimes(pair.certPem), clock.now(), authority.notAfter)) return;
+      const next = made();
+      renew(next);
+      pair = next;
+    },
+    problem: () =>
+      named("the CA certificate", validityProblem(authority.certificate, clock.now())) ??
+      named("the serving certificate", validityProblem(certificateTimes(pair.certPem), clock.now())),
+  };
+}
+
+function named(what: string, problem: string | undefined): string | undefined {
+  return problem === undefined ? undefined : `${what} ${problem}`;
 }
 
 function namesOf(place: WebhookPlace): readonly string[] {

@@ -15,6 +15,7 @@ import { requireKubeconfig } from "../server-access.ts";
 import type { WatchedRevocations } from "../credentials/watched-revocations.ts";
 import { servingPair, type ServingPair } from "../kubernetes/webhook-pair.ts";
 import { yamlText } from "../yaml-text.ts";
+import { renewalLoop } from "../../hub/renewal-loop.ts";
 
 /** Serves decisions until a signal, or prints the kubeconfig that leads there. */
 export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
@@ -74,9 +75,6 @@ async function followRevocations(
 }
 
 const lookEveryMs = 2_000;
-/** How often the serving certificate is read, or made, anew: files of others change when they like, ours is valid for a year. */
-const rereadMs = 60_000;
-const remakeMs = 20 * 24 * 3600 * 1000;
 const drainMs = 5_000;
 
 async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): Promise<void> {
@@ -92,26 +90,25 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
     clientCaPem: clientCaFile === undefined ? undefined : await readText("client-ca-file", clientCaFile, io),
     answerTo: (path) => (path === "/authorize" ? answer : undefined),
     isReady: () => world.revocations?.isLoaded() ?? true,
+    certificateProblem: pair.problem,
     answersEarly: true,
     metrics: metrics.text,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
   });
   log({ level: "info", message: "the authorizer listens", port: listening.port });
-  const renewEveryMs = args.text("tls-cert-file") === undefined ? remakeMs : rereadMs;
-  let renewAt = io.clock.now() + renewEveryMs;
+  const renewing = renewalLoop({
+    clock: io.clock,
+    signal: stop,
+    renewIfDue: () => pair.look(listening.renew),
+    failed: (error) => log({ level: "error", message: "the serving certificate stays what it was", error }),
+  });
   for (;;) {
     await io.clock.sleep(lookEveryMs, stop);
     if (stop.aborted) break;
     await policy.look();
-    if (io.clock.now() < renewAt) continue;
-    renewAt = io.clock.now() + renewEveryMs;
-    try {
-      listening.renew(await pair.renewed());
-    } catch (error) {
-      log({ level: "error", message: "the serving certificate stays what it was", error: failureOf(error).message });
-    }
   }
+  await renewing;
   log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
   await listening.close(drainMs);
 }
