@@ -29,8 +29,7 @@ function tokenFiles(
     read: async () => {
       const { server, caPem, token, claims } = await keptAccess(folder);
       const { aheadMs = 0 } = (await readAgentState(folder)) ?? {};
-      // Whether it is good already is for the hub to say.
-      return { server, caPem, credentials: { token }, notBefore: 0, notAfter: claims.expiresAt + aheadMs };
+      return { server, caPem, credentials: { token }, notAfter: claims.expiresAt + aheadMs };
     },
     file: {
       text: () => folder.text(folder.refusals),
@@ -55,8 +54,8 @@ function nodeFiles(
       if (kept === undefined) {
         throw new JoinError("no-access", `${current} holds no certificate with its key: join anew with pratique join`);
       }
-      const { certificatesPem: clientCertPem, keyPem: clientKeyPem, notBefore, notAfter } = kept;
-      return { server, caPem, credentials: { clientCertPem, clientKeyPem }, notBefore, notAfter };
+      const { certificatesPem: clientCertPem, keyPem: clientKeyPem, notAfter } = kept;
+      return { server, caPem, credentials: { clientCertPem, clientKeyPem }, notAfter };
     },
     file: {
       text: () => text(refusals),

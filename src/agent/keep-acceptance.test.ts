@@ -25,7 +25,7 @@ beforeEach(async () => {
   clock = fakeClock();
   [events, file, writes, refused, answer] = [[], undefined, 0, [], "accepted"];
   const notAfter = clock.now() + 1000 * minute;
-  presented = { server: hub.url, caPem: hub.ca.pem, credentials: { token: "secret" }, notBefore: 0, notAfter };
+  presented = { server: hub.url, caPem: hub.ca.pem, credentials: { token: "secret" }, notAfter };
   hub.intercept = (request, response) => {
     switch (answer) {
       case "accepted":

@@ -8,8 +8,7 @@ import { isRefused, readRefusals, writeRefusals, type RefusalFile, type Refusals
 
 /** A credential as it is now. The credentials are secret. */
 export interface Presented extends Trust {
-  /** When it is good, by this machine's clock, in milliseconds since the epoch. */
-  readonly notBefore: number;
+  /** Until when it is good, by this machine's clock, in milliseconds since the epoch. From when on is for the hub to say. */
   readonly notAfter: number;
 }
 
@@ -44,7 +43,8 @@ export const remedies: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], st
 
 const nouns: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
   token: "the token: the access was revoked, or the account deleted",
-  "client-certificate": "the client certificate: it was revoked, or its CA is trusted no longer",
+  "client-certificate":
+    "the client certificate: it was revoked, its CA is no longer trusted, or it is not valid yet by the hub's clock",
 };
 
 /**
@@ -61,7 +61,7 @@ export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
       const now = clock.now();
       memory = await remembered(memory, credentialDigest(presented.credentials), options);
       // What has ended is refused for that, and its keeper tells it.
-      if (now < presented.notBefore || now >= presented.notAfter) return { kind: "wait", until: now + startMs };
+      if (now >= presented.notAfter) return { kind: "wait", until: now + startMs };
       // A clock that was set back would else wait for as long as it was set back.
       if (memory.lastAt <= now && now < memory.until) return { kind: "wait", until: memory.until };
       const acceptance = await askAcceptance(presented, { ...options, signal });

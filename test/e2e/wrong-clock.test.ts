@@ -1,10 +1,15 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { connect } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
+import { processIo } from "../../src/cli/process-io.ts";
+import { runProgram } from "../../src/cli/program.ts";
 import { systemClock } from "../../src/hub/system-clock.ts";
+import { agentClock } from "../kits/agent-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
 const day = 24 * 3600 * 1000;
@@ -145,5 +150,37 @@ describe("a hub whose clock is wrong for a while", () => {
     await expect
       .poll(async () => Date.parse((await adminCertificate(hub as TestHub)).validFrom))
       .toBeLessThan(Date.now());
+  });
+});
+
+describe("a node whose certificate was issued while the clocks were ahead", () => {
+  it("says that the hub refuses it, instead of waiting until it is valid", { timeout: 60_000 }, async () => {
+    const clock = settableClock();
+    hub = await startTestHub({ clock });
+    const dir = join(hub.dir, "node");
+    const written = { out: "", err: "" };
+    const run = (stop: AbortSignal, ...words: readonly string[]): Promise<number> =>
+      runProgram(commands, words, {
+        ...processIo(),
+        clock: agentClock(clock),
+        interrupted: () => stop,
+        stdout: { write: (said: string) => void (written.out += said), isTty: false },
+        stderr: { write: (said: string) => void (written.err += said), isTty: false },
+      });
+    const never = new AbortController().signal;
+    await run(never, "token", "create", "--print-join-command", "--kubeconfig", hub.kubeconfig);
+    const words = written.out.trim().split(" ").slice(1);
+    clock.set(0.9 * day);
+    const places = ["--cert-dir", join(dir, "pki"), "--kubeconfig", join(dir, "kubelet.conf")];
+    expect([await run(never, ...words, ...places, "--node-name", "n1"), written.err]).toEqual([0, written.err]);
+    clock.set(0);
+    const stop = new AbortController();
+    const agent = run(stop.signal, "agent", "--dir", join(dir, "pki"));
+    let ahead = 0;
+    await expect
+      .poll(() => (clock.set((ahead += 30_000)), written.err), { timeout: 30_000, interval: 50 })
+      .toMatch(/the hub does not accept the client certificate: .*or it is not valid yet by the hub's clock \(401/);
+    stop.abort();
+    expect(await agent).toBe(0);
   });
 });
