@@ -1,32 +1,31 @@
-import { forbidden } from "../core/status.ts";
 import type { AccessProfile } from "../resources/access-profile.ts";
 import { accessGroup } from "../resources/access-request.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
-
-const rbacGroup = "rbac.authorization.k8s.io";
+import { isWiderProfile, rightsOfProfile } from "./profile-rights.ts";
+import { requireRights, sameRight } from "./required-rights.ts";
 
 /**
- * Lets only those name a role in an AccessProfile who may bind it: approving requests would otherwise hand out what nobody who
- * wrote the profile could give.
+ * Requires the writer of an AccessProfile to hold everything that approving requests for it hands out: the controller, which does it,
+ * may do more than whoever writes profiles. A change needs what it adds; one that reaches more machines or gives more to each needs all.
  */
 export function accessProfileAdmission(may: AccessCheck): AdmissionPlugin {
   return {
     name: "PratiqueAccessProfile",
     concerns: ({ group }) => group === accessGroup,
-    validate: async ({ resource, operation, object, user, name }) => {
+    validate: async (request) => {
+      const { resource, operation, object, oldObject } = request;
       if (resource.group !== accessGroup || resource.plural !== "accessprofiles") return;
       if (operation === "DELETE" || object === undefined) return;
-      const { namespace, roles = [] } = (object as AccessProfile).spec;
-      for (const role of roles) {
-        const where = role.clusterWide === true ? "" : namespace;
-        const wanted = role.kind === "Role" ? "roles" : "clusterroles";
-        const asked = { user, verb: "bind", group: rbacGroup, version: "v1", resource: wanted, subresource: "" };
-        if ((await may({ ...asked, namespace: where, name: role.name })).allowed) continue;
-        const place = where === "" ? "in all namespaces" : `in namespace ${JSON.stringify(where)}`;
-        const why = `user ${JSON.stringify(user.username)} may not hand out ${role.kind} ${JSON.stringify(role.name)} ${place}: verb "bind" on ${wanted}.${rbacGroup} is needed`;
-        throw forbidden(resource, name, why);
-      }
+      const next = object as AccessProfile;
+      const stored = oldObject as AccessProfile | undefined;
+      const rights = rightsOfProfile(next);
+      const held = stored === undefined || isWiderProfile(next, stored) ? [] : rightsOfProfile(stored);
+      await requireRights(
+        may,
+        request,
+        rights.filter((right) => !held.some((one) => sameRight(one, right))),
+      );
     },
   };
 }

@@ -241,10 +241,26 @@ describe("a profile", () => {
     object: { metadata: { name: "p" }, spec },
   });
 
-  it("hands out only what its writer may bind", async () => {
+  it("hands out only what its writer holds", async () => {
     const fields = asked({ namespace: "vms", roles: [{ kind: "ClusterRole", name: "cluster-admin" }] });
-    expect((await ask("validating", fields)).status?.message).toContain("may not hand out ClusterRole");
-    expect(await ask("validating", fields, ["bind"])).toMatchObject({ allowed: true });
+    for (const [rights, missing] of [
+      [["create"], 'verb "bind" on clusterroles.rbac.authorization.k8s.io "cluster-admin" in namespace "vms"'],
+      [["bind"], 'verb "create" on serviceaccounts in namespace "vms"'],
+    ] as const) {
+      expect((await ask("validating", fields, rights)).status?.message).toContain(missing);
+    }
+    expect(await ask("validating", fields, ["bind", "create"])).toMatchObject({ allowed: true });
+  });
+
+  it("is judged by what a change of it adds", async () => {
+    const stored = asked({ namespace: "vms" })["object"] ?? null;
+    const changed = (spec: object): JsonObject => ({ ...asked(spec), operation: "UPDATE", oldObject: stored });
+    expect(await ask("validating", changed({ namespace: "vms", tokenSeconds: 600 }), [])).toMatchObject({
+      allowed: true,
+    });
+    expect(
+      (await ask("validating", changed({ namespace: "vms", recovery: {} }), ["create"])).status?.message,
+    ).toContain('verb "approve" on accessprofiles.access.pratique.dev "p" at the cluster scope');
   });
 
   it("with rules that do not compile, or networks that are none, is refused", async () => {

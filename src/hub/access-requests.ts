@@ -1,5 +1,6 @@
 import { accessProfileAdmission } from "../admission/access-profiles.ts";
 import { accessRequestAdmission, type AccessRequestLookups } from "../admission/access-requests.ts";
+import { recoveryPolicyAdmission } from "../admission/recovery-policies.ts";
 import { accessTokenAdmission } from "../admission/access-tokens.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
 import type { AdmissionPlugin } from "../admission/admission.ts";
@@ -51,6 +52,7 @@ export function accessAdmission(options: {
   return [
     accessRequestAdmission({ lookups, may, take, mostPending: limits.pending, now }),
     accessProfileAdmission(may),
+    recoveryPolicyAdmission(may),
     accessTokenAdmission({
       profileOf,
       accountOf: (namespace, name) => at(accounts, `${namespace}/${name}`),

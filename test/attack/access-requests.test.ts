@@ -415,40 +415,6 @@ describe("a profile", () => {
     expect((await stage.until("delayed", isRefusedFor("ProfileChanged"))).status?.token).toBeUndefined();
     expect((await stage.admin(`${accounts}/delayed`)).status).toBe(404);
   });
-
-  it("hands out nothing that its writer may not bind, when made, changed or applied", async () => {
-    const name = "profiler";
-    const rules = [
-      {
-        apiGroups: ["access.pratique.dev"],
-        resources: ["accessprofiles"],
-        verbs: ["create", "update", "patch", "get"],
-      },
-    ];
-    await stage.admin(`${rbac}/clusterroles`, { method: "POST", body: { metadata: { name }, rules } });
-    await stage.admin(`${rbac}/clusterrolebindings`, {
-      method: "POST",
-      body: {
-        metadata: { name },
-        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
-        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "eve" }],
-      },
-    });
-    const eve = stage.person("eve");
-    const spec = { namespace: "kube-system", roles: [{ kind: "ClusterRole", name: "cluster-admin" }] };
-    const metadata = { name: "eve" };
-    expect((await eve(stage.profiles, { method: "POST", body: { metadata, spec } })).status).toBe(403);
-    expect((await eve(stage.profiles, { method: "POST", body: { metadata, spec: { namespace: "vms" } } })).status).toBe(
-      201,
-    );
-    const body = { apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessProfile", metadata, spec };
-    for (const [type, query] of [
-      [merge, ""],
-      ["application/apply-patch+yaml", "?fieldManager=eve&force=true"],
-    ] as const) {
-      expect((await eve(`${stage.profiles}/eve${query}`, { method: "PATCH", type, body })).status).toBe(403);
-    }
-  });
 });
 
 describe("the token of a machine", () => {

@@ -292,7 +292,7 @@ describe("what a request cannot do", () => {
 });
 
 describe("a profile", () => {
-  it("hands out only what its writer may bind", async () => {
+  it("hands out only what its writer holds", async () => {
     const writer = person("eve");
     const rbac = "/apis/rbac.authorization.k8s.io/v1";
     const rules = [{ apiGroups: ["access.pratique.dev"], resources: ["accessprofiles"], verbs: ["create"] }];
@@ -309,7 +309,9 @@ describe("a profile", () => {
       body: { metadata: { name: "all" }, spec },
     });
     expect(reply.status).toBe(403);
-    expect(reply.text).toContain('may not hand out ClusterRole \\"cluster-admin\\" in all namespaces');
+    expect(reply.text).toContain(
+      'verb \\"bind\\" on clusterroles.rbac.authorization.k8s.io \\"cluster-admin\\" at the cluster scope',
+    );
   });
 
   it("takes requests from its networks only", async () => {

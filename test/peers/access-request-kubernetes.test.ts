@@ -340,7 +340,33 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
         spec: { namespace: "vms", roles: [{ kind: "ClusterRole", name: "cluster-admin" }] },
       },
     });
-    expect([profile.status, profile.text]).toEqual([403, expect.stringContaining("may not hand out ClusterRole")]);
+    expect([profile.status, profile.text]).toEqual([403, expect.stringContaining("must hold what the AccessProfile")]);
+  });
+
+  test("a profile hands out what its writer holds, by the rights of this cluster", async () => {
+    const write = (name: string, more: object, who: Asker): Promise<Reply> =>
+      who(`${group}/accessprofiles`, {
+        method: "POST",
+        body: { ...types("AccessProfile"), metadata: { name }, spec: { namespace: "vms", ...more } },
+      });
+    const refused: readonly (readonly [object, string])[] = [
+      [{ namespace: "kube-system" }, 'verb \\"create\\" on serviceaccounts in namespace \\"kube-system\\"'],
+      [{ namespace: "kube-system" }, 'verb \\"create\\" on serviceaccounts/token in namespace \\"kube-system\\"'],
+      [{ bootstrapToken: {} }, 'verb \\"create\\" on secrets in namespace \\"kube-system\\"'],
+      [{ recovery: {} }, 'verb \\"approve\\" on accessprofiles'],
+      [{ rules: [{ expression: "true", effect: "Approve" }] }, 'verb \\"update\\" on accessrequests/status'],
+      [{ roles: [{ kind: "ClusterRole", name: "cluster-admin" }] }, 'verb \\"bind\\" on clusterroles'],
+    ];
+    for (const [more, missing] of refused) {
+      const reply = await write("by-cem", more, person("cem"));
+      expect([more, reply.status, reply.text]).toEqual([more, 403, expect.stringContaining(missing)]);
+    }
+    expect((await write("by-cem", {}, person("cem"))).status).toBe(201);
+    const change = (spec: object): Promise<Reply> =>
+      person("cem")(`${group}/accessprofiles/by-cem`, { method: "PATCH", type: merge, body: { spec } });
+    expect((await change({ namespace: "default" })).status).toBe(403);
+    expect((await change({ roles: [{ kind: "ClusterRole", name: "pod-viewer" }] })).status).toBe(403);
+    expect((await change({ tokenSeconds: 600 })).status).toBe(200);
   });
 
   test("two different people are needed where the profile says so", async () => {
@@ -513,6 +539,30 @@ kind: ClusterRoleBinding
 metadata: { name: writers }
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: profile-writer }
 subjects: [{ kind: User, name: ada, apiGroup: rbac.authorization.k8s.io }]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: profile-editors }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: profile-editor }
+subjects: [{ kind: User, name: cem, apiGroup: rbac.authorization.k8s.io }]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: profile-editor }
+rules:
+- { apiGroups: [access.pratique.dev], resources: [accessprofiles], verbs: [create, get, patch, update] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: { name: account-maker, namespace: vms }
+rules:
+- { apiGroups: [""], resources: [serviceaccounts, serviceaccounts/token], verbs: [create] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: { name: account-maker, namespace: vms }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: account-maker }
+subjects: [{ kind: User, name: cem, apiGroup: rbac.authorization.k8s.io }]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

@@ -18,7 +18,7 @@ const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kube
 
 /** What each controller may do, by the name of its ServiceAccount in kube-system. Its watches are included. */
 const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
-  // It binds what profiles name, which whoever wrote them may bind, and makes tokens for the accounts that it made.
+  // It binds what profiles name, which their writers may bind, and makes tokens for the accounts that it made.
   "access-request-controller": () => [
     rule("delete get issue list watch", "access.pratique.dev", "accessrequests"),
     rule("update", "access.pratique.dev", "accessrequests/status"),

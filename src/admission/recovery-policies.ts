@@ -1,0 +1,62 @@
+import { accessGroup } from "../resources/access-request.ts";
+import type { RecoveryPolicy } from "../resources/recovery-policy.ts";
+import { recoveryDefaults, type RecoveryTerms } from "../resources/recovery-terms.ts";
+import type { AccessCheck } from "./access-check.ts";
+import type { AdmissionPlugin } from "./admission.ts";
+import { hasMoreNetworks, isMore } from "./profile-rights.ts";
+import { requireRights, type RequiredRight } from "./required-rights.ts";
+
+const certificatesGroup = "certificates.k8s.io";
+const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";
+
+/** What approving the request of a node that returns takes. Source: kubernetes plugin/pkg/admission/certificates/approval. */
+const approvalRights: readonly RequiredRight[] = [
+  {
+    verb: "approve",
+    group: certificatesGroup,
+    version: "*",
+    resource: "signers",
+    subresource: "",
+    namespace: "",
+    names: [nodeSigner, "kubernetes.io/*"],
+  },
+  {
+    verb: "update",
+    group: certificatesGroup,
+    version: "v1",
+    resource: "certificatesigningrequests",
+    subresource: "approval",
+    namespace: "",
+    names: [""],
+  },
+];
+
+/**
+ * Requires the writer of a RecoveryPolicy to be one who may approve what it approves: client certificates of nodes. A change that lets
+ * in no more nodes, no later and no more often needs nothing.
+ */
+export function recoveryPolicyAdmission(may: AccessCheck): AdmissionPlugin {
+  return {
+    name: "PratiqueRecoveryPolicy",
+    concerns: ({ group, plural }) => group === accessGroup && plural === "recoverypolicies",
+    validate: async (request) => {
+      const { operation, object, oldObject } = request;
+      if (operation === "DELETE" || object === undefined) return;
+      const [next, stored] = [object as RecoveryPolicy, oldObject as RecoveryPolicy | undefined];
+      if (stored !== undefined && !isWider(next.spec, stored.spec)) return;
+      await requireRights(may, request, approvalRights);
+    },
+  };
+}
+
+function isWider(next: RecoveryPolicy["spec"], stored: RecoveryPolicy["spec"]): boolean {
+  const value = (terms: RecoveryTerms, field: keyof typeof recoveryDefaults): number =>
+    terms[field] ?? recoveryDefaults[field];
+  return (
+    isMore(next.nodeNames, stored.nodeNames) ||
+    value(next, "windowSeconds") > value(stored, "windowSeconds") ||
+    value(next, "times") > value(stored, "times") ||
+    value(next, "perSeconds") < value(stored, "perSeconds") ||
+    hasMoreNetworks(next.networks, stored.networks)
+  );
+}

@@ -1,0 +1,59 @@
+import { forbidden } from "../core/status.ts";
+import type { Access, AccessCheck } from "./access-check.ts";
+import type { AdmissionRequest } from "./admission.ts";
+
+/** A right that a writer must hold; `names` are those under which it can be granted, any of them suffices. */
+export type RequiredRight = Pick<Access, "verb" | "group" | "resource" | "subresource" | "namespace"> & {
+  readonly version: string;
+  /** `[""]` where the right must hold for every name. */
+  readonly names: readonly string[];
+};
+
+/** How many missing rights a message lists. */
+const maxListed = 8;
+
+/** Whether two rights are the same right. */
+export function sameRight(one: RequiredRight, other: RequiredRight): boolean {
+  return keyOf(one) === keyOf(other);
+}
+
+/**
+ * Requires the writer of an object to hold every right that the object hands out through a controller, as RBAC does for roles.
+ * @throws StatusError Forbidden that lists what is missing
+ */
+export async function requireRights(
+  may: AccessCheck,
+  { user, resource, name }: Pick<AdmissionRequest, "user" | "resource" | "name">,
+  rights: readonly RequiredRight[],
+): Promise<void> {
+  const different = [...new Map(rights.map((right) => [keyOf(right), right])).values()];
+  const held = await Promise.all(different.map((right) => holds(may, user, right)));
+  const missing = different.filter((_right, index) => held[index] !== true);
+  if (missing.length === 0) return;
+  const listed = missing.slice(0, maxListed).map(rightText).join(", ");
+  const more = missing.length > maxListed ? `, and ${missing.length - maxListed} more` : "";
+  const why = `user ${JSON.stringify(user.username)} must hold what the ${resource.kind} hands out; missing: ${listed}${more}`;
+  throw forbidden(resource, name, why);
+}
+
+async function holds(
+  may: AccessCheck,
+  user: AdmissionRequest["user"],
+  { names, ...asked }: RequiredRight,
+): Promise<boolean> {
+  for (const name of names) {
+    if ((await may({ user, ...asked, name })).allowed) return true;
+  }
+  return false;
+}
+
+function keyOf({ verb, group, resource, subresource, namespace, names }: RequiredRight): string {
+  return JSON.stringify([verb, group, resource, subresource, namespace, names]);
+}
+
+function rightText({ verb, group, resource, subresource, namespace, names: [name = ""] }: RequiredRight): string {
+  const kind = `${resource}${subresource === "" ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;
+  const named = name === "" ? "" : ` ${JSON.stringify(name)}`;
+  const where = namespace === "" ? "at the cluster scope" : `in namespace ${JSON.stringify(namespace)}`;
+  return `verb ${JSON.stringify(verb)} on ${kind}${named} ${where}`;
+}
