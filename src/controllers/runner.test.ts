@@ -5,7 +5,8 @@ import { controllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
-import { configMaps, namespaces, secrets } from "./kinds.ts";
+import { configMaps, events, namespaces, secrets } from "./kinds.ts";
+import { referenceTo, type Told } from "./told.ts";
 
 const configMap = (name: string): ApiObject => ({
   apiVersion: "v1",
@@ -153,4 +154,69 @@ describe("runControllers", () => {
     expect(bench.log).toEqual([]);
     expect(bench.clock.sleeping()).toBe(0);
   });
+
+  test("tells of an obstacle when it begins, when it becomes another, and when it comes back", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    const outcomes: readonly Outcome[] = [
+      blocked("first"),
+      blocked("first"),
+      blocked("second"),
+      { kind: "requeue", afterMs: 10, why: "free" },
+      blocked("second"),
+    ];
+    let calls = 0;
+    await bench.start(controller(async () => outcomes[calls++] ?? done));
+    await bench.clock.advance(1000);
+    expect(calls).toBe(6);
+    expect(bench.log.map(({ level, reason, message, object }) => [level, reason, message, object])).toEqual(
+      ["first", "second", "second"].map((message) => ["warn", "IssuingFailed", message, "ConfigMap/n/a"]),
+    );
+    expect(bench.counted).toEqual(["IssuingFailed", "IssuingFailed", "IssuingFailed"]);
+    const [event] = bench.api.all(events);
+    expect(event).toMatchObject({ type: "Warning", reason: "IssuingFailed", metadata: { namespace: "n" }, count: 3 });
+    await bench.stop();
+  });
+
+  test("tells of what is retried and fails again and again, once, in an Event of its object", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("fails"));
+    await bench.client.create(configMaps, configMap("waits"));
+    await bench.start(
+      controller(async ({ name }) => {
+        if (name === "fails") throw new TypeError("broken");
+        return { kind: "retry", why: "not yet" };
+      }),
+    );
+    await bench.clock.advance(100_000);
+    const told = bench.api.all(events).map((event) => [event["reason"], event["message"], event["count"]]);
+    expect(told).toEqual([
+      ["ReconcileFailed", "test tried 7 times and goes on trying: broken", 1],
+      ["ReconcileRetried", "test tried 7 times and goes on trying: not yet", 1],
+    ]);
+    await bench.stop();
+  });
+
+  test("goes on where no Event can be written, and says so once", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    bench.api.failNext("create", events, new TypeError("forbidden"));
+    await bench.start(controller(async () => blocked("first")));
+    expect(bench.log.map(({ message }) => message)).toEqual(["first", "Events cannot be written"]);
+    await bench.stop();
+  });
+
+  test("cuts long texts of strangers in the log", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    await bench.start(controller(async () => blocked("x".repeat(5000), { user: "u".repeat(5000) })));
+    const [entry] = bench.log;
+    expect([entry?.message.length, String(entry?.["user"]).length]).toEqual([513, 513]);
+    await bench.stop();
+  });
 });
+
+function blocked(message: string, details: Told["details"] = {}): Outcome {
+  const because: Told = { reason: "IssuingFailed", about: referenceTo(configMaps, configMap("a")), message, details };
+  return { kind: "blocked", because, again: "paused" };
+}

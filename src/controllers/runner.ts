@@ -4,19 +4,28 @@ import { keyOf, keyText } from "../client/object-key.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
-import type { Controller, Watch } from "./controller.ts";
+import type { Reason } from "../core/reasons.ts";
+import type { Controller, Outcome, Watch } from "./controller.ts";
+import { eventRecorder, type EventRecorder } from "./event-recorder.ts";
 import type { SharedInformers } from "./shared-informers.ts";
+import { obstacleMemory, teller } from "./telling.ts";
+import { referenceTo } from "./told.ts";
 import { defaultBackoff, workQueue } from "./workqueue.ts";
 import type { Verdict, WorkQueue } from "./workqueue.ts";
 
 /** One line for the log. `error` is whatever was thrown; messages of API errors hold no secrets. */
 export interface ControllerLogEntry {
-  readonly level: "debug" | "warn";
+  readonly level: "debug" | "info" | "warn";
   readonly message: string;
   readonly controller: string;
-  readonly key: string;
-  readonly attempt: number;
+  /** Of a reconciliation: its key and how often it was tried. */
+  readonly key?: string;
+  readonly attempt?: number;
   readonly error?: unknown;
+  /** Of what is told of an object: why, and which one. */
+  readonly reason?: Reason;
+  readonly object?: string;
+  readonly [detail: string]: unknown;
 }
 
 export interface RunOptions {
@@ -24,6 +33,8 @@ export interface RunOptions {
   readonly informers: SharedInformers;
   readonly clock: Clock;
   readonly log: (entry: ControllerLogEntry) => void;
+  /** Counts what is told of objects. */
+  readonly count?: ((controller: string, reason: Reason) => void) | undefined;
   /** Ends everything; what is under way gets the same signal and is waited for. */
   readonly signal: AbortSignal;
 }
@@ -57,7 +68,8 @@ interface Worker {
  */
 export function runControllers(options: RunOptions): RunningControllers {
   const { signal } = options;
-  const workers = options.controllers.map((controller) => worker(controller, options));
+  const record = eventRecorder(options.clock);
+  const workers = options.controllers.map((controller) => worker(controller, options, record));
   for (const each of workers) connect(each, options.informers);
 
   async function begin(each: Worker): Promise<void> {
@@ -77,26 +89,50 @@ export function runControllers(options: RunOptions): RunningControllers {
   return { ready, refresh, stopped };
 }
 
-function worker(controller: Controller, options: RunOptions): Worker {
+function worker(controller: Controller, options: RunOptions, record: EventRecorder): Worker {
   const { signal, log } = options;
   const sources = new Map<Informer, Source>();
+  const tell = teller({
+    ...options,
+    record,
+    controller: controller.name,
+    client: options.informers.as(controller.serviceAccount).client,
+  });
+  const obstacles = obstacleMemory();
 
   async function process(key: ObjectKey, attempt: number): Promise<Verdict> {
-    const about = { controller: controller.name, key: keyText(key), attempt };
+    const id = keyText(key);
+    const about = { controller: controller.name, key: id, attempt };
     try {
       const outcome = await controller.reconcile(key, signal);
-      if (outcome.kind === "done") return { kind: "forget" };
-      if (outcome.kind === "requeue") return { kind: "after", ms: outcome.afterMs };
-      log({ ...about, level: "debug", message: outcome.why });
-      return { kind: "retry" };
+      for (const one of outcome.tell ?? []) await tell(one);
+      if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await tell(outcome.because, true);
+      if (outcome.kind === "done" || outcome.kind === "requeue") obstacles.forget(id);
+      if (outcome.kind === "retry") {
+        log({ ...about, level: "debug", message: outcome.why });
+        if (attempt === tellAtAttempt) await tellRetried(key, "ReconcileRetried", outcome.why);
+      }
+      return verdictOf(outcome);
     } catch (error) {
       if (signal.aborted) return { kind: "forget" };
       // A conflict only says that the copy at hand was old.
       const expected = error instanceof StatusError && error.reason === "Conflict";
       const message = error instanceof Error ? error.message : "reconcile failed";
       log({ ...about, level: expected ? "debug" : "warn", message, error });
+      if (attempt === tellAtAttempt) await tellRetried(key, "ReconcileFailed", message);
       return { kind: "retry" };
     }
+  }
+
+  /** What goes on being tried is told of its object, where the key is that of an object. */
+  async function tellRetried(key: ObjectKey, reason: Reason, why: string): Promise<void> {
+    for (const [informer, { watch }] of sources) {
+      const object = watch.keys === undefined ? informer.get(key) : undefined;
+      if (object === undefined) continue;
+      const message = `${controller.name} tried ${tellAtAttempt} times and goes on trying: ${why}`;
+      return tell({ reason, about: referenceTo(watch.resource, object), message }, true);
+    }
+    options.count?.(controller.name, reason);
   }
 
   const queue = workQueue({
@@ -109,6 +145,23 @@ function worker(controller: Controller, options: RunOptions): Worker {
     },
   });
   return { controller, queue, sources };
+}
+
+/** With the default pauses, a third of a second after the first try. */
+const tellAtAttempt = 7;
+
+function verdictOf(outcome: Outcome): Verdict {
+  switch (outcome.kind) {
+    case "done":
+      return { kind: "forget" };
+    case "requeue":
+      return { kind: "after", ms: outcome.afterMs };
+    case "retry":
+      return { kind: "retry" };
+    case "blocked":
+      if (outcome.again === "woken") return { kind: "forget" };
+      return outcome.again === "paused" ? { kind: "retry" } : { kind: "after", ms: outcome.again };
+  }
 }
 
 function connect(each: Worker, informers: SharedInformers): void {

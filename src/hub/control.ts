@@ -84,6 +84,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     informers,
     clock,
     signal,
+    count: metrics.controllerTold,
     log: ({ error, ...entry }) => {
       if (error !== undefined) metrics.controllerFailed(entry.controller);
       options.log(error === undefined ? entry : { ...entry, error: errorText(error) });

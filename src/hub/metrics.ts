@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } from "prom-client";
+import type { Reason } from "../core/reasons.ts";
 import type { LevelCounts } from "../http/request-places.ts";
 import type { AuditCounts } from "./audit-backends.ts";
 import { auditText, fairnessText } from "./load-metrics.ts";
@@ -8,6 +9,8 @@ import { requestMetrics, type FinishedRequest } from "./request-metrics.ts";
 export interface Metrics {
   readonly observeRequest: (request: FinishedRequest) => void;
   readonly controllerFailed: (controller: string) => void;
+  /** What a controller has told of an object. */
+  readonly controllerTold: (controller: string, reason: Reason) => void;
   readonly text: () => Promise<{ readonly contentType: string; readonly body: string }>;
 }
 
@@ -33,6 +36,12 @@ export function hubMetrics(read: {
     labelNames: ["controller"],
     registers: [registry],
   });
+  const told = new Counter({
+    name: "pratique_controller_events_total",
+    help: "Decisions, issued credentials and obstacles that controllers reported, by controller and reason.",
+    labelNames: ["controller", "reason"],
+    registers: [registry],
+  });
   gauge(registry, {
     name: "pratique_store_revision",
     help: "The newest revision that this hub serves.",
@@ -47,6 +56,7 @@ export function hubMetrics(read: {
   return {
     observeRequest: requests.observe,
     controllerFailed: (controller) => failures.inc({ controller }),
+    controllerTold: (controller, reason) => told.inc({ controller, reason }),
     text: async () => ({
       contentType: registry.contentType,
       body: [

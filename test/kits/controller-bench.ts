@@ -1,4 +1,5 @@
 import type { Client } from "../../src/client/client.ts";
+import type { Reason } from "../../src/core/reasons.ts";
 import type { Controller } from "../../src/controllers/controller.ts";
 import { runControllers } from "../../src/controllers/runner.ts";
 import type { ControllerLogEntry, RunningControllers } from "../../src/controllers/runner.ts";
@@ -16,6 +17,8 @@ export interface ControllerBench {
   readonly clock: FakeClock;
   readonly informers: SharedInformers;
   readonly log: ControllerLogEntry[];
+  /** The reasons that were counted. */
+  readonly counted: Reason[];
   /** Runs them and resolves when all is quiet. */
   readonly start: (...controllers: readonly Controller[]) => Promise<RunningControllers>;
   /** Ends everything and waits for it. */
@@ -29,6 +32,7 @@ export function controllerBench(options: Omit<FakeApiOptions, "clock"> = {}): Co
   const ending = new AbortController();
   const { signal } = ending;
   const log: ControllerLogEntry[] = [];
+  const counted: Reason[] = [];
   const informers = sharedInformers({
     clientFor: () => api.client,
     clock,
@@ -39,7 +43,8 @@ export function controllerBench(options: Omit<FakeApiOptions, "clock"> = {}): Co
   let running: RunningControllers | undefined;
 
   async function start(...controllers: readonly Controller[]): Promise<RunningControllers> {
-    running = runControllers({ controllers, informers, clock, log: (entry) => log.push(entry), signal });
+    const count = (_controller: string, reason: Reason): void => void counted.push(reason);
+    running = runControllers({ controllers, informers, clock, log: (entry) => log.push(entry), count, signal });
     await running.ready;
     await settled();
     return running;
@@ -50,5 +55,5 @@ export function controllerBench(options: Omit<FakeApiOptions, "clock"> = {}): Co
     await running?.stopped;
   }
 
-  return { api, client: api.client, clock, informers, log, start, stop };
+  return { api, client: api.client, clock, informers, log, counted, start, stop };
 }

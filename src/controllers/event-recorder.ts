@@ -1,0 +1,144 @@
+import { createHash } from "node:crypto";
+import type { Client } from "../client/client.ts";
+import { rfc3339, type Clock } from "../core/clock.ts";
+import type { OwnerReference } from "../core/object.ts";
+import { reasons } from "../core/reasons.ts";
+import type { Event } from "../resources/event.ts";
+import { hasReason } from "./api-errors.ts";
+import { events } from "./kinds.ts";
+import { tokenBuckets } from "./token-bucket.ts";
+import type { Told } from "./told.ts";
+
+/** What became of an Event: made or counted up; there already where it is told once; held back by a limit; refused by the API. */
+export type Recorded =
+  | { readonly kind: "written" | "known" | "limited" }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/** Who records, and with what. */
+export interface Recording {
+  readonly client: Client;
+  readonly controller: string;
+  /** Whether the Event goes when its object goes: what keeps an object waiting is of no interest after it. Default: after its time. */
+  readonly goesWithObject?: boolean;
+}
+
+/** Writes an Event about an object; never rejects. */
+export type EventRecorder = (by: Recording, told: Told) => Promise<Recorded>;
+
+// Events of what lies in no namespace are in this one.
+const clusterNamespace = "default";
+const maxMessage = 1024;
+const maxName = 230;
+/** Source: client-go tools/record, EventSourceObjectSpamFilter. */
+const ofObject = { burst: 25, refillMs: 300_000 };
+/** Of all together: with a life of an hour, at most 36,500 Events lie in the store. */
+const ofAll = { burst: 500, refillMs: 100 };
+const maxRemembered = 4096;
+
+/**
+ * Records Events as client-go's recorder does: what repeats is counted in one Event for each object and reason, whose message is the last
+ * one; more than 25 of one object are held back, as are more than 10 a second of all.
+ */
+export function eventRecorder(clock: Clock): EventRecorder {
+  const allowsObject = tokenBuckets(clock, ofObject, maxRemembered);
+  const allows = tokenBuckets(clock, ofAll, 1);
+  const counts = new Map<string, { readonly first: string; readonly count: number }>();
+
+  function counted(name: string, first: string): { readonly first: string; readonly count: number } {
+    const before = counts.get(name);
+    const next = { first: before?.first ?? first, count: (before?.count ?? 0) + 1 };
+    counts.delete(name);
+    counts.set(name, next);
+    const [oldest] = counts.keys();
+    if (counts.size > maxRemembered && oldest !== undefined) counts.delete(oldest);
+    return next;
+  }
+
+  return async ({ client, controller, goesWithObject = false }, told) => {
+    const { about } = told;
+    const name = eventName(told, controller);
+    if (told.once === true && counts.has(name)) return { kind: "known" };
+    if (!allowsObject(`${about.kind} ${about.uid ?? about.name}`) || !allows("")) return { kind: "limited" };
+    const { first, count } = counted(name, rfc3339(clock.now()));
+    const event = eventOf(told, { name, controller, goesWithObject, first, last: rfc3339(clock.now()), count });
+    const namespace = event.metadata.namespace ?? "";
+    try {
+      if (count === 1) {
+        await client.create(events, event);
+        return { kind: "written" };
+      }
+    } catch (error) {
+      if (!hasReason(error, "AlreadyExists")) return { kind: "failed", error };
+      if (told.once === true) return { kind: "known" };
+    }
+    try {
+      const { message, lastTimestamp } = event;
+      await client.patch(events, { namespace, name }, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
+      return { kind: "written" };
+    } catch (error) {
+      if (!hasReason(error, "NotFound")) return { kind: "failed", error };
+      // Its hour is over; the next one begins anew.
+      counts.delete(name);
+      return { kind: "limited" };
+    }
+  };
+}
+
+function eventName({ about, reason }: Told, controller: string): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([about.kind, about.uid, reason, controller]))
+    .digest("hex");
+  return `${(about.name ?? "").slice(0, maxName)}.${digest.slice(0, 16)}`;
+}
+
+function eventOf(
+  { reason, about, message }: Told,
+  at: {
+    readonly name: string;
+    readonly controller: string;
+    readonly goesWithObject: boolean;
+    readonly first: string;
+    readonly last: string;
+    readonly count: number;
+  },
+): Event {
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: {
+      namespace: about.namespace ?? clusterNamespace,
+      name: at.name,
+      ...(at.goesWithObject ? { ownerReferences: [ownerOf(about)] } : {}),
+    },
+    involvedObject: about,
+    type: reasons[reason],
+    reason,
+    message: cutTo(escaped(message), maxMessage),
+    source: { component: `pratique-${at.controller}` },
+    reportingComponent: `pratique.dev/${at.controller}`,
+    firstTimestamp: at.first,
+    lastTimestamp: at.last,
+    count: at.count,
+  };
+}
+
+function ownerOf({ apiVersion = "", kind = "", name = "", uid = "" }: Told["about"]): OwnerReference {
+  return { apiVersion, kind, name, uid };
+}
+
+// Control characters, and what turns, joins or hides text: names are chosen by strangers.
+const unsafe = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Text of unknown origin on one line, in which each character that a terminal would obey or a reader not see is written as `\u{1b}`. */
+function escaped(text: string): string {
+  return text.replaceAll(unsafe, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** At most so many bytes of UTF-8. */
+function cutTo(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text;
+  return `${Buffer.from(text)
+    .subarray(0, maxBytes - 6)
+    .toString("utf8")
+    .replace(/\uFFFD+$/, "")}…`;
+}

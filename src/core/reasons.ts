@@ -1,0 +1,58 @@
+/**
+ * Every reason that a controller gives, with the type of its Event, in a log line, an Event, a condition and a metric alike. `docs/errors.md` says of each what it
+ * means and what to do; a test compares the two.
+ */
+export const reasons = {
+  // Decisions.
+  AccessRequestApproved: "Normal",
+  AccessRequestDenied: "Normal",
+  AccessRequestExpired: "Normal",
+  CertificateApproved: "Normal",
+  CertificateDenied: "Normal",
+  CertificateFailed: "Warning",
+  ClusterAccepted: "Normal",
+  ClusterDenied: "Normal",
+  // What was given out, and taken back.
+  AccessGranted: "Normal",
+  AccessRevoked: "Normal",
+  AccessSuperseded: "Normal",
+  BootstrapTokenExpired: "Normal",
+  CertificateIssued: "Normal",
+  CredentialCloned: "Warning",
+  CredentialExpired: "Warning",
+  CredentialExpiring: "Warning",
+  CredentialRenewed: "Normal",
+  CredentialRevoked: "Warning",
+  CredentialUnseen: "Warning",
+  // Why a profile cannot be used.
+  ProfileNamespaceMissing: "Warning",
+  ProfileNamespaceTerminating: "Warning",
+  ProfileReady: "Normal",
+  ProfileRoleMissing: "Warning",
+  // Why nothing is issued.
+  AccountRevoked: "Warning",
+  AccountTaken: "Warning",
+  IssuingFailed: "Warning",
+  NameBound: "Warning",
+  NoProfile: "Warning",
+  OtherKey: "Warning",
+  ProfileChanged: "Warning",
+  // Why a controller cannot go on.
+  AddOnObjectsLeft: "Warning",
+  ApprovalNotAllowed: "Warning",
+  ClusterNameReserved: "Warning",
+  ClusterNotApproved: "Warning",
+  ClusterSetupFailed: "Warning",
+  InstanceDeletionFailed: "Warning",
+  NamesNotAccepted: "Warning",
+  NamespaceContentLeft: "Warning",
+  ReconcileFailed: "Warning",
+  ReconcileRetried: "Warning",
+  RequesterCloned: "Warning",
+  RequesterRevoked: "Warning",
+  SelectorUnreadable: "Warning",
+  ServingNotApproved: "Warning",
+} as const;
+
+/** One of the reasons of the table. */
+export type Reason = keyof typeof reasons;
