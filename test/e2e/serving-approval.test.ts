@@ -90,9 +90,10 @@ async function statusOf(name: string): Promise<Status> {
 
 /** The Event about a request, once there is one. */
 async function eventAbout({ metadata }: ApiObject): Promise<ApiObject> {
+  const selector = `reason=ServingNotApproved,involvedObject.uid=${metadata.uid}`;
   return eventually("an Event", async () => {
-    const reply = await admin(`/api/v1/namespaces/default/events/serving-not-approved-${metadata.uid}`);
-    return reply.status === 200 ? reply.object() : undefined;
+    const reply = await admin(`/api/v1/namespaces/default/events?fieldSelector=${encodeURIComponent(selector)}`);
+    return (reply.object()["items"] as readonly ApiObject[])[0];
   });
 }
 

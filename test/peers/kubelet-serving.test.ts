@@ -174,7 +174,7 @@ function rights(): readonly object[] {
     ...granted("kube-system", [{ ...own, resources: ["configmaps"], resourceNames: ["pratique-node-inventory"] }]),
     ...granted("default", [
       { apiGroups: [""], resources: ["services", "endpoints"], resourceNames: ["kubernetes"], verbs: ["get"] },
-      { apiGroups: [""], resources: ["events"], verbs: ["create", "get", "update"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
     ]),
   ];
 }

@@ -4,6 +4,7 @@ import type { PolicyRule } from "../../resources/policy-rule.ts";
 import type { RoleBinding } from "../../resources/role-binding.ts";
 import type { Role } from "../../resources/role.ts";
 import {
+  clusterEventsRule,
   clusterRole,
   clusterRoleBinding,
   eventsRule,
@@ -18,15 +19,18 @@ const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kube
 
 /** What each controller may do, by the name of its ServiceAccount in kube-system. Its watches are included. */
 const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
-  // It binds what profiles name, which their writers may bind, and makes tokens for the accounts that it made.
+  // It binds what profiles name, which their writers may bind, and makes tokens for the accounts that it made. It reads namespaces and
+  // roles to report which of them a profile names in vain.
   "access-request-controller": () => [
     rule("delete get issue list watch", "access.pratique.dev", "accessrequests"),
     rule("update", "access.pratique.dev", "accessrequests/status"),
     rule("approve get list watch", "access.pratique.dev", "accessprofiles"),
+    rule("update", "access.pratique.dev", "accessprofiles/status"),
+    rule("list watch", "core", "namespaces"),
     rule("create delete get", "core", "serviceaccounts"),
     rule("create", "core", "serviceaccounts/token"),
-    rule("create delete get list", "rbac.authorization.k8s.io", "roles"),
-    rule("create delete get list watch", "rbac.authorization.k8s.io", "clusterrolebindings rolebindings"),
+    rule("create delete get list watch", "rbac.authorization.k8s.io", "clusterrolebindings rolebindings roles"),
+    rule("get list watch", "rbac.authorization.k8s.io", "clusterroles"),
     rule("bind", "rbac.authorization.k8s.io", "clusterroles roles"),
   ],
   "certificate-controller": () => [
@@ -91,6 +95,14 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
   ],
 };
 
+/** Controllers that report of objects in no namespace, and write events nowhere else. */
+const clusterReporters: readonly string[] = [
+  "access-request-controller",
+  "clusterrole-aggregation-controller",
+  "namespace-controller",
+  "serving-approving-controller",
+];
+
 /** The ClusterRoles `system:controller:<name>` of our controllers. */
 export function controllerRoles(): readonly ClusterRole[] {
   return Object.entries(controllers).map(([name, rules]) => clusterRole(`system:controller:${name}`, rules()));
@@ -120,8 +132,7 @@ export function namespacedRoles(): readonly Role[] {
     role("kube-system", "system:controller:serving-approving-controller", [
       rule("get list watch", "core", "configmaps", ["pratique-node-inventory"]),
     ]),
-    // Events of what lies in no namespace are in this one.
-    role("default", "system:controller:serving-approving-controller", [rule("create get update", "core", "events")]),
+    ...clusterReporters.map((name) => role("default", `system:controller:${name}`, [clusterEventsRule()])),
     role("kube-system", "system:controller:token-cleaner", [
       rule("delete get list watch", "core", "secrets"),
       eventsRule(),
@@ -149,7 +160,7 @@ export function namespacedRoleBindings(): readonly RoleBinding[] {
     bound("kube-system", "bootstrap-signer"),
     bound("kube-public", "bootstrap-signer"),
     bound("kube-system", "serving-approving-controller"),
-    bound("default", "serving-approving-controller"),
+    ...clusterReporters.map((name) => bound("default", name)),
     bound("kube-system", "token-cleaner"),
     bound("kube-public", "cluster-info-publisher", "root-ca-cert-publisher"),
   ];

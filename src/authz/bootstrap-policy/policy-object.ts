@@ -34,6 +34,11 @@ export function eventsRule(): PolicyRule {
   return rule("create patch update", "core events.k8s.io", "events");
 }
 
+/** Writing events about objects that lie in no namespace, for a Role in namespace `default`: their events are there. */
+export function clusterEventsRule(): PolicyRule {
+  return rule("create patch", "core", "events");
+}
+
 /** A default ClusterRole; `labels` come on top of the common one. */
 export function clusterRole(
   name: string,

@@ -7,13 +7,11 @@ import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
 import { sourceAddressOf } from "../../resources/certificate-signing-request.ts";
 import type { ConfigMap } from "../../resources/config-map.ts";
 import type { Node } from "../../resources/node.ts";
-import { hasReason } from "../api-errors.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { csrView, hasCondition, withCondition, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
 import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
-import { recordAbstention } from "./serving-abstention.ts";
 import {
   judgeServing,
   namesForDns,
@@ -27,6 +25,7 @@ import {
   type ServingProvider,
 } from "./serving-approving-policy.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo } from "../told.ts";
 
 /** The account that may approve for this one signer. */
 const serviceAccount = "serving-approving-controller";
@@ -94,8 +93,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) {
-      await abstain(object, ["its requester is revoked"]);
-      return { kind: "retry", why: "its requester is revoked" };
+      return abstain(object, ["its requester is revoked"], "paused");
     }
     const claim = readClaim(options, csr);
     if (typeof claim === "string") return abstain(object, [claim]);
@@ -114,8 +112,8 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     const asked = namesForDns(claim, known);
     const verdict = judgeServing(claim, { ...known, dns: await lookUp(options.resolver, asked) });
     if ("proofs" in verdict) return approve(object, claim, verdict.proofs);
-    await abstain(object, verdict.refusals);
-    return asked.length === 0 ? done : { kind: "retry", why: "DNS may say more later" };
+    // DNS may say more later, and nothing tells when.
+    return abstain(object, verdict.refusals, asked.length === 0 ? "woken" : "paused");
   }
 
   async function approve(object: ApiObject, claim: ServingClaim, proofs: readonly Proof[]): Promise<Outcome> {
@@ -130,15 +128,11 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     return done;
   }
 
-  async function abstain(object: ApiObject, refusals: readonly string[]): Promise<Outcome> {
-    const why = `Not approved by itself: ${refusals.join("; ")}.`;
-    try {
-      await recordAbstention(client, object, { why, now: options.clock.now() });
-    } catch (error) {
-      // Somebody else has just written or removed it.
-      if (!hasReason(error, "Conflict", "NotFound")) throw error;
-    }
-    return done;
+  /** A decision would be the only condition that could say it; so an Event does. */
+  function abstain(object: ApiObject, refusals: readonly string[], again: "woken" | "paused" = "woken"): Outcome {
+    const message = `Not approved by itself: ${refusals.join("; ")}.`;
+    const about = referenceTo(certificateSigningRequests, object);
+    return { kind: "blocked", because: { reason: "ServingNotApproved", about, message }, again };
   }
 
   const open = (of?: string): readonly ObjectKey[] =>
