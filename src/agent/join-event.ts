@@ -49,6 +49,8 @@ export type JoinEvent =
       readonly commands: readonly string[];
       readonly until: number;
     }
+  /** Approved, and the hub cannot issue access until somebody has made what is missing. Told again when the reason is another. */
+  | { readonly kind: "access-blocked"; readonly name: string; readonly reason: string; readonly message: string }
   /** Approved and not yet signed. */
   | { readonly kind: "approved"; readonly name: string }
   /** The certificate is there and proven to be ours; `validUntil` in milliseconds since the epoch. */

@@ -4,7 +4,7 @@ import { remoteClient, type RemoteClient } from "../client/remote.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { generatedName } from "../core/names.ts";
 import { StatusError } from "../core/status.ts";
-import { accessRequests, sealBinding, type AccessRequest } from "../resources/access-request.ts";
+import { accessRequests, notIssuedIn, sealBinding, type AccessRequest } from "../resources/access-request.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 import { pairingWords } from "../trust/pairing-words.ts";
 import { provePossession } from "../trust/possession.ts";
@@ -165,13 +165,14 @@ async function posted(
 
 /** The request once it is answered. @throws JoinError denied, failed, deleted, timeout-waiting, aborted */
 async function answered(
-  { options, report, client, hub }: Asking,
+  { options, report, client }: Asking,
   { name, uid, fingerprint }: AskedRequest,
 ): Promise<AccessRequest> {
   const { clock, signal } = options;
   const until = clock.now() + options.waitMs;
   const commands = [`pratique approve accessrequest/${name}`];
   let told = false;
+  let blocked: string | undefined;
   for (;;) {
     const request = await current(client, name);
     // Another object under the same name is another request, whoever made it.
@@ -181,17 +182,26 @@ async function answered(
     const status = request.status ?? {};
     if (status.ready === true) return request;
     ended(request);
+    const obstacle = status.accepted === true ? notIssuedIn(status) : undefined;
+    if (obstacle !== undefined && obstacle.message !== blocked) {
+      const { reason, message } = obstacle;
+      report({ kind: "access-blocked", name, reason: plainText(reason), message: plainText(message) });
+    }
+    blocked = obstacle?.message;
     if (!told) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
     told = true;
     if (clock.now() + pollMs > until) {
-      throw new JoinError(
-        "timeout-waiting",
-        `nobody has answered the request ${name} yet; it stays on the hub ${hub.server}, and the same command goes on waiting`,
-      );
+      throw new JoinError("timeout-waiting", `${unanswered(name, obstacle)}; run the same command again to resume`);
     }
     await clock.sleep(pollMs, signal);
     stopIfAborted(signal);
   }
+}
+
+function unanswered(name: string, obstacle: ReturnType<typeof notIssuedIn>): string {
+  if (obstacle === undefined) return `the request ${name} is not answered yet; it stays on the hub`;
+  const { reason, message } = obstacle;
+  return `the request ${name} was approved, and access cannot be issued yet (${plainText(reason)}): ${plainText(message)}`;
 }
 
 async function current(client: RemoteClient, name: string): Promise<AccessRequest | undefined> {
@@ -214,11 +224,11 @@ function ended({ metadata, status = {} }: AccessRequest): void {
     const why = plainText(expired.message ?? "");
     throw new JoinError("failed", `the request ${metadata.name} has expired (${why}); ask again under another --name`);
   }
-  const missing = status.conditions?.find(({ type, status: holds }) => type === "Issued" && holds === "False");
-  if (missing !== undefined) {
+  const missing = notIssuedIn(status);
+  if (missing !== undefined && !missing.mayPass) {
     throw new JoinError(
       "failed",
-      `the request ${metadata.name} was approved and nothing was issued: ${plainText(missing.message ?? "")}`,
+      `the request ${metadata.name} was approved and nothing was issued: ${plainText(missing.message)}`,
     );
   }
 }

@@ -1,4 +1,5 @@
 import { legacyClaims } from "../authn/service-account-claims.ts";
+import { accessProfile } from "../controllers/access/access-profile.ts";
 import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";
 import { bootstrapSigner } from "../controllers/joining/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
@@ -76,6 +77,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
       ca: { pem: caPem, pins: pinsOf(authorities) },
       lifeOf: options.lifeOf,
     }),
+    accessProfile({ informers, clock }),
     csrApproving({
       informers,
       parse: readVerifiedCsr,

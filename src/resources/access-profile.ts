@@ -1,12 +1,22 @@
 import { forbiddenField, invalid, notSupported, required, type FieldError } from "../core/field-error.ts";
 import { dnsLabelProblems, pathSegmentProblems } from "../core/names.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject, Condition } from "../core/object.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
 import { parseCidr } from "../policy/kubernetes/cidr.ts";
 import { accessGroup, type DecidedProfile } from "./access-request.ts";
 import { compileAccessRule } from "./access-rule.ts";
 import { ageColumn } from "./age-column.ts";
-import { arrayAt, fieldListAt, fieldsAt, isTrueAt, numberAt, stringAt, stringsAt, type Fields } from "./json-fields.ts";
+import {
+  arrayAt,
+  fieldListAt,
+  fieldsAt,
+  isTrueAt,
+  numberAt,
+  stringAt,
+  stringsAt,
+  withField,
+  type Fields,
+} from "./json-fields.ts";
 import { recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
 import { accessProfileSchema } from "./schemas/access.ts";
@@ -14,6 +24,7 @@ import { accessProfileSchema } from "./schemas/access.ts";
 /** What approval grants, and on which terms. */
 export interface AccessProfile extends ApiObject {
   readonly spec: AccessProfileSpec;
+  readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
 export interface AccessRole {
@@ -104,16 +115,38 @@ export const accessProfiles: Resource = {
       description: "Whether requests that name no profile are for this one.",
       cell: (object) => object.metadata.annotations?.[defaultProfileAnnotation] === "true",
     },
+    {
+      name: "Ready",
+      type: "string",
+      description: "Whether the namespace and the roles that it names exist.",
+      cell: (object) => fieldListAt(object, "status", "conditions").map(readyText).join("") || "Unknown",
+    },
     ageColumn,
   ],
-  subresources: {},
+  subresources: {
+    status: {
+      verbs: ["get", "patch", "update"],
+      prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
+    },
+  },
   names: "dns-subdomain",
   createOnUpdate: false,
   unconditionalUpdate: false,
   deleteReturnsObject: false,
   generation: true,
+  // Only the controller knows whether what is named exists.
+  prepareForCreate: (object) => withField(object, "status", undefined),
+  prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => profileErrors(object),
 };
+
+/** Whether everything that a profile names exists, by its status. */
+export const profileCondition = "Ready";
+
+function readyText(condition: Fields): string {
+  if (stringAt(condition, "type") !== profileCondition) return "";
+  return stringAt(condition, "status") === "True" ? "True" : stringAt(condition, "reason");
+}
 
 function profileErrors(object: ApiObject): readonly FieldError[] {
   const spec = (object["spec"] ?? {}) as Fields;

@@ -207,6 +207,28 @@ export function sealBinding(request: AccessRequest): string {
   return JSON.stringify(["access.pratique.dev/v1alpha1", "AccessRequest", name, uid]);
 }
 
+/** Reasons of the condition `Issued` that pass once somebody has made what is missing; a machine waits for that. */
+const passingReasons: readonly string[] = [
+  "ProfileNamespaceMissing",
+  "ProfileNamespaceTerminating",
+  "ProfileRoleMissing",
+  "IssuingFailed",
+];
+
+/** Why an approved request is not answered, and whether the same request may be answered later; undefined where nothing stands in the way. */
+export function notIssuedIn({ conditions = [] }: AccessRequestStatus):
+  | {
+      readonly reason: string;
+      readonly message: string;
+      readonly mayPass: boolean;
+    }
+  | undefined {
+  const found = conditions.find(({ type, status: holds }) => type === "Issued" && holds === "False");
+  if (found === undefined) return undefined;
+  const { reason = "", message = "" } = found;
+  return { reason, message, mayPass: passingReasons.includes(reason) };
+}
+
 /** Where a request stands, in one word. The last that was decided counts. */
 export function stateOf(object: ApiObject): string {
   const is = (field: string): boolean => isTrueAt(object, "status", field);

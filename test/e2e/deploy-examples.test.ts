@@ -114,7 +114,7 @@ spec:
     });
     const first = boot();
     // It asks again when its time is up, without another request.
-    await first.until(/nobody has answered[^]*had asked already/);
+    await first.until(/is not answered yet[^]*had asked already/);
     await hub.kubectl.ok(
       "patch",
       "accessrequest",

@@ -47,7 +47,12 @@ async function world(
     api.all(accessRequests).find(({ metadata }) => metadata.name === name) as AccessRequest;
   return {
     api,
-    io: fakeIo({ clock, client: { ...api.client, ...client?.(api.client) }, files }),
+    // What an approval waits shortly passes at once.
+    io: fakeIo({
+      clock: { ...clock, sleep: (ms, signal) => (ms < 1000 ? Promise.resolve() : clock.sleep(ms, signal)) },
+      client: { ...api.client, ...client?.(api.client) },
+      files,
+    }),
     stored,
     words: async (name, pem = ca) => (await approverWords(stored(name), { caPem: pem }))[0]?.join(" ") ?? "",
   };

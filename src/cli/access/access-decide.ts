@@ -1,7 +1,13 @@
 import type { Client } from "../../client/client.ts";
 import { StatusError } from "../../core/status.ts";
 import { profileDefaults } from "../../resources/access-profile.ts";
-import { accessRequests, stateOf, type AccessDecision, type AccessRequest } from "../../resources/access-request.ts";
+import {
+  accessRequests,
+  notIssuedIn,
+  stateOf,
+  type AccessDecision,
+  type AccessRequest,
+} from "../../resources/access-request.ts";
 import { sameWords } from "../../trust/pairing-words.ts";
 import type { AccessReview } from "./access-review.ts";
 import { accessSentence } from "./access-text.ts";
@@ -242,6 +248,35 @@ function partly({ looked }: Told): string {
   return `approved by you, ${have} of ${approvers}: ${missing === 1 ? "1 other person" : `${missing} other people`} must approve it as well`;
 }
 
+const shortPollMs = 100;
+const shortLooks = 20;
+
+/**
+ * Looks for two seconds what becomes of an approval, which is as long as a controller takes that works. @throws CliError failed where
+ * access cannot be issued; StatusError
+ */
+export async function reportObstacle(name: string, client: Client, io: Io): Promise<void> {
+  const signal = io.interrupted();
+  for (let look = 1; look <= shortLooks && !signal.aborted; look += 1) {
+    const { status = {} } = await client.get<AccessRequest>(accessRequests, { name });
+    if (status.accepted !== true || status.ready === true) return;
+    const obstacle = notIssuedIn(status);
+    if (obstacle !== undefined) throw notIssued(name, obstacle);
+    await io.clock.sleep(shortPollMs, signal);
+  }
+}
+
+function notIssued(name: string, { reason, message, mayPass }: NonNullable<ReturnType<typeof notIssuedIn>>): CliError {
+  if (!mayPass) {
+    return new CliError("failed", `access request "${name}" was approved and nothing was issued: ${message}`);
+  }
+  return new CliError(
+    "failed",
+    `access request "${name}" was approved, and access cannot be issued yet (${reason}): ${message}`,
+    ["Access is issued as soon as that is mended. Until then pratique pending shows the request."],
+  );
+}
+
 const pollMs = 1000;
 
 /** Waits until the answer is there, and says so. @throws CliError failed, conflict, timedOut; StatusError */
@@ -257,15 +292,14 @@ export async function awaitIssued(
       io.stdout.write(`accessrequest/${printable(name)} issued, valid until ${printable(status.expiresAt ?? "")}\n`);
       return;
     }
-    const failed = status.conditions?.find(({ type, status: holds }) => type === "Issued" && holds === "False");
-    if (failed !== undefined) {
-      throw new CliError("failed", `access request "${name}" was approved and nothing was issued: ${failed.message}`);
-    }
+    const obstacle = notIssuedIn(status);
+    const isLast = io.clock.now() + pollMs > until;
+    if (obstacle !== undefined && (!obstacle.mayPass || isLast)) throw notIssued(name, obstacle);
     if (status.denied === true || status.revoked === true) {
       throw new CliError("conflict", `access request "${name}" was taken back meanwhile`);
     }
     if (signal.aborted) throw new CliError("interrupted", `stopped before access request "${name}" was issued`);
-    if (io.clock.now() + pollMs > until) {
+    if (isLast) {
       throw new CliError("timedOut", `access request "${name}" is not issued yet; it goes on without waiting`);
     }
     await io.clock.sleep(pollMs, signal);

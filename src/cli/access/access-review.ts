@@ -4,9 +4,16 @@ import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import { serviceAccounts } from "../../controllers/kinds.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
-import { accessProfiles, decidedProfile, profileDefaults, type AccessProfile } from "../../resources/access-profile.ts";
+import {
+  accessProfiles,
+  decidedProfile,
+  profileCondition,
+  profileDefaults,
+  type AccessProfile,
+} from "../../resources/access-profile.ts";
 import {
   accessRequests,
+  notIssuedIn,
   readKey,
   stateOf,
   type AccessRequest,
@@ -202,6 +209,20 @@ interface Looked {
 type Rule = (looked: Looked) => readonly string[];
 
 const rules: readonly Rule[] = [
+  ({ request: { status = {} } }) => {
+    const obstacle = status.accepted === true && status.ready !== true ? notIssuedIn(status) : undefined;
+    if (obstacle === undefined) return [];
+    return [`was approved, and access cannot be issued (${obstacle.reason}): ${obstacle.message}`];
+  },
+
+  ({ request, profile }) => {
+    const ready = profile?.status?.conditions?.find(({ type }) => type === profileCondition);
+    if (profile === undefined || ready?.status !== "False" || request.status?.accepted === true) return [];
+    const { reason = "", message = "" } = ready;
+    const name = quoted(profile.metadata.name ?? "");
+    return [`asks for profile ${name}, which grants nothing as it is (${reason}): ${message}`];
+  },
+
   ({ request }) => (readKey(request) === undefined ? ["its key cannot be read: nothing can be sealed to it"] : []),
 
   ({ request }) => {

@@ -2,7 +2,14 @@ import type { Client } from "../../client/client.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
-import { accessAsked, awaitIssued, decideAccess, type AccessDeciding, type AccessVerdict } from "./access-decide.ts";
+import {
+  accessAsked,
+  awaitIssued,
+  decideAccess,
+  reportObstacle,
+  type AccessDeciding,
+  type AccessVerdict,
+} from "./access-decide.ts";
 import { accessReviewer } from "./access-review.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
@@ -50,10 +57,14 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
     const deciding = { args, io, server, isBulk: selection.kind === "all", review: accessReviewer(server.client) };
     const decided = await each(targets, (target) => decideOne(decision, target, deciding));
     const waitMs = decision === "Approved" ? args.number("wait") : undefined;
-    if (waitMs !== undefined && !args.on("dry-run")) {
-      const until = io.clock.now() + waitMs;
+    if (decision === "Approved" && !args.on("dry-run")) {
+      const until = io.clock.now() + (waitMs ?? 0);
       const granted = decided.filter(({ kind }) => kind === "accessrequest");
-      await each(granted, ({ name }) => awaitIssued({ name, until }, server.client, io));
+      await each(granted, ({ name }) =>
+        waitMs === undefined
+          ? reportObstacle(name, server.client, io)
+          : awaitIssued({ name, until }, server.client, io),
+      );
     }
     return exit;
   });

@@ -86,6 +86,11 @@ function tell(event: JoinEvent, shown: Progress, io: Io): void {
         `waiting up to ${humanDuration(wholeSeconds(event.until - io.clock.now()))} for an answer. On the hub: ${event.commands.join("  or  ")}`,
       );
       return shown.doing(`waiting for somebody to answer accessrequest/${event.name}`);
+    case "access-blocked":
+      shown.note(
+        `accessrequest/${event.name} was approved, and access cannot be issued yet (${event.reason}): ${event.message}`,
+      );
+      return shown.doing(`waiting until access can be issued for accessrequest/${event.name}`);
     default:
       return tellWay(event, shown);
   }

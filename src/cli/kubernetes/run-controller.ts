@@ -1,5 +1,6 @@
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
+import { accessProfile } from "../../controllers/access/access-profile.ts";
 import { accessRequest, type AccessRequestOptions } from "../../controllers/access/access-request.ts";
 import type { AutoApproval } from "../../controllers/clusters/cluster-approving-policy.ts";
 import { leaderTimings, leadWhileElected, type ElectionEvent } from "../../controllers/leader-election.ts";
@@ -128,7 +129,12 @@ async function work({ client, plan, io, log, isRevoked }: Work, signal: AbortSig
   });
   const { ca, serving, clusters } = plan;
   const controllers = [
-    ...(ca === undefined ? [] : [accessRequest({ informers, clock, random, ca, lifeOf: lifeBy(isRevoked) })]),
+    ...(ca === undefined
+      ? []
+      : [
+          accessRequest({ informers, clock, random, ca, lifeOf: lifeBy(isRevoked) }),
+          accessProfile({ informers, clock }),
+        ]),
     ...(serving === undefined
       ? []
       : [servingApproving({ ...serving, informers, clock, parse: parseCsr, isRevoked, resolver: systemResolver() })]),

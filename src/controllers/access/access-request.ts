@@ -1,41 +1,31 @@
-import type { Clock, RandomBytes } from "../../core/clock.ts";
 import type { Client } from "../../client/client.ts";
+import type { Reader } from "../../client/object-store.ts";
+import type { Clock, RandomBytes } from "../../core/clock.ts";
 import { isConditionTrue } from "../../core/conditions.ts";
+import { jsonEqual } from "../../core/equal.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { serviceAccountUser } from "../../core/user.ts";
-import { accessProfiles, profileDefaults, type AccessProfile } from "../../resources/access-profile.ts";
-import {
-  accessRequests,
-  readKey,
-  sealBinding,
-  type AccessRequest,
-  type AccessRequestStatus,
-} from "../../resources/access-request.ts";
-import { sealAnswer } from "../../trust/seal.ts";
-import { tokenSecret, tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
-import { formatToken, generateToken, type BootstrapToken } from "../../trust/token.ts";
-import {
-  accountFor,
-  accountKey,
-  grantsOf,
-  isMadeFor,
-  markOf,
-  requestLabel,
-  type GrantedObject,
-} from "./access-grant.ts";
-import {
-  accessStep,
-  condition,
-  notIssued,
-  profileFor,
-  withConditions,
-  type AccessStep,
-} from "./access-request-policy.ts";
-import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
+import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
+import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import { tokenSecretNamespace } from "../../trust/token-secret.ts";
 import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
-import { clusterRoleBindings, roleBindings, roles, secrets, serviceAccounts } from "../kinds.ts";
+import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
+import {
+  clusterRoleBindings,
+  clusterRoles,
+  namespaces,
+  roleBindings,
+  roles,
+  secrets,
+  serviceAccounts,
+} from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import type { Told } from "../told.ts";
+import { accountKey, isMadeFor, requestLabel, type GrantedObject } from "./access-grant.ts";
+import { answered, type Issuing } from "./access-issuing.ts";
+import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
+import { accessStep, condition, profileFor, withConditions, type AccessStep } from "./access-request-policy.ts";
+import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
 
 const serviceAccount = "access-request-controller";
 
@@ -60,6 +50,8 @@ export function accessRequest(options: AccessRequestOptions): Controller {
   const bindings = bindingKinds.map((resource) => reader({ resource }));
   const isBound = (subject: ObjectKey, request: AccessRequest): boolean =>
     bindings.some((kind) => kind.list().some((binding) => names(binding, subject) && !isMadeFor(request, binding)));
+  const known = new Map([roles, clusterRoles].map((resource) => [resource, reader({ resource })]));
+  const hasRole: Issuing["hasRole"] = (resource, key) => known.get(resource)?.get(key) !== undefined;
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const request = requests.get(key) as AccessRequest | undefined;
@@ -85,62 +77,88 @@ export function accessRequest(options: AccessRequestOptions): Controller {
     return isOpen(request) ? othersOfKey(requests.list() as readonly AccessRequest[], request) : [];
   }
 
-  /** A machine that has come back does not use what it was given before, and nobody else shall. */
-  async function supersede(request: AccessRequest): Promise<void> {
-    if (!isConditionTrue(request.status?.conditions, recoveredCondition)) return;
-    for (const earlier of othersOfKey(requests.list() as readonly AccessRequest[], request)) {
-      const { accepted, grant, decisions = [] } = earlier.status ?? {};
-      const ours = request.status?.decisions?.at(-1)?.profile?.name;
-      if (accepted !== true || grant === undefined || decisions.at(-1)?.profile?.name !== ours) continue;
-      await takeBack(client, earlier);
-      await write(client, earlier, supersededStatus(earlier, { by: request, now: options.clock.now() }));
-    }
-  }
-
   async function take(step: AccessStep, request: AccessRequest): Promise<Outcome> {
     const { name = "", uid = "" } = request.metadata;
     switch (step.kind) {
       case "wait":
-        return step.afterMs === undefined ? done : { kind: "requeue", afterMs: step.afterMs, why: step.why };
+        if (step.afterMs !== undefined) return { kind: "requeue", afterMs: step.afterMs, why: step.why };
+        return stands(request, request.status ?? {});
       case "write":
-        await write(client, request, step.status);
-        return done;
+        return write(client, request, step.status);
       case "close":
         await takeBack(client, request);
-        await write(client, request, step.status);
-        return done;
+        return write(client, request, step.status);
       case "remove":
         await client.delete(accessRequests, { name }, { preconditions: { uid } });
         return done;
-      case "issue":
-        await supersede(request);
-        await write(client, request, await answered({ client, options, isBound }, request, step.profile));
-        return done;
+      case "issue": {
+        const superseded = await supersede({ client, requests, now: options.clock.now() }, request);
+        const status = await answered({ client, options, isBound, hasRole }, request, step.profile);
+        const outcome = await write(client, request, status);
+        return { ...outcome, tell: [...superseded, ...(outcome.tell ?? [])] };
+      }
     }
   }
 
   return {
     name: "access-request",
     serviceAccount,
-    watches: [
-      { resource: accessRequests },
-      {
-        resource: accessProfiles,
-        // Those that still wait for something; a profile's change takes nothing back that was granted.
-        keys: () =>
-          (requests.list() as readonly AccessRequest[])
-            .filter(({ status }) => status?.ready !== true)
-            .map(({ metadata }) => ({ name: metadata.name ?? "" })),
-      },
-      ...bindingKinds.map((resource) => ({ resource, keys: () => [] })),
-    ],
+    watches: watchesOf(requests),
     concurrency: 32,
     reconcile,
   };
 }
 
-async function write(client: Client, request: AccessRequest, status: AccessRequestStatus): Promise<void> {
-  await client.update(accessRequests, { ...request, status }, { subresource: "status" });
+function watchesOf(requests: Reader): readonly Watch[] {
+  const keysWhere = (holds: (request: AccessRequest) => boolean): readonly ObjectKey[] =>
+    (requests.list() as readonly AccessRequest[]).filter(holds).map(({ metadata }) => ({ name: metadata.name ?? "" }));
+  return [
+    { resource: accessRequests },
+    // Those that still wait for something; a profile's change takes nothing back that was granted.
+    { resource: accessProfiles, keys: () => keysWhere(({ status }) => status?.ready !== true) },
+    ...bindingKinds.map((resource) => ({ resource, keys: () => [] })),
+    // What a profile names and was missing.
+    ...[namespaces, roles, clusterRoles].map((resource) => ({
+      resource,
+      keys: () => keysWhere((request) => waitsFor(request, resource.plural)),
+    })),
+  ];
+}
+
+/** A machine that has come back does not use what it was given before, and nobody else shall. */
+async function supersede(
+  { client, requests, now }: { readonly client: Client; readonly requests: Reader; readonly now: number },
+  request: AccessRequest,
+): Promise<readonly Told[]> {
+  const reports: Told[] = [];
+  if (!isConditionTrue(request.status?.conditions, recoveredCondition)) return reports;
+  for (const earlier of othersOfKey(requests.list() as readonly AccessRequest[], request)) {
+    const { accepted, grant, decisions = [] } = earlier.status ?? {};
+    const ours = request.status?.decisions?.at(-1)?.profile?.name;
+    if (accepted !== true || grant === undefined || decisions.at(-1)?.profile?.name !== ours) continue;
+    await takeBack(client, earlier);
+    const { tell = [] } = await write(client, earlier, supersededStatus(earlier, { by: request, now }));
+    reports.push(...tell);
+  }
+  return reports;
+}
+
+/** Writes a status that is another one, and reports what it says anew. */
+async function write(client: Client, request: AccessRequest, status: AccessRequestStatus): Promise<Outcome> {
+  const tell = accessReports(request, status);
+  if (!jsonEqual(status, request.status)) {
+    await client.update(accessRequests, { ...request, status }, { subresource: "status" });
+  }
+  return stands(request, status, tell);
+}
+
+/** Where a request stands after this look: blocked while it is approved and cannot be answered. */
+function stands(request: AccessRequest, status: AccessRequestStatus, tell: readonly Told[] = []): Outcome {
+  const obstacle = obstacleIn(status);
+  if (obstacle === undefined) return { kind: "done", tell };
+  // What the API refuses may be allowed later, and nothing tells when.
+  const again = obstacle.reason === "IssuingFailed" ? "paused" : "woken";
+  return { kind: "blocked", because: obstacleReport({ ...request, status }, obstacle), again, tell };
 }
 
 const bindingKinds = [roleBindings, clusterRoleBindings] as const;
@@ -191,161 +209,6 @@ function supersededStatus(
   } = request.status ?? {};
   const over = condition("Expired", "Superseded", `its machine has come back as ${by.metadata.name}`);
   return { ...rest, conditions: withConditions({ request, now }, [over]) };
-}
-
-interface Issuing {
-  readonly client: Client;
-  readonly options: AccessRequestOptions;
-  /** Whether rights wait for an account of that name that were not given by this request. */
-  readonly isBound: (account: ObjectKey, request: AccessRequest) => boolean;
-}
-
-/** The status with the sealed answer, or with the reason why there is none. */
-async function answered(
-  issuing: Issuing,
-  request: AccessRequest,
-  profile: AccessProfile,
-): Promise<AccessRequestStatus> {
-  const { client, options } = issuing;
-  const status = request.status ?? {};
-  const now = options.clock.now();
-  const refused = (reason: string, why: string): AccessRequestStatus => ({
-    ...status,
-    conditions: withConditions({ request, now }, [notIssued(reason, why)]),
-  });
-  const key = readKey(request);
-  // A decision is about one key; whoever could change the request after it must not get what was granted to another.
-  if (key === undefined || status.fingerprint !== key.fingerprint) {
-    return refused("OtherKey", "its key is not the one that was decided on");
-  }
-  const { namespace } = profile.spec;
-  const { name: serviceAccount } = accountKey(request, namespace);
-  if (options.lifeOf?.({ namespace, serviceAccount })?.isRevoked === true) {
-    const why = `the account ${namespace}/${serviceAccount} is revoked; ask under another name`;
-    return refused("AccountRevoked", why);
-  }
-  // The name is the machine's choice: what was given to an account of that name was meant for somebody else.
-  if (issuing.isBound(accountKey(request, namespace), request)) {
-    const why = `roles are bound to a ServiceAccount ${request.metadata.name} in namespace ${namespace} already, which this request would come into; ask under another name`;
-    return refused("NameBound", why);
-  }
-  const account = await ensureAccount(client, request, namespace);
-  if (account === undefined) {
-    const why = `namespace ${namespace} has a ServiceAccount ${request.metadata.name} that was not made for this request; it is left alone: ask under another name`;
-    return refused("AccountTaken", why);
-  }
-  const [{ token, expiresAt }, bootstrap] = await Promise.all([
-    freshToken(client, request, profile),
-    bootstrapTokenFor(issuing, request, profile),
-    granted(client, request, profile),
-  ]);
-  const answer = {
-    token,
-    ca: options.ca.pem,
-    ...(bootstrap === undefined ? {} : { bootstrapToken: formatToken(bootstrap) }),
-  };
-  const sealed = await sealAnswer(key, answer, { binding: sealBinding(request), random: options.random });
-  const said = [
-    condition("Approved", "Approved", `by ${approvers(status).join(", ")}`),
-    condition("Issued", "Issued", `account ${namespace}/${request.metadata.name}, profile ${profile.metadata.name}`),
-  ];
-  return {
-    ...status,
-    ...sealed,
-    ready: true,
-    expiresAt,
-    grant: {
-      namespace,
-      serviceAccount: request.metadata.name ?? "",
-      uid: account.metadata.uid ?? "",
-      ...(bootstrap === undefined ? {} : { bootstrapSecret: tokenSecretName(bootstrap.id) }),
-    },
-    conditions: withConditions({ request, now }, said),
-  };
-}
-
-/** Roles before the bindings that name them; whatever depends on nothing else goes at once. */
-async function granted(client: Client, request: AccessRequest, profile: AccessProfile): Promise<void> {
-  const isRole = ({ resource }: GrantedObject): boolean => resource === roles;
-  const all = grantsOf(request, profile);
-  await Promise.all(all.filter(isRole).map((one) => ensure(client, request, one)));
-  await Promise.all(all.filter((one) => !isRole(one)).map((one) => ensure(client, request, one)));
-}
-
-function approvers({ decisions = [] }: AccessRequestStatus): readonly string[] {
-  return decisions.filter(({ verdict }) => verdict === "Approved").map(({ user }) => user);
-}
-
-/** The account of the request, made if there is none; undefined where the name belongs to something else. */
-async function ensureAccount(
-  client: Client,
-  request: AccessRequest,
-  namespace: string,
-): Promise<ApiObject | undefined> {
-  try {
-    return await client.create(serviceAccounts, accountFor(request, namespace));
-  } catch (error) {
-    if (!hasReason(error, "AlreadyExists")) throw error;
-  }
-  const there = await client.get(serviceAccounts, accountKey(request, namespace));
-  return isMadeFor(request, there) ? there : undefined;
-}
-
-async function ensure(client: Client, request: AccessRequest, { resource, object }: GrantedObject): Promise<void> {
-  try {
-    await client.create(resource, object);
-  } catch (error) {
-    if (!hasReason(error, "AlreadyExists")) throw error;
-    // Its name holds the uid of the request: who takes it beforehand keeps the request from being answered, and gains nothing.
-    const { namespace, name = "" } = object.metadata;
-    const there = await client.get(resource, namespace === undefined ? { name } : { namespace, name });
-    if (!isMadeFor(request, there)) throw error;
-  }
-}
-
-async function freshToken(
-  client: Client,
-  request: AccessRequest,
-  { spec }: AccessProfile,
-): Promise<{ readonly token: string; readonly expiresAt: string }> {
-  const reply = await client.create<TokenReply>(
-    serviceAccounts,
-    {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenRequest",
-      metadata: accountKey(request, spec.namespace),
-      spec: {
-        expirationSeconds: spec.tokenSeconds ?? profileDefaults.tokenSeconds,
-        ...(spec.audiences === undefined || spec.audiences.length === 0 ? {} : { audiences: spec.audiences }),
-      },
-    },
-    { subresource: "token" },
-  );
-  return { token: reply.status.token, expiresAt: reply.status.expirationTimestamp };
-}
-
-interface TokenReply extends ApiObject {
-  readonly status: { readonly token: string; readonly expirationTimestamp: string };
-}
-
-/** A bootstrap token of its own for the machine, where the profile hands one over. */
-async function bootstrapTokenFor(
-  { client, options }: Issuing,
-  request: AccessRequest,
-  { spec }: AccessProfile,
-): Promise<BootstrapToken | undefined> {
-  if (spec.bootstrapToken === undefined) return undefined;
-  const token = generateToken(options.random);
-  const secret = tokenSecret({
-    token,
-    ttlSeconds: spec.bootstrapToken.ttlSeconds ?? profileDefaults.bootstrapTtlSeconds,
-    usages: ["authentication", "signing"],
-    ...(spec.bootstrapToken.groups === undefined ? {} : { groups: spec.bootstrapToken.groups }),
-    description: `for access request ${request.metadata.name}`,
-    now: options.clock.now(),
-  });
-  await client.create(secrets, { ...secret, metadata: { ...secret.metadata, ...markOf(request) } });
-  return token;
 }
 
 /** Removes everything that was made for the request; the account first, so that its tokens end at once. */

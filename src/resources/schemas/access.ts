@@ -160,6 +160,12 @@ const accessProfileSpec: ObjectSchema = described(
   },
 );
 
+const accessProfileStatus: ObjectSchema = described(
+  `${prefix}.AccessProfileStatus`,
+  "Whether what the profile names is there.",
+  { conditions: about("Ready: whether namespace and roles exist.", list(1, condition, byKey("type"))) },
+);
+
 /** `AccessRequest`. */
 export const accessRequestSchema: ObjectSchema = kind(
   `${prefix}.AccessRequest`,
@@ -174,5 +180,8 @@ export const accessRequestSchema: ObjectSchema = kind(
 export const accessProfileSchema: ObjectSchema = kind(
   `${prefix}.AccessProfile`,
   "What approving an AccessRequest grants, and on which terms.",
-  { spec: about("The terms.", required(object(2, accessProfileSpec))) },
+  {
+    spec: about("The terms.", required(object(2, accessProfileSpec))),
+    status: about("Whether what it names is there; written by the controller.", object(3, accessProfileStatus)),
+  },
 );

@@ -19,6 +19,7 @@ const profilePaths: Readonly<Record<string, string>> = {
   Roles: ".spec.roles[*].name",
   Approvers: ".spec.approvers",
   Default: ".metadata.annotations.access\\.pratique\\.dev/is-default-profile",
+  Ready: ".status.conditions[?(@.type=='Ready')].status",
 };
 
 const revocationPaths: Readonly<Record<string, string>> = {

@@ -46,7 +46,8 @@ export function accessRbac(namespace: string): readonly ApiObject[] {
       rule("list watch", "access.pratique.dev", "credentialrevocations"),
     ]),
     ...clusterWide("pratique:access-controller", account(controller), hubRules()),
-    ...within("kube-system", "pratique:access-controller", account(controller), hubSecretRules()),
+    ...within("kube-system", "pratique:access-controller", account(controller), hubRulesIn("kube-system")),
+    ...within("default", "pratique:access-controller", account(controller), hubRulesIn("default")),
     ...within(namespace, "pratique:access-controller-election", account(controller), [
       rule("create", "coordination.k8s.io", "leases"),
       rule("get update", "coordination.k8s.io", "leases", [controllerLease]),
@@ -70,10 +71,9 @@ function hubRules(): readonly PolicyRule[] {
   return controllerRoles().find(({ metadata }) => metadata.name === hubRole)?.rules ?? [];
 }
 
-function hubSecretRules(): readonly PolicyRule[] {
+function hubRulesIn(namespace: string): readonly PolicyRule[] {
   return (
-    namespacedRoles().find(({ metadata }) => metadata.name === hubRole && metadata.namespace === "kube-system")
-      ?.rules ?? []
+    namespacedRoles().find(({ metadata }) => metadata.name === hubRole && metadata.namespace === namespace)?.rules ?? []
   );
 }
 

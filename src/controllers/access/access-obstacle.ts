@@ -1,0 +1,128 @@
+import { findCondition } from "../../core/conditions.ts";
+import type { Condition } from "../../core/object.ts";
+import { reasons, type Reason } from "../../core/reasons.ts";
+import { StatusError } from "../../core/status.ts";
+import type { AccessProfile } from "../../resources/access-profile.ts";
+import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import { hasReason, isTerminating } from "../api-errors.ts";
+import { referenceTo, type Told } from "../told.ts";
+
+/** Why nothing can be issued, in the words of the condition `Issued`. */
+export interface Obstacle {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+const roleKinds: readonly string[] = ["clusterroles", "roles"];
+
+/** What an API call that was refused while access was issued says of the profile; undefined for what passes by itself, or is a fault. */
+export function obstacleOf(error: unknown, { metadata, spec }: AccessProfile): Obstacle | undefined {
+  const profile = JSON.stringify(metadata.name ?? "");
+  const namespace = JSON.stringify(spec.namespace);
+  if (isTerminating(error)) {
+    const message = `namespace ${namespace} of profile ${profile} is being deleted; create it again, or change the profile`;
+    return { reason: "ProfileNamespaceTerminating", message };
+  }
+  if (!(error instanceof StatusError)) return undefined;
+  const { kind = "", name = "" } = error.details ?? {};
+  if (hasReason(error, "NotFound") && kind === "namespaces") {
+    const message = `namespace ${namespace} of profile ${profile} does not exist; create it (kubectl create namespace ${spec.namespace}), or change the profile`;
+    return { reason: "ProfileNamespaceMissing", message };
+  }
+  if (hasReason(error, "NotFound") && roleKinds.includes(kind)) {
+    const message = `role ${JSON.stringify(name)} of profile ${profile} does not exist; create it, or change the profile`;
+    return { reason: "ProfileRoleMissing", message };
+  }
+  // Whoever reads the request may not be who may read the log of the controller.
+  if (hasReason(error, "Forbidden", "Invalid", "BadRequest", "MethodNotAllowed")) {
+    return { reason: "IssuingFailed", message: `the API refused what profile ${profile} grants: ${error.message}` };
+  }
+  return undefined;
+}
+
+/** The obstacle that a request tells of; undefined where it is answered, over, or not approved. */
+export function obstacleIn({
+  accepted,
+  ready,
+  denied,
+  revoked,
+  conditions,
+}: AccessRequestStatus): Obstacle | undefined {
+  if (accepted !== true || ready === true || denied === true || revoked === true) return undefined;
+  if (findCondition(conditions, "Expired")?.status === "True") return undefined;
+  const issued = findCondition(conditions, "Issued");
+  if (issued?.status !== "False") return undefined;
+  const { reason = "", message = "" } = issued;
+  return { reason: isReason(reason) ? reason : "IssuingFailed", message };
+}
+
+function isReason(text: string): text is Reason {
+  return Object.hasOwn(reasons, text);
+}
+
+/** Whether an object of this kind, by its plural, may be what the request waits for. */
+export function waitsFor({ status = {} }: AccessRequest, plural: string): boolean {
+  switch (obstacleIn(status)?.reason) {
+    case "ProfileNamespaceMissing":
+    case "ProfileNamespaceTerminating":
+      return plural === "namespaces";
+    case "ProfileRoleMissing":
+      return roleKinds.includes(plural);
+    default:
+      return false;
+  }
+}
+
+/** The report that goes with the obstacle. */
+export function obstacleReport(request: AccessRequest, { reason, message }: Obstacle): Told {
+  return {
+    reason,
+    about: referenceTo(accessRequests, request),
+    message: `nothing is issued: ${message}`,
+    details: whoOf(request.status),
+  };
+}
+
+/** What is to be reported of a request whose status was this and is now that: each condition that has come to hold. */
+export function accessReports(request: AccessRequest, next: AccessRequestStatus): readonly Told[] {
+  const before = request.status?.conditions ?? [];
+  const about = referenceTo(accessRequests, request);
+  return (next.conditions ?? []).flatMap((condition): readonly Told[] => {
+    const known = findCondition(before, condition.type);
+    if (condition.status !== "True" || known?.status === "True") return [];
+    const reason = reportedAs(condition);
+    if (reason === undefined) return [];
+    const message = `${told[reason]}${condition.message === "" ? "" : `: ${condition.message}`}`;
+    return [{ reason, about, message, details: whoOf(next) }];
+  });
+}
+
+const told = {
+  AccessRequestApproved: "access request approved",
+  AccessRequestDenied: "access request denied",
+  AccessRequestExpired: "access request expired",
+  AccessGranted: "access granted",
+  AccessRevoked: "access revoked",
+  AccessSuperseded: "access superseded",
+} as const satisfies Partial<Record<Reason, string>>;
+
+const reportOf: Readonly<Record<string, keyof typeof told>> = {
+  Approved: "AccessRequestApproved",
+  Issued: "AccessGranted",
+  Denied: "AccessRequestDenied",
+  Revoked: "AccessRevoked",
+  // Not the end of its first token, after which the machine may have renewed it.
+  "Expired Unanswered": "AccessRequestExpired",
+  "Expired Superseded": "AccessSuperseded",
+};
+
+function reportedAs({ type, reason = "" }: Condition): keyof typeof told | undefined {
+  const key = type === "Expired" ? `${type} ${reason}` : type;
+  return Object.hasOwn(reportOf, key) ? reportOf[key] : undefined;
+}
+
+/** Who decided last, on which key, and why. */
+function whoOf({ decisions = [], fingerprint, evidence }: AccessRequestStatus = {}): NonNullable<Told["details"]> {
+  const last = decisions.at(-1);
+  return { user: last?.user, fingerprint, why: last?.reason, address: evidence?.sourceAddress };
+}
