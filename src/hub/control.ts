@@ -3,6 +3,7 @@ import type { CredentialUse } from "../controllers/credentials/issued-credential
 import { runControllers, type RunningControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { Clock } from "../core/clock.ts";
+import { StatusError } from "../core/status.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -87,6 +88,8 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     count: metrics.controllerTold,
     log: ({ error, ...entry }) => {
       if (error !== undefined) metrics.controllerFailed(entry.controller);
+      // That writes are refused is said once, for the store, and not by each object that waits for one.
+      if (error instanceof StatusError && error.code === 507) return;
       options.log(error === undefined ? entry : { ...entry, error: errorText(error) });
     },
   });

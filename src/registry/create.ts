@@ -9,6 +9,7 @@ import { entryOf, type Entry } from "../storage/stored-object.ts";
 import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
+import { mayUseReserve } from "./storage-reserve.ts";
 import { storable } from "./storable.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
@@ -93,7 +94,8 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   const key = storageKey(resource, namespace === "" ? { name } : { namespace, name });
   if (context.dryRun) return backend.cache.get(key) === undefined ? unstoredEntry(key, object) : undefined;
   const value = storable(await backend.versions.stored(resource, object));
-  const result = await backend.store.create(key, value);
+  const reserve = mayUseReserve({ resource, object, value, isCreate: true });
+  const result = await backend.store.create(key, value, { mayUseReserve: reserve });
   if (result.kind === "exists") return undefined;
   await backend.cache.waitFor(result.revision);
   const written = ownEntry(backend, key, result.revision) ?? entryOf(key, value, result.revision);

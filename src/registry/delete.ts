@@ -95,7 +95,8 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   if (sameMark(marked, stored)) return { removed: false, entry: current };
   if (context.dryRun) return { removed: false, entry: unstoredEntry(current.key, marked) };
   const value = encodeObject(await backend.versions.stored(resource, marked));
-  const result = await backend.store.update(current.key, value, { ifRevision: current.revision });
+  const freeing = { ifRevision: current.revision, mayUseReserve: true };
+  const result = await backend.store.update(current.key, value, freeing);
   if (result.kind !== "updated") return undefined;
   await backend.cache.waitFor(result.revision);
   const written = entryOf(current.key, value, result.revision);

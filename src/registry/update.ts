@@ -11,6 +11,7 @@ import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
 import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./field-owners.ts";
 import { isReleased, removeEntry } from "./removal.ts";
+import { mayUseReserve } from "./storage-reserve.ts";
 import { storable } from "./storable.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
@@ -97,7 +98,10 @@ async function updateOnce(backend: Backend, { resource, request, current: raw }:
     return removeEntry(backend, current, next);
   }
   const value = storable(await backend.versions.stored(resource, next));
-  const result = await backend.store.update(current.key, value, { ifRevision: current.revision });
+  const result = await backend.store.update(current.key, value, {
+    ifRevision: current.revision,
+    mayUseReserve: mayUseReserve({ resource, object: next, value, isCreate: false }),
+  });
   if (result.kind === "missing") throw notFound(resource, request.name);
   if (result.kind === "conflict") return undefined;
   await backend.cache.waitFor(result.revision);

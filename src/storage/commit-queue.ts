@@ -1,12 +1,17 @@
 import type { LogChange, LogHeader, RevisionLog } from "./revision-log.ts";
+import { corruptLog, refusedFor, undecidedWrite, unwrittenWrite } from "./commit-refusals.ts";
 import { StorageError, type StoreEvent } from "./store.ts";
 
 /** A write without its revision, which the queue assigns. */
-export type Draft =
+export type Draft = (
   | { readonly type: "put"; readonly key: string; readonly value: Uint8Array; readonly created: boolean }
-  | { readonly type: "delete"; readonly key: string };
+  | { readonly type: "delete"; readonly key: string }
+) & {
+  /** Whether it may use the space that is kept for writes of its sort. */
+  readonly mayUseReserve: boolean;
+};
 
-/** A step of a compaction, which rides on the next commit. */
+/** A step of a compaction, which rides on the next commit and may use the reserve. */
 export interface Upkeep {
   readonly compacted: number;
   readonly trimmed: number;
@@ -15,18 +20,27 @@ export interface Upkeep {
 
 /** Writes in their order, gathered into one durable commit after another. */
 export interface CommitQueue {
-  /** Assigns the next revision to a write that is known to be right, and resolves with it once it is durable and applied. */
+  /**
+   * Assigns the next revision to a write that is known to be right, and resolves with it once it is durable and applied.
+   * @throws StorageError full, unwritten: not stored. unknown: it may be stored, which is established later. closed, corrupt.
+   */
   write(draft: Draft): Promise<number>;
   /** The newest write of `key` that is not durable yet, as a signed revision (negative: a deletion); 0 when there is none. */
   pending(key: string): number;
   /** Resolves when `revision` is durable and applied, after the write itself resolved. */
   settled(revision: number): Promise<void>;
-  /** Resolves when the step is durable. The caller awaits each before the next. */
+  /** Resolves when the step is durable. The caller awaits each before the next; after a rejection, `header` tells whether it is in. */
   upkeep(step: Upkeep): Promise<void>;
   /** The newest revision that is durable and applied. */
   last(): number;
+  /** The header that goes with it. */
+  header(): LogHeader;
+  /** Why writes are refused until `recover` has mended it; undefined while they are taken. */
+  refusal(): StorageError | undefined;
   /** What made every later write impossible, if anything did. */
   failure(): StorageError | undefined;
+  /** Tries to take writes again. Resolves when that was tried; never rejects. */
+  recover(): Promise<void>;
   /** Refuses what comes later, and resolves when all that came before has been decided. */
   drain(): Promise<void>;
 }
@@ -34,7 +48,12 @@ export interface CommitQueue {
 /** What happens after a commit, in the same turn and before any of its writes resolves. */
 export interface CommitHooks {
   readonly applied: (events: readonly StoreEvent[], revision: number) => void;
+  /** Nothing will ever be committed again. */
   readonly failed: (failure: StorageError) => void;
+  /** A commit took so many milliseconds. */
+  readonly timed: (ms: number) => void;
+  /** Milliseconds of a clock that is not set back. */
+  readonly now: () => number;
 }
 
 interface Waiting {
@@ -44,6 +63,7 @@ interface Waiting {
 
 interface Write extends Waiting {
   readonly event: StoreEvent;
+  readonly mayUseReserve: boolean;
 }
 
 interface QueueState {
@@ -59,6 +79,9 @@ interface QueueState {
   draining: (() => void)[] | undefined;
   scheduled: boolean;
   flying: boolean;
+  refusal: StorageError | undefined;
+  /** A change of which nobody knows whether it is in the log. */
+  undecided: LogChange | undefined;
   failure: StorageError | undefined;
 }
 
@@ -66,10 +89,16 @@ interface QueueState {
 const batchWrites = 4096;
 const batchBytes = 32 * 1024 * 1024;
 
+/** Kept for deletions, compaction, leases and revocations where everything else is refused. */
+const reserveBytes = 2 * 1024 * 1024;
+const nothing = { append: [], remove: [] } as const;
+
 /**
  * Group commit: at most one commit is under way, and all that is proposed meanwhile goes into the next one.
- * A commit that fails is the end of writing: its outcome on disk is unknown, and revisions after it may already be promised,
- * so everything queued and everything later is refused with the same StorageError, and no gap can arise.
+ *
+ * A commit that fails is established: what is durable is read again, and either the whole batch is there, so its writers are told of
+ * success, or nothing of it, so they and all that is queued behind them are refused and its revisions are given to others. While that
+ * cannot be established, nothing is written. Either way writes are refused until `recover` finds that the log takes them.
  */
 export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQueue {
   const state: QueueState = {
@@ -82,24 +111,28 @@ export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQ
     draining: undefined,
     scheduled: false,
     flying: false,
+    refusal: undefined,
+    undecided: undefined,
     failure: undefined,
   };
-  const schedule = createPump({ log, hooks, state });
+  const pump = createPump({ log, hooks, state });
 
-  const assertWritable = (): void => {
+  const assertWritable = (mayUseReserve: boolean): void => {
     if (state.failure !== undefined) throw state.failure;
     if (state.draining !== undefined) throw new StorageError("closed", `the store in ${log.place} is closed`);
+    const { refusal } = state;
+    if (refusal !== undefined && !(mayUseReserve && refusal.code === "full")) throw refusedFor(refusal);
   };
 
   return {
-    write(draft) {
-      assertWritable();
+    write({ mayUseReserve, ...draft }) {
+      assertWritable(mayUseReserve);
       state.assigned += 1;
       const event: StoreEvent = { ...draft, revision: state.assigned };
       state.pending.set(event.key, signed(event));
       return new Promise((resolve, reject) => {
-        state.queued.push({ event, resolve, reject });
-        schedule();
+        state.queued.push({ event, mayUseReserve, resolve, reject });
+        pump.schedule();
       });
     },
 
@@ -114,33 +147,50 @@ export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQ
     },
 
     upkeep(step) {
-      assertWritable();
+      assertWritable(true);
       return new Promise((resolve, reject) => {
         state.upkeep = { ...step, resolve: () => resolve(), reject };
-        schedule();
+        pump.schedule();
       });
     },
 
     last: () => state.header.last,
+    header: () => state.header,
+    refusal: () => state.failure ?? state.refusal,
     failure: () => state.failure,
+    recover: pump.recover,
 
     drain() {
       const waiting = (state.draining ??= []);
       return new Promise((resolve) => {
         waiting.push(resolve);
-        schedule();
+        pump.schedule();
       });
     },
   };
 }
 
-/** What moves queued writes into commits; the returned function says that there is something to move. */
-function createPump(options: {
+interface Pump {
+  /** Says that there is something to move into commits. */
+  readonly schedule: () => void;
+  readonly recover: () => Promise<void>;
+}
+
+/** A change, and those who wait to hear of it. */
+interface Batch {
+  readonly change: LogChange;
+  readonly writes: readonly Write[];
+  readonly step: (Upkeep & Waiting) | undefined;
+}
+
+interface PumpParts {
   readonly log: RevisionLog;
   readonly hooks: CommitHooks;
   readonly state: QueueState;
-}): () => void {
-  const { log, hooks, state } = options;
+}
+
+function createPump(parts: PumpParts): Pump {
+  const { log, hooks, state } = parts;
 
   // Writers that were just acknowledged run before a microtask queued after them, and join the batch.
   const schedule = (): void => {
@@ -153,55 +203,158 @@ function createPump(options: {
   };
 
   const flush = (): void => {
-    const step = state.upkeep;
-    if (state.queued.length === 0 && step === undefined) {
+    // A recovery that began meanwhile schedules again when it ends.
+    if (state.flying) return;
+    const batch = nextBatch(state);
+    if (batch === undefined) {
       for (const resolve of state.draining?.splice(0) ?? []) resolve();
       return;
     }
-    const writes = state.queued.splice(0, batchSize(state.queued));
-    const change = changeOf(state.header, writes, step);
-    state.upkeep = undefined;
     state.flying = true;
-    const deciding: readonly Waiting[] = step === undefined ? writes : [...writes, step];
-    log.commit(change).then(
-      () => succeed(change, deciding),
-      (cause: unknown) => fail(cause, deciding),
+    if (log.hasRoom(batch.change, reserveBytes)) return commit(batch);
+    log.makeRoom(batch.change, reserveBytes).then(
+      () => commit(batch),
+      (error: unknown) => withoutRoom(batch, error as StorageError),
     );
   };
 
-  const succeed = (change: LogChange, deciding: readonly Waiting[]): void => {
-    const { last } = change.header;
-    state.header = change.header;
+  const commit = (batch: Batch): void => {
+    const begun = hooks.now();
+    log.commit(batch.change).then(
+      () => {
+        hooks.timed(hooks.now() - begun);
+        succeed(parts, batch);
+        schedule();
+      },
+      (cause: unknown) => establish(batch, cause),
+    );
+  };
+
+  // What may use the reserve goes on without the others; a step of a compaction waits for its turn after them.
+  const withoutRoom = (batch: Batch, refusal: StorageError): void => {
+    state.refusal = refusal;
+    if (batch.writes.every(({ mayUseReserve }) => mayUseReserve) && log.hasRoom(batch.change, 0)) return commit(batch);
+    if (batch.writes.length > 0) state.upkeep ??= batch.step;
+    else batch.step?.reject(refusal);
+    refuse(state, batch.writes, refusal);
     state.flying = false;
-    for (const event of change.append) {
-      if (state.pending.get(event.key) === signed(event)) state.pending.delete(event.key);
-    }
-    hooks.applied(change.append, last);
-    for (const [index, waiting] of deciding.entries()) waiting.resolve(change.append[index]?.revision ?? last);
-    const { settling } = state;
-    if (settling.length > 0) {
-      state.settling = settling.filter(({ revision }) => revision > last);
-      for (const waiting of settling) if (waiting.revision <= last) waiting.resolve(last);
-    }
     schedule();
   };
 
-  const fail = (cause: unknown, deciding: readonly Waiting[]): void => {
-    const failure = writeFailure(log, state.header, cause);
-    state.failure = failure;
+  const establish = (batch: Batch, cause: unknown): void => {
+    log.establish().then(
+      (found) => decided(batch, found, cause),
+      (error: unknown) => {
+        state.undecided = batch.change;
+        state.refusal = undecidedWrite(log, state.header, error);
+        for (const { reject } of waitingFor(batch)) reject(state.refusal);
+        refuse(state, [], refusedFor(state.refusal));
+        state.flying = false;
+        schedule();
+      },
+    );
+  };
+
+  const decided = (batch: Batch, found: LogHeader, cause: unknown): void => {
+    const refusal = unwrittenWrite(log, state.header, cause);
+    if (sameHeader(found, batch.change.header)) {
+      state.refusal = refusal;
+      succeed(parts, batch);
+    } else if (sameHeader(found, state.header)) {
+      state.refusal = refusal;
+      batch.step?.reject(refusal);
+      refuse(state, batch.writes, refusal);
+    } else fail(parts, batch);
     state.flying = false;
-    state.pending.clear();
-    hooks.failed(failure);
-    const refused: Waiting[] = [...deciding, ...state.queued, ...state.settling];
-    if (state.upkeep !== undefined) refused.push(state.upkeep);
-    state.queued = [];
-    state.settling = [];
-    state.upkeep = undefined;
-    for (const waiting of refused) waiting.reject(failure);
     schedule();
   };
 
-  return schedule;
+  const recover = async (): Promise<void> => {
+    if (state.refusal === undefined || state.failure !== undefined || state.flying) return;
+    state.flying = true;
+    try {
+      const { undecided } = state;
+      if (undecided !== undefined) {
+        const found = await log.establish();
+        state.undecided = undefined;
+        const batch: Batch = { change: undecided, writes: [], step: undefined };
+        if (sameHeader(found, undecided.header)) succeed(parts, batch);
+        else if (!sameHeader(found, state.header)) fail(parts, batch);
+        state.flying = true;
+      }
+      const change = { ...nothing, header: state.header };
+      if (!log.hasRoom(change, reserveBytes)) await log.makeRoom(change, reserveBytes);
+      state.refusal = undefined;
+    } catch (error) {
+      if (state.undecided === undefined) state.refusal = error as StorageError;
+    } finally {
+      state.flying = false;
+      schedule();
+    }
+  };
+
+  return { schedule, recover };
+}
+
+function nextBatch(state: QueueState): Batch | undefined {
+  const step = state.upkeep;
+  if (state.undecided !== undefined || (state.queued.length === 0 && step === undefined)) return undefined;
+  const writes = state.queued.splice(0, batchSize(state.queued));
+  state.upkeep = undefined;
+  return { change: changeOf(state.header, writes, step), writes, step };
+}
+
+function succeed({ hooks, state }: PumpParts, { change, writes, step }: Batch): void {
+  const { last } = change.header;
+  state.header = change.header;
+  state.assigned = Math.max(state.assigned, last);
+  state.flying = false;
+  for (const event of change.append) {
+    if (state.pending.get(event.key) === signed(event)) state.pending.delete(event.key);
+  }
+  hooks.applied(change.append, last);
+  for (const { event, resolve } of writes) resolve(event.revision);
+  step?.resolve(last);
+  const { settling } = state;
+  if (settling.length > 0) {
+    state.settling = settling.filter(({ revision }) => revision > last);
+    for (const waiting of settling) if (waiting.revision <= last) waiting.resolve(last);
+  }
+}
+
+/** Refuses these writes and all that is queued behind them, whose revisions are then free again. */
+function refuse(state: QueueState, writes: readonly Write[], refusal: StorageError): void {
+  const refused: readonly Waiting[] = [...writes, ...state.queued, ...state.settling];
+  state.queued = [];
+  state.settling = [];
+  forget(state);
+  for (const { reject } of refused) reject(refusal);
+}
+
+/** Revisions that were assigned beyond the last durable one are given to others. */
+function forget(state: QueueState): void {
+  state.pending.clear();
+  state.assigned = state.header.last;
+}
+
+/** The log holds neither what was there before a commit nor what that commit was to leave. */
+function fail({ log, hooks, state }: PumpParts, batch: Batch): void {
+  const failure = corruptLog(log, state.header);
+  state.failure = failure;
+  state.pending.clear();
+  hooks.failed(failure);
+  for (const { reject } of waitingFor(batch)) reject(failure);
+  state.upkeep?.reject(failure);
+  state.upkeep = undefined;
+  refuse(state, [], failure);
+}
+
+function waitingFor({ writes, step }: Batch): readonly Waiting[] {
+  return step === undefined ? writes : [...writes, step];
+}
+
+function sameHeader(a: LogHeader, b: LogHeader): boolean {
+  return a.last === b.last && a.count === b.count && a.compacted === b.compacted && a.trimmed === b.trimmed;
 }
 
 function signed(event: StoreEvent): number {
@@ -229,14 +382,4 @@ function changeOf(header: LogHeader, writes: readonly Write[], step: Upkeep | un
       trimmed: step?.trimmed ?? header.trimmed,
     },
   };
-}
-
-function writeFailure(log: RevisionLog, header: LogHeader, cause: unknown): StorageError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StorageError(
-    "unreachable",
-    `the store in ${log.place} could not be written after revision ${header.last} (${reason}), ` +
-      "and takes no more writes; see to the disk and start again",
-    { cause },
-  );
 }

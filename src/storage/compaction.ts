@@ -19,6 +19,9 @@ export const defaultCompactionPolicy: CompactionPolicy = {
   keepAtMost: 250_000,
 };
 
+/** What is kept while the disk is full: every record that is forgotten is room for another. */
+export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 30_000, keepAtLeast: 0, keepAtMost: 1000 };
+
 /** What the newest revision was at a moment, in milliseconds of a clock that is not set back. */
 export interface RevisionSample {
   readonly atMs: number;

@@ -1,5 +1,8 @@
+import { open as openFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { inspectDataFile } from "./lmdb-file.ts";
+import { lmdbSpace, type LmdbSpace, type TreeSize } from "./lmdb-space.ts";
 import { decodeHeader, decodeRecord, encodeHeader, encodeRecord, readU64, recordFormat, writeU64 } from "./record.ts";
 import { emptyHeader, type LogChange, type LogHeader, type RevisionLog } from "./revision-log.ts";
 import { dataFile } from "./store-directory.ts";
@@ -13,7 +16,30 @@ interface Database {
   ifNoExists(key: Buffer, write: () => void): Promise<boolean>;
   getBinary(key: Buffer): Buffer | undefined;
   getRange(range: { readonly start: Buffer }): Iterable<{ readonly key: Buffer; readonly value: Buffer }>;
+  getStats(): Stats;
   close(): Promise<void>;
+  readonly status: string;
+  /** What `close` waits for; its result is a promise where something is under way. */
+  _endWrites(): Promise<void> | undefined;
+}
+
+/** Pages of a tree in the file. */
+interface Pages {
+  readonly treeDepth: number;
+  readonly treeBranchPageCount: number;
+  readonly treeLeafPageCount: number;
+  readonly overflowPages: number;
+}
+
+interface Stats extends Pages {
+  readonly pageSize: number;
+  readonly lastPageNumber: number;
+  readonly free: Pages;
+}
+
+interface OpenOptions {
+  readonly dir: string;
+  readonly mapSizeBytes: number;
 }
 
 // Records lie under their revision, eight bytes big-endian; the header under zero, which is no revision.
@@ -21,26 +47,24 @@ const keySize = 8;
 const headerKey: Buffer = Buffer.alloc(keySize);
 
 /** Opens the LMDB file in a directory that the caller has locked and inspected. @throws StorageError format, corrupt. */
-export async function openLmdbLog(options: {
-  readonly dir: string;
-  readonly mapSizeBytes: number;
-  readonly isNew: boolean;
-}): Promise<RevisionLog> {
+export async function openLmdbLog(options: OpenOptions & { readonly isNew: boolean }): Promise<RevisionLog> {
   const { dir, isNew } = options;
   const damage = isNew ? undefined : inspectDataFile(join(dir, dataFile));
   if (damage !== undefined) throw new StorageError("corrupt", damaged(dir, `${dataFile}: ${damage}`));
-  const db = await openDatabase(options);
+  const { open } = await import("lmdb");
+  const reopen = (): Database => openDatabase(open, options);
+  const db = reopen();
   try {
     if (isNew) await db.put(headerKey, encodeHeader(emptyHeader));
-    return logOver(db, dir, readHeader(db, dir));
+    const header = readHeader(db, dir);
+    return await logOver({ db }, { dir, header, reopen });
   } catch (error) {
     await db.close();
-    throw error;
+    throw await causeOf(error);
   }
 }
 
-async function openDatabase(options: { readonly dir: string; readonly mapSizeBytes: number }): Promise<Database> {
-  const { open } = await import("lmdb");
+function openDatabase(open: (settings: object) => object, options: OpenOptions): Database {
   const settings = {
     path: options.dir,
     noSubdir: false,
@@ -64,23 +88,73 @@ async function openDatabase(options: { readonly dir: string; readonly mapSizeByt
   }
 }
 
-function logOver(db: Database, dir: string, header: LogHeader): RevisionLog {
+async function logOver(
+  held: { db: Database },
+  options: { readonly dir: string; readonly header: LogHeader; readonly reopen: () => Database },
+): Promise<RevisionLog> {
+  const { dir, header, reopen } = options;
   const readKey = Buffer.alloc(keySize);
+  const path = join(dir, dataFile);
+  const database = (): Database => {
+    if (held.db.status === "open") return held.db;
+    throw new StorageError("unreachable", `the store in ${dir} cannot be opened anew after a write that failed`);
+  };
+  const space: LmdbSpace = await lmdbSpace({ path, place: dir, size: () => treeSize(database()) });
   return {
     header,
     place: dir,
+    ...space,
 
-    commit: (change) => commit(db, change),
+    commit: async (change) => commit(database(), change),
+
+    async establish() {
+      // What the engine holds in memory may be of the commit that failed.
+      if (held.db.status === "open") closeNow(held.db, dir);
+      held.db = reopen();
+      // The engine takes back a header whose write failed; what is read now is the truth once it is on disk as well.
+      await syncFile(path);
+      return readHeader(held.db, dir);
+    },
 
     read(revision) {
       writeU64(readKey, revision, 0);
-      const bytes = db.getBinary(readKey);
+      const bytes = database().getBinary(readKey);
       return bytes === undefined ? undefined : decode(bytes, revision, dir);
     },
 
-    scan: () => scan(db, dir),
+    scan: () => scan(database(), dir),
 
-    close: () => db.close(),
+    close: async () => {
+      if (held.db.status === "open") await held.db.close();
+    },
+  };
+}
+
+/** Closes in this very turn, so that no read comes between it and the reopening. Nothing may be under way. */
+function closeNow(db: Database, dir: string): void {
+  db._endWrites = () => undefined;
+  void db.close();
+  if (db.status !== "closed") throw new StorageError("unreachable", `the store in ${dir} cannot be opened anew`);
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await openFile(path, "r+");
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+function treeSize(db: Database): TreeSize {
+  const stats = db.getStats();
+  const pagesOf = (tree: Pages): number => tree.treeBranchPageCount + tree.treeLeafPageCount;
+  return {
+    pageSize: stats.pageSize,
+    lastPage: stats.lastPageNumber,
+    treePages: pagesOf(stats) + pagesOf(stats.free) + stats.free.overflowPages,
+    valuePages: stats.overflowPages,
+    depth: stats.treeDepth,
   };
 }
 
@@ -104,10 +178,11 @@ async function commit(db: Database, { append, remove, header }: LogChange): Prom
 // Each operation of a failed batch is rejected, and the batch as well, which is the one that counts.
 function ignore(): void {}
 
-// The engine's reason is itself a promise, which rejects.
+// The engine's reason is itself a promise, which rejects in the same turn, or for some numbers of errors never.
 async function causeOf(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !("commitError" in error)) return error;
-  return Promise.resolve(error.commitError).catch((cause: unknown) => cause);
+  const given = Promise.resolve(error.commitError).catch((cause: unknown) => cause);
+  return Promise.race([given, nextTurn(error)]);
 }
 
 function* scan(db: Database, dir: string): Iterable<StoreEvent> {

@@ -15,6 +15,10 @@ export function createMemoryLog(): RevisionLog {
       for (const revision of change.remove) records.delete(revision);
       header = change.header;
     },
+    establish: async () => header,
+    hasRoom: () => true,
+    makeRoom: async () => undefined,
+    usage: async () => ({ sizeBytes: 0, usedBytes: 0, freeBytes: undefined }),
     read: (revision) => records.get(revision),
     scan: () => records.values(),
     async close() {},

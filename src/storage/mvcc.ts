@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createCommitQueue, type CommitQueue } from "./commit-queue.ts";
+import { createCommitQueue, type CommitQueue, type Draft, type Upkeep } from "./commit-queue.ts";
+import { commitTimes } from "./commit-times.ts";
 import { createKeyIndex, type KeyIndex } from "./key-index.ts";
 import { rebuildIndex } from "./rebuild-index.ts";
 import type { RevisionLog } from "./revision-log.ts";
-import { StorageError, type Store, type StoredValue, type StoreEvent } from "./store.ts";
+import { StorageError, type CommitTimes, type Store, type StoredValue, type StoreEvent } from "./store.ts";
 import { createWatchFeed, type WatchFeed } from "./watch-feed.ts";
 
 /** One store: a log of records, an index of their keys, and what is between a proposal and its commit. */
@@ -14,21 +15,24 @@ interface Parts {
   readonly feed: WatchFeed;
   /** Moves while the store lives; `trimmed` follows `compacted`. */
   readonly history: { compacted: number; trimmed: number; closed: boolean };
+  readonly times: () => CommitTimes;
 }
 
 // Limits of one slice of work, so that the event loop is never held for more than a few milliseconds.
 const pageKeys = 1000;
 const pageBytes = 4 * 1024 * 1024;
-const trimRevisions = 1000;
+// A step touches at most two pages of the tree for each of them, which the reserve of the commit queue has room for.
+const trimRevisions = 200;
 
 const maxKeyBytes = 4096;
 const maxValueBytes = 16 * 1024 * 1024;
 
 /**
  * The store's semantics, those of etcd, over a log. The log's records are read once, to rebuild the index of keys.
+ * Commits are timed by `now`, milliseconds of a clock that is not set back, by default the process's own.
  * @throws StorageError corrupt when the log contradicts itself.
  */
-export function openMvcc(log: RevisionLog): Store {
+export function openMvcc(log: RevisionLog, now: () => number = () => performance.now()): Store {
   const { compacted, trimmed } = log.header;
   const index = createKeyIndex(trimmed);
   rebuildIndex(log, index);
@@ -38,7 +42,8 @@ export function openMvcc(log: RevisionLog): Store {
     for (const event of events) index.apply(event.key, event.type === "put" ? event.revision : -event.revision);
     feed.publish(events, revision);
   };
-  const queue = createCommitQueue(log, { applied, failed: (failure) => feed.fail(failure) });
+  const times = commitTimes();
+  const queue = createCommitQueue(log, { applied, failed: (failure) => feed.fail(failure), timed: times.observe, now });
   const feed = createWatchFeed({
     last: () => queue.last(),
     compacted: () => history.compacted,
@@ -46,8 +51,8 @@ export function openMvcc(log: RevisionLog): Store {
     read: (revision) => readRecord(log, revision),
     failure: () => (history.closed ? closedError(log) : queue.failure()),
   });
-  const parts: Parts = { log, index, queue, feed, history };
-  return { ...reads(parts), ...writes(parts), ...lifecycle(parts), watch: watchOf(parts) };
+  const parts: Parts = { log, index, queue, feed, history, times: times.read };
+  return { ...reads(parts), ...writes(parts), ...lifecycle(parts), ...standing(parts), watch: watchOf(parts) };
 }
 
 function reads(parts: Parts): Pick<Store, "get" | "list" | "currentRevision" | "compactedRevision"> {
@@ -91,27 +96,31 @@ function writes(parts: Parts): Pick<Store, "create" | "update" | "delete"> {
   const undecided = (signed: number): boolean => Math.abs(signed) > queue.last();
 
   return {
-    async create(key, value) {
+    async create(key, value, { mayUseReserve = false } = {}) {
       checkKey(key);
       checkValue(value);
+      const write = writer(queue, mayUseReserve);
       for (;;) {
         const signed = newest(key);
         if (signed <= 0) {
-          const revision = await queue.write({ type: "put", key, value: new Uint8Array(value), created: true });
-          return { kind: "created", revision };
+          const revision = await write({ type: "put", key, value: new Uint8Array(value), created: true });
+          if (revision !== undefined) return { kind: "created", revision };
+          continue;
         }
         if (!undecided(signed)) return { kind: "exists", current: readValue(log, signed) };
         await queue.settled(signed);
       }
     },
 
-    async update(key, value, { ifRevision }) {
+    async update(key, value, { ifRevision, mayUseReserve = false }) {
       checkValue(value);
+      const write = writer(queue, mayUseReserve);
       for (;;) {
         const signed = newest(key);
         if (signed > 0 && signed === ifRevision) {
-          const revision = await queue.write({ type: "put", key, value: new Uint8Array(value), created: false });
-          return { kind: "updated", revision };
+          const revision = await write({ type: "put", key, value: new Uint8Array(value), created: false });
+          if (revision !== undefined) return { kind: "updated", revision };
+          continue;
         }
         if (!undecided(signed)) return signed > 0 ? conflict(log, signed) : { kind: "missing" };
         await queue.settled(Math.abs(signed));
@@ -119,10 +128,13 @@ function writes(parts: Parts): Pick<Store, "create" | "update" | "delete"> {
     },
 
     async delete(key, { ifRevision }) {
+      const write = writer(queue, true);
       for (;;) {
         const signed = newest(key);
         if (signed > 0 && signed === ifRevision) {
-          return { kind: "deleted", revision: await queue.write({ type: "delete", key }) };
+          const revision = await write({ type: "delete", key });
+          if (revision !== undefined) return { kind: "deleted", revision };
+          continue;
         }
         if (!undecided(signed)) return signed > 0 ? conflict(log, signed) : { kind: "missing" };
         await queue.settled(Math.abs(signed));
@@ -131,22 +143,65 @@ function writes(parts: Parts): Pick<Store, "create" | "update" | "delete"> {
   };
 }
 
+type Unmarked = Draft extends infer D ? (D extends unknown ? Omit<D, "mayUseReserve"> : never) : never;
+
+/**
+ * Writes with the right to the reserve or without it. One that has it may be refused with others that were in its batch and have
+ * not: once, it is then undefined, and the caller looks again at what is there.
+ */
+function writer(queue: CommitQueue, mayUseReserve: boolean): (draft: Unmarked) => Promise<number | undefined> {
+  let refusedBefore = !mayUseReserve;
+  return async (draft) => {
+    try {
+      return await queue.write({ ...draft, mayUseReserve });
+    } catch (error) {
+      if (refusedBefore || !(error instanceof StorageError) || error.code !== "full") throw error;
+      refusedBefore = true;
+      return undefined;
+    }
+  };
+}
+
+function standing({ log, queue, times }: Parts): Pick<Store, "condition" | "usage" | "recover"> {
+  return {
+    condition: () => ({ refusal: queue.refusal(), commits: times() }),
+    usage: () => log.usage(),
+    recover: () => queue.recover(),
+  };
+}
+
 function lifecycle(parts: Parts): Pick<Store, "compact" | "close"> {
   const { log, index, queue, feed, history } = parts;
   let compaction: Promise<void> = Promise.resolve();
   let closing: Promise<void> | undefined;
 
+  // A step that was refused is taken up again: the index has forgotten already which records it removes.
+  let refused: Upkeep | undefined;
+  const take = async (step: Upkeep): Promise<void> => {
+    refused = step;
+    await queue.upkeep(step);
+    refused = undefined;
+  };
+  const takeRefused = async (): Promise<void> => {
+    if (refused === undefined) return;
+    const { compacted, trimmed } = queue.header();
+    if (compacted >= refused.compacted && trimmed >= refused.trimmed) refused = undefined;
+    else await take(refused);
+    history.compacted = queue.header().compacted;
+  };
+
   const compactTo = async (target: number): Promise<void> => {
+    await takeRefused();
     if (target > history.compacted) {
       // First what readers are refused, then what is removed: a crash between the two leaves more records than needed, never fewer.
-      await queue.upkeep({ compacted: target, trimmed: history.trimmed, remove: [] });
+      await take({ compacted: target, trimmed: history.trimmed, remove: [] });
       history.compacted = target;
     }
     while (history.trimmed < history.compacted && !history.closed) {
       const through = Math.min(history.trimmed + trimRevisions, history.compacted);
       const remove = index.trim(through);
       history.trimmed = through;
-      await queue.upkeep({ compacted: history.compacted, trimmed: through, remove });
+      await take({ compacted: history.compacted, trimmed: through, remove });
       await nextTurn();
     }
   };

@@ -1,4 +1,4 @@
-import type { StoreEvent } from "./store.ts";
+import type { StoreEvent, StoreUsage } from "./store.ts";
 
 /** What a log says of itself, written in the same transaction as every change. */
 export interface LogHeader {
@@ -30,8 +30,25 @@ export interface RevisionLog {
   /** The header as found when opened; all zeros in a new log. */
   readonly header: LogHeader;
 
-  /** Applies all of `change` or nothing, and resolves once it is durable. The caller awaits each before the next. Rejects with the driver's own error. */
+  /**
+   * Applies all of `change` or nothing, and resolves once it is durable. The caller awaits each before the next. Rejects with the
+   * driver's own error; whether the change is there is then unknown, and `establish` comes before any other commit.
+   */
   commit(change: LogChange): Promise<void>;
+
+  /**
+   * After a commit that failed: makes durable what is there now, and resolves with its header, which tells whether that commit is in.
+   * Rejects with the driver's own error while the disk does not allow it; it may be called again.
+   */
+  establish(): Promise<LogHeader>;
+
+  /** Whether `change` has room, and `reserveBytes` besides it, without anything being taken from the file system. */
+  hasRoom(change: LogChange, reserveBytes: number): boolean;
+
+  /** Takes from the file system what `hasRoom` lacks. Never while a commit is under way. @throws StorageError full, unwritten. */
+  makeRoom(change: LogChange, reserveBytes: number): Promise<void>;
+
+  usage(): Promise<StoreUsage>;
 
   /** The record of `revision`, checked against damage. @throws StorageError corrupt. */
   read(revision: number): StoreEvent | undefined;

@@ -16,6 +16,37 @@ export type StoreEvent =
     }
   | { readonly type: "delete"; readonly key: string; readonly revision: number };
 
+/** How a write is to be treated. */
+export interface WriteOptions {
+  /** Whether it may use the space that is kept for what frees space and what keeps machines in: deletions, leases, revocations. Default no. */
+  readonly mayUseReserve?: boolean;
+}
+
+/** Whether a store takes writes. */
+export interface StoreCondition {
+  /** Why writes are refused; undefined while they are taken. With code `full`, those that may use the reserve are taken all the same. */
+  readonly refusal: StorageError | undefined;
+  /** Commits so far, by how long each took until it was durable, in seconds. */
+  readonly commits: CommitTimes;
+}
+
+/** A histogram: how many commits took at most so many seconds as the bound of the same place, and how many more; not cumulative. */
+export interface CommitTimes {
+  readonly bounds: readonly number[];
+  readonly buckets: readonly number[];
+  readonly seconds: number;
+}
+
+/** Bytes on disk. */
+export interface StoreUsage {
+  /** Length of the data file, with what is kept free in it. */
+  readonly sizeBytes: number;
+  /** What records and their tree take of it. */
+  readonly usedBytes: number;
+  /** What the file system has left for this process; undefined where there is none. */
+  readonly freeBytes: number | undefined;
+}
+
 /** Changes in revision order; `revision` is the newest revision that the batch covers. */
 export interface WatchBatch {
   readonly revision: number;
@@ -43,6 +74,7 @@ export interface Store {
   create(
     key: string,
     value: Uint8Array,
+    options?: WriteOptions,
   ): Promise<
     { readonly kind: "created"; readonly revision: number } | { readonly kind: "exists"; readonly current: StoredValue }
   >;
@@ -51,14 +83,14 @@ export interface Store {
   update(
     key: string,
     value: Uint8Array,
-    options: { readonly ifRevision: number },
+    options: WriteOptions & { readonly ifRevision: number },
   ): Promise<
     | { readonly kind: "updated"; readonly revision: number }
     | { readonly kind: "conflict"; readonly current: StoredValue }
     | { readonly kind: "missing" }
   >;
 
-  /** Removes the key if its revision is still `ifRevision`. */
+  /** Removes the key if its revision is still `ifRevision`. May use the reserve. */
   delete(
     key: string,
     options: { readonly ifRevision: number },
@@ -86,11 +118,26 @@ export interface Store {
   /** The revision at or below which history is gone; 0 when none is. */
   compactedRevision(): Promise<number>;
 
+  /** Whether writes are taken now, and how long commits took. Costs nothing. */
+  condition(): StoreCondition;
+
+  /** What the store takes and has on disk. Reads the file system. */
+  usage(): Promise<StoreUsage>;
+
+  /**
+   * Where writes are refused, tries to take them again: establishes the outcome of a failed commit, or finds room. To be called at
+   * intervals; does nothing where writes are taken. Never rejects.
+   */
+  recover(): Promise<void>;
+
   /** Finishes writes under way, then refuses new ones. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Why a store failed: not a race, but a state in which the call cannot be answered. */
+/**
+ * Why a store failed: not a race, but a state in which the call cannot be answered. `full`: there is no room, and nothing was written.
+ * `unwritten`: the disk refused, and nothing was written. `unknown`: the disk refused, and whether this write is stored is not known yet.
+ */
 export type StorageErrorCode =
   | "compacted"
   | "future"
@@ -98,6 +145,9 @@ export type StorageErrorCode =
   | "corrupt"
   | "timeout"
   | "closed"
+  | "full"
+  | "unwritten"
+  | "unknown"
   | "locked"
   | "format";
 

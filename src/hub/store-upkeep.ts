@@ -1,0 +1,41 @@
+import { statfs } from "node:fs/promises";
+import type { Clock } from "../core/clock.ts";
+import type { Store } from "../storage/store.ts";
+import type { LogEntry } from "./hub-options.ts";
+
+const everyMs = 5_000;
+
+/**
+ * Brings a store that refuses writes back to taking them, at intervals until `signal` aborts. One line says that writes are refused
+ * and why, one that they are taken again, however many writes there were between.
+ */
+export async function keepStoreWritable(options: {
+  readonly store: Pick<Store, "condition" | "recover">;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly log: (entry: LogEntry) => void;
+}): Promise<void> {
+  const { store, clock, signal, log } = options;
+  let told: string | undefined;
+  while (!signal.aborted) {
+    const { refusal } = store.condition();
+    if (refusal !== undefined && refusal.code !== told) {
+      log({ level: "error", message: "the store refuses writes", reason: refusal.code, error: refusal.message });
+    }
+    if (refusal === undefined && told !== undefined) log({ level: "info", message: "the store takes writes again" });
+    told = refusal?.code;
+    if (refusal !== undefined) await store.recover();
+    if (store.condition().refusal === undefined && told !== undefined) continue;
+    await clock.sleep(everyMs, signal);
+  }
+}
+
+/** ` (N bytes are free there)` for an error of a full disk; empty where the file system cannot be asked. */
+export async function freeSpaceText(path: string): Promise<string> {
+  try {
+    const { bavail, bsize } = await statfs(path);
+    return `; its file system has ${bavail * bsize} bytes free`;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,155 @@
+import { open, statfs } from "node:fs/promises";
+import type { LogChange } from "./revision-log.ts";
+import { StorageError, type StoreUsage } from "./store.ts";
+
+/** What the engine says of its file. */
+export interface TreeSize {
+  readonly pageSize: number;
+  readonly lastPage: number;
+  /** Pages of the tree of records without their values, and of the list of free pages. */
+  readonly treePages: number;
+  /** Pages that hold values too large for the tree. */
+  readonly valuePages: number;
+  readonly depth: number;
+}
+
+/** The room in a data file and on its file system. */
+export interface LmdbSpace {
+  readonly hasRoom: (change: LogChange, reserveBytes: number) => boolean;
+  readonly makeRoom: (change: LogChange, reserveBytes: number) => Promise<void>;
+  readonly usage: () => Promise<StoreUsage>;
+}
+
+// The file grows by so much at once, and leaves so much to the small files of the hub on the same file system.
+const growthBytes = 1024 * 1024;
+const leftBytes = 1024 * 1024;
+const zeros: Buffer = Buffer.alloc(growthBytes);
+const recordOverhead = 64;
+// Of the pages that are free within the tree's part of the file, the engine can use neither the newest nor, for a large value, scattered ones.
+const usableShare = 0.5;
+
+/**
+ * Keeps a stretch of zeros at the end of the file in front of the engine, so that a full disk is met here, where it is a plain
+ * error, and not by the engine in the middle of a commit. The stretch is allocated: whoever else fills the disk cannot take it away.
+ */
+export async function lmdbSpace(options: {
+  readonly path: string;
+  readonly place: string;
+  readonly size: () => TreeSize;
+}): Promise<LmdbSpace> {
+  const { path, place, size } = options;
+  // Up to here the file has blocks on disk. A copy may have left holes in place of zeros.
+  let allocated = await allocatedEnd(path, size());
+
+  const tailBytes = ({ lastPage, pageSize }: TreeSize): number => Math.max(0, allocated - (lastPage + 1) * pageSize);
+
+  return {
+    hasRoom: (change, reserveBytes) => {
+      const tree = size();
+      const tail = tailBytes(tree);
+      const need = needOf(change, tree);
+      const free = Math.max(0, tree.lastPage - 1 - tree.treePages - tree.valuePages) * tree.pageSize * usableShare;
+      return tail >= need && tail + free >= need + reserveBytes;
+    },
+
+    makeRoom: async (change, reserveBytes) => {
+      const tree = size();
+      const from = Math.max(allocated, (tree.lastPage + 1) * tree.pageSize);
+      const wanted = (tree.lastPage + 1) * tree.pageSize + needOf(change, tree) + reserveBytes + growthBytes;
+      const steps = Math.ceil((wanted - from) / growthBytes);
+      if (steps <= 0) return;
+      const free = await freeBytesAt(path);
+      if (free < steps * growthBytes + leftBytes) throw full(place, free, "ENOSPC");
+      await extend({ path, place, from, steps, reached: (end) => (allocated = end) });
+    },
+
+    usage: async () => {
+      const tree = size();
+      return {
+        sizeBytes: Math.max(allocated, (tree.lastPage + 1) * tree.pageSize),
+        usedBytes: (tree.treePages + tree.valuePages + 2) * tree.pageSize,
+        freeBytes: await freeBytesAt(path),
+      };
+    },
+  };
+}
+
+/** Bytes that this process may still write to the file system of `path`. */
+async function freeBytesAt(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path);
+  return bavail * bsize;
+}
+
+/** An upper bound of what a commit takes from the end of the file, in bytes, if none of the free pages can be used. */
+function needOf({ append, remove }: LogChange, { pageSize, treePages, depth }: TreeSize): number {
+  let small = 0;
+  let pages = 0;
+  for (const event of append) {
+    const bytes = recordOverhead + 3 * event.key.length + (event.type === "put" ? event.value.length : 0);
+    if (bytes > pageSize / 3) pages += Math.ceil(bytes / pageSize);
+    small += bytes > pageSize / 3 ? recordOverhead : bytes;
+  }
+  // Pages of the tree are at least half full; each removal changes its leaf, and all of them the pages above.
+  const tree = Math.ceil((2 * small) / pageSize) + Math.min(2 * remove.length, treePages);
+  const freeList = Math.ceil((16 * (remove.length + tree + pages)) / pageSize);
+  return (pages + tree + freeList + 4 * (depth + 2)) * pageSize;
+}
+
+async function allocatedEnd(path: string, { lastPage, pageSize }: TreeSize): Promise<number> {
+  const file = await open(path, "r");
+  try {
+    const { size, blocks } = await file.stat();
+    return blocks * 512 >= size ? size : Math.min(size, (lastPage + 1) * pageSize);
+  } finally {
+    await file.close();
+  }
+}
+
+async function extend(options: {
+  readonly path: string;
+  readonly place: string;
+  readonly from: number;
+  readonly steps: number;
+  readonly reached: (end: number) => void;
+}): Promise<void> {
+  const { path, place, from, steps, reached } = options;
+  try {
+    const file = await open(path, "r+");
+    try {
+      for (let step = 0; step < steps; step += 1) {
+        let done = 0;
+        while (done < growthBytes) {
+          const at = from + step * growthBytes + done;
+          const { bytesWritten } = await file.write(zeros, 0, growthBytes - done, at);
+          done += bytesWritten;
+          reached(at + bytesWritten);
+        }
+      }
+      // A disk that shows only now that it is full, or broken, shall do so before the engine relies on it.
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    if (noSpaceCodes.includes(code)) throw full(place, await freeBytesAt(path), code, cause);
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StorageError(
+      "unwritten",
+      `the file of the store in ${place} cannot be made larger (${reason}); check the disk; the hub tries again by itself`,
+      { cause },
+    );
+  }
+}
+
+/** What systems say of a disk, a quota or a file that may grow no more. */
+const noSpaceCodes: readonly string[] = ["ENOSPC", "EDQUOT", "EFBIG"];
+
+function full(place: string, freeBytes: number, code: string, cause?: unknown): StorageError {
+  return new StorageError(
+    "full",
+    `no room for the store in ${place}: its file system has ${freeBytes} bytes free (${code}); free space there or delete objects; ` +
+      "deletions, Leases and revocations are still taken, and the hub takes all writes again by itself once there is room",
+    { cause },
+  );
+}

@@ -1,0 +1,51 @@
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+/** A file system of its own, which a test can fill. */
+export interface SmallDisk {
+  readonly path: string;
+  /** Whether none can be mounted here: only root may, and not in every container. */
+  readonly missing: boolean;
+  /** Fills it to the last byte with a file of the test's own. */
+  readonly fillUp: () => void;
+  /** Removes that file. */
+  readonly free: () => void;
+  /** Unmounts it. */
+  readonly remove: () => void;
+}
+
+/** Mounts a tmpfs of so many MiB at `path`; where that is not possible, says so in one line. */
+export function smallDisk(path: string, mebibytes: number): SmallDisk {
+  mkdirSync(path, { recursive: true });
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", path]).status === 0;
+  if (!mounted) process.stderr.write("skipped: no tmpfs can be mounted here, which takes root and CAP_SYS_ADMIN\n");
+  const filler = join(path, "filler");
+  return {
+    path,
+    missing: !mounted,
+    fillUp: () => fill(filler),
+    free: () => rmSync(filler, { force: true }),
+    remove: () => {
+      if (mounted) spawnSync("umount", ["-l", path]);
+    },
+  };
+}
+
+function fill(path: string): void {
+  const file = openSync(path, "a");
+  try {
+    for (const size of [1 << 20, 4096, 1]) while (wrote(file, Buffer.alloc(size))) continue;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function wrote(file: number, bytes: Buffer): boolean {
+  try {
+    return writeSync(file, bytes) > 0;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOSPC") return false;
+    throw error;
+  }
+}
