@@ -14,6 +14,7 @@ import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
 import { openDecisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
+import { fullDiskError } from "./full-disk.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { openHubState, type Closer } from "./hub-state.ts";
@@ -22,6 +23,7 @@ import { privateFolder } from "../agent/private-files.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import { serve } from "./serving.ts";
 import { watchClock } from "./watch-clock.ts";
+import { keepStoreWritable } from "./store-upkeep.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 
@@ -50,7 +52,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
     return await start(options, closers, close);
   } catch (error) {
     await close();
-    throw startError(error, options);
+    throw (await fullDiskError(error, options.dataDir)) ?? startError(error, options);
   }
 }
 
@@ -160,6 +162,7 @@ function upkeep(
       ? followAuthorities({ dir, current: authorities(), clock, signal, changed, log: options.log })
       : Promise.resolve();
   const watching = [
+    keepStoreWritable({ store, clock, signal, log: options.log }),
     kubeconfig.keep(signal),
     watchClock({ clock, monotonic: () => performance.now(), signal, log: options.log }),
   ];

@@ -173,6 +173,13 @@ function healthOf(
       if (!isReady()) throw new HubError("options", "still starting");
     },
   };
+  const writable: HealthCheck = {
+    name: "store-writes",
+    check: async () => {
+      const { refusal } = store.condition();
+      if (refusal !== undefined) throw refusal;
+    },
+  };
   const serving: HealthCheck = {
     name: "serving-certificate",
     check: async () => {
@@ -180,7 +187,7 @@ function healthOf(
       if (why !== undefined) throw new HubError("ca", why);
     },
   };
-  return { healthz: [stored, started], livez: [], readyz: [stored, started, serving] };
+  return { healthz: [stored, started], livez: [], readyz: [stored, writable, started, serving] };
 }
 
 /** As Go names it. */

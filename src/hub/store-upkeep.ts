@@ -1,4 +1,3 @@
-import { statfs } from "node:fs/promises";
 import type { Clock } from "../core/clock.ts";
 import type { Store } from "../storage/store.ts";
 import type { LogEntry } from "./hub-options.ts";
@@ -27,15 +26,5 @@ export async function keepStoreWritable(options: {
     if (refusal !== undefined) await store.recover();
     if (store.condition().refusal === undefined && told !== undefined) continue;
     await clock.sleep(everyMs, signal);
-  }
-}
-
-/** ` (N bytes are free there)` for an error of a full disk; empty where the file system cannot be asked. */
-export async function freeSpaceText(path: string): Promise<string> {
-  try {
-    const { bavail, bsize } = await statfs(path);
-    return `; its file system has ${bavail * bsize} bytes free`;
-  } catch {
-    return "";
   }
 }

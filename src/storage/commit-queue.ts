@@ -80,6 +80,8 @@ interface QueueState {
   scheduled: boolean;
   flying: boolean;
   refusal: StorageError | undefined;
+  /** How much the writes that had no room were, in bytes. */
+  lackingBytes: number;
   /** A change of which nobody knows whether it is in the log. */
   undecided: LogChange | undefined;
   failure: StorageError | undefined;
@@ -91,6 +93,9 @@ const batchBytes = 32 * 1024 * 1024;
 
 /** Kept for deletions, compaction, leases and revocations where everything else is refused. */
 const reserveBytes = 2 * 1024 * 1024;
+/** What must be free beyond that before writes that were refused are taken again. */
+const marginBytes = 1024 * 1024;
+const pageBytes = 4096;
 const nothing = { append: [], remove: [] } as const;
 
 /**
@@ -112,6 +117,7 @@ export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQ
     scheduled: false,
     flying: false,
     refusal: undefined,
+    lackingBytes: 0,
     undecided: undefined,
     failure: undefined,
   };
@@ -234,6 +240,7 @@ function createPump(parts: PumpParts): Pump {
   const withoutRoom = (batch: Batch, refusal: StorageError): void => {
     state.refusal = refusal;
     if (batch.writes.every(({ mayUseReserve }) => mayUseReserve) && log.hasRoom(batch.change, 0)) return commit(batch);
+    state.lackingBytes = batch.writes.reduce((sum, { event }) => sum + sizeOf(event), 0);
     if (batch.writes.length > 0) state.upkeep ??= batch.step;
     else batch.step?.reject(refusal);
     refuse(state, batch.writes, refusal);
@@ -283,8 +290,11 @@ function createPump(parts: PumpParts): Pump {
         state.flying = true;
       }
       const change = { ...nothing, header: state.header };
-      if (!log.hasRoom(change, reserveBytes)) await log.makeRoom(change, reserveBytes);
+      // More than was lacking, so that taking writes again is not the matter of a moment.
+      const wanted = reserveBytes + marginBytes + 2 * state.lackingBytes;
+      if (!log.hasRoom(change, wanted)) await log.makeRoom(change, wanted);
       state.refusal = undefined;
+      state.lackingBytes = 0;
     } catch (error) {
       if (state.undecided === undefined) state.refusal = error as StorageError;
     } finally {
@@ -365,9 +375,13 @@ function batchSize(queued: readonly Write[]): number {
   let bytes = 0;
   for (const [index, { event }] of queued.entries()) {
     if (index === batchWrites || bytes > batchBytes) return index;
-    bytes += event.type === "put" ? event.value.length : 0;
+    bytes += sizeOf(event);
   }
   return queued.length;
+}
+
+function sizeOf(event: StoreEvent): number {
+  return pageBytes + (event.type === "put" ? event.value.length : 0);
 }
 
 function changeOf(header: LogHeader, writes: readonly Write[], step: Upkeep | undefined): LogChange {

@@ -51,6 +51,7 @@ export async function openLmdbLog(options: OpenOptions & { readonly isNew: boole
   const { dir, isNew } = options;
   const damage = isNew ? undefined : inspectDataFile(join(dir, dataFile));
   if (damage !== undefined) throw new StorageError("corrupt", damaged(dir, `${dataFile}: ${damage}`));
+  await allocateLockFile(dir);
   const { open } = await import("lmdb");
   const reopen = (): Database => openDatabase(open, options);
   const db = reopen();
@@ -135,6 +136,25 @@ function closeNow(db: Database, dir: string): void {
   db._endWrites = () => undefined;
   void db.close();
   if (db.status !== "closed") throw new StorageError("unreachable", `the store in ${dir} cannot be opened anew`);
+}
+
+// As large as the engine makes it for 126 readers, in whole pages.
+const lockFileBytes = 12_288;
+
+/**
+ * Gives the engine's lock file its blocks. The engine maps it, and where the disk is full a page that has none ends the process with
+ * SIGBUS. What it holds counts only while another process has the store open, which the directory's own lock rules out.
+ */
+async function allocateLockFile(dir: string): Promise<void> {
+  const file = await openFile(join(dir, "lock.mdb"), "a+", 0o600);
+  try {
+    const { size, blocks } = await file.stat();
+    if (size >= lockFileBytes && blocks * 512 >= size) return;
+    await file.truncate(0);
+    await file.write(Buffer.alloc(lockFileBytes), 0, lockFileBytes);
+  } finally {
+    await file.close();
+  }
 }
 
 async function syncFile(path: string): Promise<void> {

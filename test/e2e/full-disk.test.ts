@@ -1,0 +1,133 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
+import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { skippingClock } from "../kits/skipping-clock.ts";
+import { smallDisk } from "../kits/small-disk.ts";
+
+const root = mkdtempSync(join(tmpdir(), "pratique-full-disk-"));
+const disk = smallDisk(join(root, "disk"), 14);
+afterAll(() => {
+  disk.remove();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const configMaps = "/api/v1/namespaces/default/configmaps";
+const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+
+const configMap = (name: string): object => ({
+  kind: "ConfigMap",
+  apiVersion: "v1",
+  metadata: { name },
+  data: { text: name.repeat(8000) },
+});
+
+/** Names of ConfigMaps that were created until one was refused, and that refusal. */
+async function fill(
+  api: ApiClient,
+  prefix: string,
+): Promise<{ readonly names: readonly string[]; readonly refusal: Reply }> {
+  const names: string[] = [];
+  for (;;) {
+    const name = `${prefix}-${names.length}`;
+    const reply = await api(configMaps, { method: "POST", body: configMap(name) });
+    if (reply.status !== 201) return { names, refusal: reply };
+    names.push(name);
+  }
+}
+
+describe.skipIf(disk.missing)("a hub whose disk is full", () => {
+  let hub: TestHub | undefined;
+  afterEach(async () => {
+    await hub?.close("keep");
+    rmSync(join(disk.path, "hub"), { recursive: true, force: true });
+  });
+
+  it("reads, renews leases, deletes and says why it refuses writes; it takes them again once there is room", async () => {
+    const clock = skippingClock();
+    const dir = join(disk.path, "hub");
+    mkdirSync(dir);
+    hub = await startTestHub({ dir, clock });
+    const api = apiClient(hub, "admin");
+    const lease = { kind: "Lease", apiVersion: "coordination.k8s.io/v1", metadata: { name: "a" }, spec: {} };
+    expect((await api(leases, { method: "POST", body: lease })).status).toBe(201);
+    const watch = await api.stream(`${configMaps}?watch=true&fieldSelector=metadata.name=after`);
+
+    const { names, refusal } = await fill(api, "full");
+    expect(names.length).toBeGreaterThan(10);
+    expect(refusal.status).toBe(507);
+    expect(refusal.json()).toMatchObject({
+      kind: "Status",
+      reason: "InsufficientStorage",
+      code: 507,
+      message: expect.stringMatching(
+        /^the disk of the hub is full, .*: free space on the file system .*, or delete objects/,
+      ),
+    });
+    disk.fillUp();
+
+    expect((await api(`${configMaps}/full-0`)).status).toBe(200);
+    expect((await api(configMaps)).items()).toHaveLength(names.length + 1);
+    const body = { spec: { renewTime: "2026-01-01T00:00:00.000000Z" } };
+    const renewal = { method: "PATCH", type: "application/merge-patch+json", body };
+    expect((await api(`${leases}/a`, renewal)).status).toBe(200);
+    expect((await api("/readyz")).text).toContain("[-]store-writes failed: reason withheld");
+    expect((await api("/readyz/store-writes")).text).toMatch(
+      /no room for the store in .*: its file system has \d+ bytes free/,
+    );
+    expect((await api("/livez")).status).toBe(200);
+    clock.skip(6000);
+    for (let index = 0; index < 50; index += 1) {
+      expect((await api(configMaps, { method: "POST", body: configMap("refused") })).status).toBe(507);
+    }
+    const told = (): readonly string[] =>
+      (hub?.log ?? []).map(({ message }) => message).filter((message) => message.startsWith("the store"));
+    await expect.poll(told).toEqual(["the store refuses writes"]);
+    expect((await api(`${configMaps}/full-0`, { method: "DELETE" })).status).toBe(200);
+
+    disk.free();
+    // Objects that are deleted are room only once they are forgotten.
+    for (const name of names.slice(1)) await api(`${configMaps}/${name}`, { method: "DELETE" });
+    await expect
+      .poll(async () => {
+        clock.skip(40_000);
+        return (await api("/readyz")).status;
+      })
+      .toBe(200);
+    expect((await api(configMaps, { method: "POST", body: configMap("after") })).status).toBe(201);
+    expect((await watch.next()).object.metadata.name).toBe("after");
+    expect(told()).toEqual(["the store refuses writes", "the store takes writes again"]);
+    watch.close();
+    api.close();
+  });
+});
+
+describe.skipIf(disk.missing)("a hub that is started on a full disk", () => {
+  it.each(["new", "old"])("names the path and the free bytes, and leaves what is there: %s", async (kind) => {
+    const dir = join(disk.path, kind);
+    mkdirSync(dir);
+    if (kind === "old") await (await startTestHub({ dir })).close("keep");
+    writeFileSync(join(dir, "tokens.csv"), "");
+    const files = (): readonly string[] => readdirSync(dir, { recursive: true, encoding: "utf8" }).sort();
+    const [before, key] = [files(), kind === "old" ? readFileSync(join(dir, "data", "pki", "ca.key")) : undefined];
+    disk.fillUp();
+    try {
+      await expect(startTestHub({ dir })).rejects.toMatchObject({
+        name: "HubError",
+        code: "data-dir",
+        message: expect.stringMatching(
+          /^the hub cannot write to its data directory .*\/data: its file system has \d+ bytes free, and it needs \d+; free space there/,
+        ),
+      });
+    } finally {
+      disk.free();
+    }
+    if (kind === "old") expect(files()).toEqual(before);
+    if (kind === "old") expect(readFileSync(join(dir, "data", "pki", "ca.key"))).toEqual(key);
+    const again = await startTestHub({ dir });
+    await again.close("keep");
+    rmSync(dir, { recursive: true });
+  });
+});
