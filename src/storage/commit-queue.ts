@@ -276,34 +276,36 @@ function createPump(parts: PumpParts): Pump {
     schedule();
   };
 
-  const recover = async (): Promise<void> => {
-    if (state.refusal === undefined || state.failure !== undefined || state.flying) return;
-    state.flying = true;
-    try {
-      const { undecided } = state;
-      if (undecided !== undefined) {
-        const found = await log.establish();
-        state.undecided = undefined;
-        const batch: Batch = { change: undecided, writes: [], step: undefined };
-        if (sameHeader(found, undecided.header)) succeed(parts, batch);
-        else if (!sameHeader(found, state.header)) fail(parts, batch);
-        state.flying = true;
-      }
-      const change = { ...nothing, header: state.header };
-      // More than was lacking, so that taking writes again is not the matter of a moment.
-      const wanted = reserveBytes + marginBytes + 2 * state.lackingBytes;
-      if (!log.hasRoom(change, wanted)) await log.makeRoom(change, wanted);
-      state.refusal = undefined;
-      state.lackingBytes = 0;
-    } catch (error) {
-      if (state.undecided === undefined) state.refusal = error as StorageError;
-    } finally {
-      state.flying = false;
-      schedule();
-    }
-  };
+  return { schedule, recover: () => recover(parts, schedule) };
+}
 
-  return { schedule, recover };
+/** Establishes what is undecided, and takes writes again where there is room for them. */
+async function recover(parts: PumpParts, schedule: () => void): Promise<void> {
+  const { log, state } = parts;
+  if (state.refusal === undefined || state.failure !== undefined || state.flying) return;
+  state.flying = true;
+  try {
+    const { undecided } = state;
+    if (undecided !== undefined) {
+      const found = await log.establish();
+      state.undecided = undefined;
+      const batch: Batch = { change: undecided, writes: [], step: undefined };
+      if (sameHeader(found, undecided.header)) succeed(parts, batch);
+      else if (!sameHeader(found, state.header)) fail(parts, batch);
+      state.flying = true;
+    }
+    const change = { ...nothing, header: state.header };
+    // More than was lacking, so that taking writes again is not the matter of a moment.
+    const wanted = reserveBytes + marginBytes + 2 * state.lackingBytes;
+    if (!log.hasRoom(change, wanted)) await log.makeRoom(change, wanted);
+    state.refusal = undefined;
+    state.lackingBytes = 0;
+  } catch (error) {
+    if (state.undecided === undefined) state.refusal = error as StorageError;
+  } finally {
+    state.flying = false;
+    schedule();
+  }
 }
 
 function nextBatch(state: QueueState): Batch | undefined {
