@@ -19,8 +19,6 @@ interface Database {
   getStats(): Stats;
   close(): Promise<void>;
   readonly status: string;
-  /** What `close` waits for; its result is a promise where something is under way. */
-  _endWrites(): Promise<void> | undefined;
 }
 
 /** Pages of a tree in the file. */
@@ -133,7 +131,7 @@ async function logOver(
 
 /** Closes in this very turn, so that no read comes between it and the reopening. Nothing may be under way. */
 function closeNow(db: Database, dir: string): void {
-  db._endWrites = () => undefined;
+  Object.assign(db, { _endWrites: () => undefined });
   void db.close();
   if (db.status !== "closed") throw new StorageError("unreachable", `the store in ${dir} cannot be opened anew`);
 }
