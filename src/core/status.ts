@@ -19,6 +19,8 @@ export const reasonCodes = {
   ServerTimeout: 500,
   ServiceUnavailable: 503,
   Timeout: 504,
+  /** Ours: Kubernetes has none for a store that is full. */
+  InsufficientStorage: 507,
 } as const;
 
 export type StatusReason = keyof typeof reasonCodes;

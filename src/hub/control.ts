@@ -89,7 +89,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     log: ({ error, ...entry }) => {
       if (error !== undefined) metrics.controllerFailed(entry.controller);
       // That writes are refused is said once, for the store, and not by each object that waits for one.
-      if (error instanceof StatusError && error.code === 507) return;
+      if (error instanceof StatusError && error.reason === "InsufficientStorage") return;
       options.log(error === undefined ? entry : { ...entry, error: errorText(error) });
     },
   });

@@ -21,7 +21,7 @@ export function storageStatus(error: unknown): unknown {
     case "locked":
       return new StatusError("ServiceUnavailable", "the store is not available", { details: { retryAfterSeconds: 1 } });
     case "full":
-      return new StatusError("InternalError", storeFull, { code: 507, foreignReason: "InsufficientStorage" });
+      return new StatusError("InsufficientStorage", storeFull);
     case "unwritten":
       return internalError(
         "the disk of the hub refused this write, and nothing of it is stored; the hub's log names the cause, and the hub tries its disk again every few seconds",
