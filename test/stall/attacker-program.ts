@@ -1,0 +1,122 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
+import { corpus, lastPrepared, prepared, type CostlyRequest, type Sender } from "./corpus.ts";
+import type { ProberStart, Waits } from "./prober-program.ts";
+
+/** What the attacker is told. */
+export interface AttackStart {
+  readonly url: string;
+  readonly caFile: string;
+  readonly hubPid: number;
+  readonly proberProgram: string;
+  readonly tokens: Readonly<Record<Exclude<Sender, "anonymous">, string>>;
+  /** Only requests whose names hold this. */
+  readonly only?: string;
+}
+
+/** One request of the corpus, as it went. */
+export interface Attacked extends Waits {
+  readonly name: string;
+  readonly statuses: readonly number[];
+  readonly allowed: readonly number[];
+  /** Milliseconds until the last of its copies was answered. */
+  readonly ms: number;
+  /** The hub's memory above idle, in megabytes. */
+  readonly megabytes: number;
+  readonly message: string;
+}
+
+const start = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as AttackStart;
+const target = { port: Number(new URL(start.url).port), caPem: readFileSync(start.caFile, "utf8") };
+
+function residentMegabytes(): number {
+  const [, kilobytes = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${start.hubPid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) / 1024;
+}
+
+async function sent(request: Pick<CostlyRequest, "method" | "path" | "type" | "accept"> & { readonly as: Sender }, body: string | undefined): Promise<WireReply> {
+  const session = await openHttp2(target);
+  try {
+    return await sendHttp2(session, {
+      method: request.method,
+      path: request.path,
+      headers: [
+        ...(request.as === "anonymous" ? [] : ([["authorization", `Bearer ${start.tokens[request.as]}`]] as const)),
+        ...(request.type === undefined ? [] : ([["content-type", request.type]] as const)),
+        ...(request.accept === undefined ? [] : ([["accept", request.accept]] as const)),
+      ],
+      body,
+    });
+  } finally {
+    session.destroy();
+  }
+}
+
+async function prepare(): Promise<void> {
+  for (const request of prepared) {
+    const reply = await sent({ ...request, as: "admin" }, request.body?.());
+    if (reply.status !== 201) throw new RangeError(`${request.path}: ${reply.status} ${reply.text.slice(0, 300)}`);
+  }
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const reply = await sent({ ...lastPrepared, as: "admin" }, lastPrepared.body?.());
+    if (reply.status === 201) return;
+    await pause(100);
+  }
+  throw new RangeError("the kind of the corpus is not served");
+}
+
+async function attack(request: CostlyRequest, prober: () => Promise<Waits>, idle: number): Promise<Attacked> {
+  const body = request.body?.();
+  await pause(150);
+  await prober();
+  let highest = 0;
+  const sampler = setInterval(() => {
+    highest = Math.max(highest, residentMegabytes());
+  }, 20);
+  const begun = performance.now();
+  const replies = await Promise.all(
+    Array.from({ length: request.copies ?? 1 }, () =>
+      sent(request, body).catch((error: unknown) => ({ status: 0, text: String(error) })),
+    ),
+  );
+  const ms = performance.now() - begun;
+  await pause(100);
+  clearInterval(sampler);
+  const waits = await prober();
+  const message = replies.find(({ status }) => status >= 400 || status === 0)?.text.slice(0, 400) ?? "";
+  return {
+    name: request.name,
+    statuses: replies.map(({ status }) => status),
+    allowed: request.statuses,
+    ms,
+    megabytes: highest - idle,
+    message,
+    ...waits,
+  };
+}
+
+async function main(): Promise<void> {
+  await prepare();
+  const child = fork(start.proberProgram, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  child.send({ url: start.url, caFile: start.caFile, token: start.tokens.tenant } satisfies ProberStart);
+  const prober = async (): Promise<Waits> => {
+    const answer = once(child, "message");
+    child.send("report");
+    const [waits] = await answer;
+    return waits as Waits;
+  };
+  await pause(1500);
+  const idle = residentMegabytes();
+  for (const request of corpus) {
+    if (start.only !== undefined && !request.name.includes(start.only)) continue;
+    const attacked = await attack(request, prober, idle);
+    process.stdout.write(`${JSON.stringify(attacked)}\n`);
+  }
+  child.kill();
+}
+
+await main();
+process.exit(0);

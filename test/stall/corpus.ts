@@ -1,0 +1,537 @@
+/** Who sends a request of the corpus: without a credential, with one that has no rights, with the rights of a tenant, with every right. */
+export type Sender = "anonymous" | "user" | "tenant" | "admin";
+
+/** One request that is dear to answer. */
+export interface CostlyRequest {
+  readonly name: string;
+  readonly as: Sender;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly type?: string;
+  readonly accept?: string;
+  readonly body?: () => string;
+  /** How many are sent at once; default 1. */
+  readonly copies?: number;
+  /** The statuses that may be answered. */
+  readonly statuses: readonly number[];
+}
+
+const json = "application/json";
+const yaml = "application/yaml";
+const megabyte = 1024 * 1024;
+/** The largest body of kube-apiserver, less what stands around the repeated part. */
+const largest = 3 * megabyte - 8192;
+
+/** `make(0)`, `make(1)`, … joined by commas up to so many characters. */
+export function repeated(characters: number, make: (index: number) => string, maximum: number = Infinity): string {
+  const parts: string[] = [];
+  let size = 0;
+  for (let index = 0; size < characters && index < maximum; index += 1) {
+    const part = make(index);
+    parts.push(part);
+    size += part.length + 1;
+  }
+  return parts.join(",");
+}
+
+const configMaps = "/api/v1/namespaces/default/configmaps";
+const pods = "/api/v1/namespaces/default/pods";
+const accessRequests = "/apis/pratique.dev/v1alpha1/accessrequests";
+const selfReview = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+const things = "/apis/example.com/v1/namespaces/default/things";
+const apply = "application/apply-patch+yaml";
+
+const configMap = (name: string, members: string): string =>
+  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},${members}}`;
+const pod = (name: string, spec: string): string =>
+  `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":[{"name":"c","image":"i"}],${spec}}}`;
+const thing = (name: string, spec: string): string =>
+  `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"${name}"},"spec":{${spec}}}`;
+
+const refused = [400, 401, 403, 413, 415, 422, 429];
+
+const doors: readonly CostlyRequest[] = [
+  {
+    name: "anonymous access request, YAML flow list of 3 MB",
+    as: "anonymous",
+    method: "POST",
+    path: accessRequests,
+    type: yaml,
+    body: () => `metadata: {finalizers: [${repeated(largest, () => "a")}]}`,
+    statuses: refused,
+  },
+  {
+    name: "anonymous access request, YAML flow list of 0.5 MB",
+    as: "anonymous",
+    method: "POST",
+    path: accessRequests,
+    type: yaml,
+    body: () => `metadata: {finalizers: [${repeated(megabyte / 2, () => "a")}]}`,
+    statuses: refused,
+  },
+  {
+    name: "anonymous access request, JSON with distinct finalizers of 3 MB",
+    as: "anonymous",
+    method: "POST",
+    path: accessRequests,
+    type: json,
+    body: () => `{"metadata":{"finalizers":[${repeated(largest, (index) => `"f${index}"`)}]}}`,
+    statuses: refused,
+  },
+  {
+    name: "anonymous access requests that are refused, 80 at once",
+    as: "anonymous",
+    method: "POST",
+    path: accessRequests,
+    type: json,
+    body: () => `{"metadata":{"name":"a"},"spec":{}}`,
+    copies: 80,
+    statuses: refused,
+  },
+  ...[yaml, json].map((type): CostlyRequest => ({
+    name: `SelfSubjectAccessReview of 3 MB as ${type}`,
+    as: "user",
+    method: "POST",
+    path: selfReview,
+    type,
+    body: () =>
+      type === yaml
+        ? `spec: {resourceAttributes: {verb: [${repeated(largest, () => "a")}]}}`
+        : `{"spec":{${repeated(largest, (index) => `"k${index}":0`)}}}`,
+    statuses: refused,
+  })),
+  {
+    name: "SelfSubjectAccessReviews of 3 MB in YAML, 8 at once",
+    as: "user",
+    method: "POST",
+    path: selfReview,
+    type: yaml,
+    body: () => `spec: {resourceAttributes: {verb: [${repeated(largest, () => "a")}]}}`,
+    copies: 8,
+    statuses: refused,
+  },
+  {
+    name: "SelfSubjectRulesReview with 200,000 unknown fields",
+    as: "user",
+    method: "POST",
+    path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+    type: json,
+    body: () => `{"spec":{"namespace":"default"},${repeated(largest, (index) => `"u${index}":0`)}}`,
+    statuses: refused,
+  },
+];
+
+const keys = (count: number): string => `"data":{${repeated(Infinity, (index) => `"key-${index}":"v"`, count)}}`;
+/** As many values as one request may hold, and as many as one may have in 3 MB. */
+const many = 60_000;
+
+const writes: readonly CostlyRequest[] = [
+  ...([json, yaml] as const).map((type): CostlyRequest => ({
+    name: `create of a ConfigMap with 60,000 keys as ${type}`,
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type,
+    body: () =>
+      type === json
+        ? configMap("many-json", keys(many))
+        : `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: many-yaml\ndata:\n${Array.from({ length: many }, (_, index) => `  key-${index}: v`).join("\n")}\n`,
+    statuses: [201, ...refused],
+  })),
+  ...([1, 2] as const).map((round): CostlyRequest => ({
+    name: `apply of a ConfigMap with 60,000 keys, ${round}`,
+    as: "tenant",
+    method: "PATCH",
+    path: `${configMaps}/applied?fieldManager=manager-${round}&force=true`,
+    type: apply,
+    body: () => configMap("applied", keys(many)),
+    statuses: [200, 201, ...refused],
+  })),
+  {
+    name: "create of a ConfigMap with 300,000 keys",
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: json,
+    body: () => configMap("too-many", `"data":{${repeated(largest, (index) => `"k${index}":""`)}}`),
+    statuses: refused,
+  },
+  {
+    name: "create of a ConfigMap with one value of 3 MB",
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: json,
+    body: () => configMap("one-value", `"data":{"a":"${"x".repeat(largest)}"}`),
+    statuses: [201, ...refused],
+  },
+  {
+    name: "create of a ConfigMap with one value of 3 MB, all escaped",
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: json,
+    body: () => configMap("escaped", String.raw`"data":{"a":"${String.raw`\u00e9`.repeat(largest / 6)}"}`),
+    statuses: [201, ...refused],
+  },
+  {
+    name: "create of a ConfigMap with one block of 1 MB in YAML",
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: yaml,
+    body: () =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: block\ndata:\n  a: |\n${"    line, of text: [with signs]\n".repeat(megabyte / 31)}`,
+    statuses: [201, ...refused],
+  },
+  ...(["finalizers", "ownerReferences", "labels", "annotations", "managedFields"] as const).map((field): CostlyRequest => ({
+    name: `create of a ConfigMap with ${field} of 3 MB`,
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: json,
+    body: () => `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"meta-${field.toLowerCase()}","${field}":${metaOf[field]}}}`,
+    statuses: [201, ...refused],
+  })),
+  ...(["volumes", "containers", "tolerations", "initContainers", "env", "ports"] as const).map((field): CostlyRequest => ({
+    name: `create of a Pod with 20,000 ${field}`,
+    as: "tenant",
+    method: "POST",
+    path: pods,
+    type: json,
+    body: () => podWith(field),
+    statuses: [201, ...refused],
+  })),
+  {
+    name: "a Role with 20,000 rules",
+    as: "tenant",
+    method: "POST",
+    path: "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+    type: json,
+    body: () =>
+      `{"metadata":{"name":"rules"},"rules":[${repeated(Infinity, (index) => `{"verbs":["get"],"apiGroups":["g${index}"],"resources":["r"]}`, 20_000)}]}`,
+    statuses: [201, ...refused],
+  },
+  {
+    name: "JSON nested 200,000 deep",
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: json,
+    body: () => `{"a":${"[".repeat(200_000)}${"]".repeat(200_000)}}`,
+    statuses: refused,
+  },
+  {
+    name: "JSON of 3 MB that ends early",
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: json,
+    body: () => `{"data":{"a":"${"x".repeat(largest)}`,
+    statuses: refused,
+  },
+  {
+    name: "JSON of 3 MB with a fault at its end",
+    as: "tenant",
+    method: "POST",
+    path: configMaps,
+    type: json,
+    body: () => `{"data":[${repeated(largest, () => "[]")},]}`,
+    statuses: refused,
+  },
+  {
+    name: "a Secret of 3 MB in base64",
+    as: "tenant",
+    method: "POST",
+    path: "/api/v1/namespaces/default/secrets",
+    type: json,
+    body: () => `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"large"},"data":{"a":"${"A".repeat(largest - (largest % 4))}"}}`,
+    statuses: [201, ...refused],
+  },
+  {
+    name: "an Event with 40,000 labels",
+    as: "tenant",
+    method: "POST",
+    path: "/api/v1/namespaces/default/events",
+    type: json,
+    body: () =>
+      `{"metadata":{"name":"e","labels":{${repeated(Infinity, (index) => `"l${index}":"v"`, 40_000)}}},"involvedObject":{"namespace":"default"},"reason":"r"}`,
+    statuses: [201, ...refused],
+  },
+];
+
+const metaOf: Readonly<Record<"finalizers" | "ownerReferences" | "labels" | "annotations" | "managedFields", string>> = {
+  finalizers: `[${repeated(largest, (index) => `"example.com/f${index}"`)}]`,
+  ownerReferences: `[${repeated(largest, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`)}]`,
+  labels: `{${repeated(largest, (index) => `"l${index}":"v"`)}}`,
+  annotations: `{${repeated(largest, (index) => `"a${index}":"v"`)}}`,
+  managedFields: `[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{${repeated(largest, (index) => `"f:k${index}":{}`)}}}}]`,
+};
+
+function podWith(field: "volumes" | "containers" | "tolerations" | "initContainers" | "env" | "ports"): string {
+  const members: Readonly<Record<typeof field, (index: number) => string>> = {
+    volumes: (index) => `{"name":"v${index}","emptyDir":{}}`,
+    containers: (index) => `{"name":"c${index}","image":"i"}`,
+    initContainers: (index) => `{"name":"i${index}","image":"i"}`,
+    tolerations: (index) => `{"key":"k${index}","operator":"Exists"}`,
+    env: (index) => `{"name":"E${index}","value":"v"}`,
+    ports: (index) => `{"containerPort":${(index % 60_000) + 1},"name":"p${index}"}`,
+  };
+  const list = `[${repeated(Infinity, members[field], 20_000)}]`;
+  const name = `many-${field.toLowerCase()}`;
+  if (field === "env" || field === "ports")
+    return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":[{"name":"c","image":"i","${field}":${list}}]}}`;
+  if (field === "containers") return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":${list}}}`;
+  return pod(name, `"${field}":${list}`);
+}
+
+const patches: readonly CostlyRequest[] = [
+  {
+    name: "JSON patch of 10,000 additions at the head of a list",
+    as: "tenant",
+    method: "PATCH",
+    path: `${things}/patched`,
+    type: "application/json-patch+json",
+    body: () =>
+      `[{"op":"add","path":"/spec/items","value":[${repeated(Infinity, () => "0", 50_000)}]},${repeated(Infinity, () => `{"op":"add","path":"/spec/items/0","value":1}`, 9_999)}]`,
+    statuses: [200, ...refused],
+  },
+  {
+    name: "JSON patch of 10,000 tests of a large value",
+    as: "tenant",
+    method: "PATCH",
+    path: `${things}/patched`,
+    type: "application/json-patch+json",
+    body: () => {
+      const value = `[${repeated(Infinity, () => "0", 200)}]`;
+      return `[{"op":"add","path":"/spec/items","value":${value}},${repeated(largest, () => `{"op":"test","path":"/spec/items","value":${value}}`, 6_000)}]`;
+    },
+    statuses: [200, ...refused],
+  },
+  {
+    name: "JSON patch of copies that double",
+    as: "tenant",
+    method: "PATCH",
+    path: `${things}/patched`,
+    type: "application/json-patch+json",
+    body: () =>
+      `[{"op":"add","path":"/spec/any","value":{"a":[1,2,3]}},${repeated(Infinity, (index) => `{"op":"copy","from":"/spec/any","path":"/spec/any/c${index}"}`, 40)}]`,
+    statuses: [200, ...refused],
+  },
+  {
+    name: "JSON patch of 10,000 copies of a large value",
+    as: "tenant",
+    method: "PATCH",
+    path: `${things}/patched`,
+    type: "application/json-patch+json",
+    body: () =>
+      `[{"op":"add","path":"/spec/any","value":[${repeated(Infinity, () => "0", 20_000)}]},${repeated(Infinity, (index) => `{"op":"copy","from":"/spec/any","path":"/spec/other${index % 2}"}`, 9_999)}]`,
+    statuses: [200, ...refused],
+  },
+  {
+    name: "merge patch with 60,000 keys",
+    as: "tenant",
+    method: "PATCH",
+    path: `${configMaps}/base`,
+    type: "application/merge-patch+json",
+    body: () => `{${keys(many)}}`,
+    statuses: [200, ...refused],
+  },
+  {
+    name: "strategic merge patch with 20,000 volumes",
+    as: "tenant",
+    method: "PATCH",
+    path: `${pods}/base`,
+    type: "application/strategic-merge-patch+json",
+    body: () => `{"spec":{"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, 20_000)}]}}`,
+    statuses: [200, ...refused],
+  },
+  {
+    name: "strategic merge patch with 20,000 owners and an order of 20,000",
+    as: "tenant",
+    method: "PATCH",
+    path: `${configMaps}/base`,
+    type: "application/strategic-merge-patch+json",
+    body: () =>
+      `{"metadata":{"$setElementOrder/ownerReferences":[${repeated(Infinity, (index) => `{"uid":"u${20_000 - index}"}`, 20_000)}],"ownerReferences":[${repeated(Infinity, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`, 20_000)}]}}`,
+    statuses: [200, ...refused],
+  },
+  {
+    name: "apply of a Pod with 20,000 volumes",
+    as: "tenant",
+    method: "PATCH",
+    path: `${pods}/applied?fieldManager=m`,
+    type: apply,
+    body: () => pod("applied", `"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, 20_000)}]`),
+    statuses: [200, 201, ...refused],
+  },
+];
+
+const customs: readonly CostlyRequest[] = [
+  ...(["simple", "costly", "nested"] as const).map((field): CostlyRequest => ({
+    name: `a custom object whose ${field} pattern meets 3 MB`,
+    as: "tenant",
+    method: "POST",
+    path: things,
+    type: json,
+    body: () => thing(`pattern-${field}`, `"${field}":"${"a".repeat(largest)}!"`),
+    statuses: [201, ...refused],
+  })),
+  {
+    name: "a custom object with 40,000 strings for a pattern",
+    as: "tenant",
+    method: "POST",
+    path: things,
+    type: json,
+    body: () => thing("patterns", `"names":[${repeated(Infinity, (index) => `"${"a".repeat(40)}${index}"`, 40_000)}]`),
+    statuses: [201, ...refused],
+  },
+  {
+    name: "a custom object with a set of 60,000",
+    as: "tenant",
+    method: "POST",
+    path: things,
+    type: json,
+    body: () => thing("set", `"set":[${repeated(Infinity, (index) => `"s${index}"`, many)}]`),
+    statuses: [201, ...refused],
+  },
+  {
+    name: "a custom object with a list of 20,000 by key",
+    as: "tenant",
+    method: "POST",
+    path: things,
+    type: json,
+    body: () => thing("keyed", `"keyed":[${repeated(Infinity, (index) => `{"name":"n${index}","value":${index}}`, 20_000)}]`),
+    statuses: [201, ...refused],
+  },
+  {
+    name: "a custom object that is not described, 60,000 values",
+    as: "tenant",
+    method: "POST",
+    path: things,
+    type: json,
+    body: () => thing("open", `"any":{${repeated(Infinity, (index) => `"k${index}":${index}`, many)}}`),
+    statuses: [201, ...refused],
+  },
+  {
+    name: "a custom object whose rules take their whole budget",
+    as: "tenant",
+    method: "POST",
+    path: things,
+    type: json,
+    body: () => thing("ruled", `"numbers":[${repeated(Infinity, (index) => String(index), 1_000)}]`),
+    statuses: [201, ...refused],
+  },
+];
+
+const large = (accept: string, name: string, copies = 1): CostlyRequest => ({
+  name: `list of 9 MB as ${name}${copies > 1 ? `, ${copies} at once` : ""}`,
+  as: "tenant",
+  method: "GET",
+  path: `${configMaps}?labelSelector=large%3Dyes`,
+  accept,
+  copies,
+  statuses: [200, 406],
+});
+
+const reads: readonly CostlyRequest[] = [
+  large(json, "JSON"),
+  large(yaml, "YAML"),
+  large(yaml, "YAML", 3),
+  large("application/json;as=Table;v=v1;g=meta.k8s.io", "Table"),
+  large("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "PartialObjectMetadataList"),
+  large("application/vnd.kubernetes.protobuf", "protobuf"),
+  { ...large(json, "pretty JSON"), path: `${configMaps}?labelSelector=large%3Dyes&pretty=true` },
+  { ...large("application/yaml;as=Table;v=v1;g=meta.k8s.io", "Table with objects in YAML"), path: `${configMaps}?includeObject=Object` },
+  {
+    name: "list with a selector of 7 KB",
+    as: "tenant",
+    method: "GET",
+    path: `${configMaps}?labelSelector=${encodeURIComponent(`large in (${repeated(7000, (index) => `v${index}`)})`)}`,
+    statuses: [200, ...refused],
+  },
+];
+
+/** Every request, in the order in which they are sent. */
+export const corpus: readonly CostlyRequest[] = [...doors, ...writes, ...patches, ...customs, ...reads];
+
+/** What is there before: a kind with patterns, rules and open fields, and the objects that the corpus lists and patches. */
+export const prepared: readonly Pick<CostlyRequest, "method" | "path" | "type" | "body">[] = [
+  {
+    method: "POST",
+    path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    type: json,
+    body: () => JSON.stringify(thingDefinition),
+  },
+  ...Array.from({ length: 9 * 16 }, (_, index) => ({
+    method: "POST" as const,
+    path: configMaps,
+    type: json,
+    body: () =>
+      `{"metadata":{"name":"large-${index}","labels":{"large":"yes"}},"data":{${repeated(64 * 1024, (at) => `"k${at}":"${"value: text ".repeat(2)}"`)}}}`,
+  })),
+  { method: "POST", path: configMaps, type: json, body: () => configMap("base", `"data":{"a":"b"}`) },
+  { method: "POST", path: pods, type: json, body: () => pod("base", `"restartPolicy":"Never"`) },
+];
+
+/** Sent again and again until it is served: the kind may not be there yet. */
+export const lastPrepared: Pick<CostlyRequest, "method" | "path" | "type" | "body"> = {
+  method: "POST",
+  path: things,
+  type: json,
+  body: () => thing("patched", `"items":[],"any":{}`),
+};
+
+const thingDefinition = {
+  metadata: { name: "things.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "things", kind: "Thing" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: {
+                type: "object",
+                properties: {
+                  simple: { type: "string", pattern: "^[a-z]*$" },
+                  costly: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" },
+                  nested: { type: "string", pattern: "(a?){50}a{50}b" },
+                  names: { type: "array", items: { type: "string", pattern: "^(a|b|c)+[0-9]{1,20}x?$" } },
+                  set: { type: "array", "x-kubernetes-list-type": "set", items: { type: "string" } },
+                  keyed: {
+                    type: "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                    items: {
+                      type: "object",
+                      required: ["name"],
+                      properties: { name: { type: "string" }, value: { type: "integer" } },
+                    },
+                  },
+                  items: { type: "array", items: { type: "integer" } },
+                  numbers: {
+                    type: "array",
+                    maxItems: 1000,
+                    items: { type: "integer" },
+                    "x-kubernetes-validations": [
+                      { rule: "self.all(x, self.exists(y, x == y + 100000) || true)", message: "never" },
+                    ],
+                  },
+                  any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+                },
+                "x-kubernetes-preserve-unknown-fields": true,
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
