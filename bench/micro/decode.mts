@@ -41,7 +41,10 @@ for (const [plural, body] of Object.entries(bodies)) {
 async function measure(resource: Resource, bytes: Buffer): Promise<void> {
   const text = bytes.toString();
   const decoded = async (): Promise<ApiObject> => {
-    const parsed = await parseBody({ bytes, contentType: "application/json" }, () => resource.schema);
+    const parsed = await parseBody(
+      { bytes, contentType: "application/json", maxValues: 20_000 },
+      () => resource.schema,
+    );
     return objectOfBody(parsed, {
       resource,
       fieldValidation: "Strict",

@@ -35,8 +35,8 @@ export interface AccessRequestLookups {
 export interface AccessRequestsOptions {
   readonly lookups: AccessRequestLookups;
   readonly may: (asked: Access) => Promise<{ readonly allowed: boolean; readonly reason: string }>;
-  /** Takes one request from an address without a credential; false when there were too many. */
-  readonly take: (address: string) => boolean;
+  /** Takes one request from an address without a credential; false when there were too many. Absent where they are counted before they are read. */
+  readonly take?: (address: string) => boolean;
   /** How many requests may wait for an answer at once. */
   readonly mostPending: number;
   /** Milliseconds since the epoch. */
@@ -81,7 +81,7 @@ async function checkAsked(
 ): Promise<void> {
   const { user, source, name } = request;
   const address = plainAddress(source?.address ?? "");
-  if (user.username === anonymousUser && !options.take(address)) throw tooMany("from this address or in all");
+  if (user.username === anonymousUser && options.take?.(address) === false) throw tooManyAccessRequests();
   if (!(await isAllowed(options, user, { verb: "issue", resource: "accessrequests", name })))
     checkModest(request, object);
   const key = readKey(object);
@@ -136,6 +136,11 @@ function isOurs(key: string): boolean {
 }
 
 const ownDomain = "pratique.dev";
+
+/** The 429 for a machine without a credential that asks too often, or at a time when too many do. */
+export function tooManyAccessRequests(): StatusError {
+  return tooMany("from this address or in all");
+}
 
 function tooMany(which: string): StatusError {
   return new StatusError("TooManyRequests", `there are too many access requests ${which}; try again later`, {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findDuplicateFields, nestsDeeper } from "./json-duplicates.ts";
+import { findDuplicateFields } from "./json-duplicates.ts";
 
 describe("duplicate fields", () => {
   test.each([
@@ -53,7 +53,6 @@ describe("duplicate fields", () => {
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 40 }), (text) => {
         expect(Array.isArray(findDuplicateFields(text))).toBe(true);
-        expect(typeof nestsDeeper(text, 3)).toBe("boolean");
       }),
     );
   });
@@ -61,21 +60,5 @@ describe("duplicate fields", () => {
   test("brackets without end cost no more than their number", () => {
     expect(findDuplicateFields("[".repeat(1_000_000))).toEqual([]);
     expect(findDuplicateFields(`"${"\\".repeat(1_000_000)}`)).toEqual([]);
-  });
-});
-
-describe("nesting", () => {
-  test.each([
-    ["1", 0, false],
-    ["[]", 0, true],
-    ["[[]]", 2, false],
-    ["[[[]]]", 2, true],
-    ['{"a":[{"b":[]}]}', 4, false],
-    ['{"a":[{"b":[]}]}', 3, true],
-    ['"[[[[["', 1, false],
-    [String.raw`"\"[[[[["`, 0, false],
-    ["[],[],[]", 1, false],
-  ])("%s deeper than %d: %j", (text, maximum, result) => {
-    expect(nestsDeeper(text, maximum)).toBe(result);
   });
 });

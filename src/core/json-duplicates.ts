@@ -17,7 +17,7 @@ export function findDuplicateFields(text: string): readonly string[] {
     index += 1;
     if (code === quote) {
       const start = index;
-      index = endOfString(text, start);
+      index = stringEnd(text, start);
       // A string right after { or a comma in an object is a key.
       if (frame?.expectsKey === true) {
         frame.expectsKey = false;
@@ -38,22 +38,6 @@ export function findDuplicateFields(text: string): readonly string[] {
   return [...found];
 }
 
-/** Whether objects and arrays in the JSON text nest deeper than `maximum` levels; asked before parsing. Never throws. */
-export function nestsDeeper(text: string, maximum: number): boolean {
-  let depth = 0;
-  let index = 0;
-  while (index < text.length) {
-    const code = text.charCodeAt(index);
-    index += 1;
-    if (code === quote) index = endOfString(text, index);
-    else if (code === openBrace || code === openBracket) {
-      depth += 1;
-      if (depth > maximum) return true;
-    } else if (code === closeBrace || code === closeBracket) depth -= 1;
-  }
-  return false;
-}
-
 const quote = 0x22;
 const comma = 0x2c;
 const openBrace = 0x7b;
@@ -70,8 +54,8 @@ interface Frame {
   set: Set<string> | undefined;
 }
 
-/** The index after the closing quote of the string that begins at `start`. */
-function endOfString(text: string, start: number): number {
+/** The index after the closing quote of the JSON string whose characters begin at `start`; past the end of a text that ends before. */
+export function stringEnd(text: string, start: number): number {
   let end = text.indexOf('"', start);
   while (end >= 0) {
     let slashes = 0;

@@ -10,6 +10,7 @@ import { maxBodyBytes } from "./body.ts";
 import { decodeTyped, textOf, typeText } from "./decode-body.ts";
 import { flag, type Query } from "./exchange.ts";
 import { shapedConfig } from "./shown-as.ts";
+import { inTurns, type Turn } from "../registry/large-work.ts";
 
 /** The media type of server-side apply; JSON is YAML. */
 export const applyType = "application/apply-patch+yaml";
@@ -22,15 +23,18 @@ export interface ApplyOptions {
   /** The shape of the subresource, where it has one of its own. */
   readonly shownAs: ShownAs | undefined;
   readonly query: Query;
+  /** JSON values that the configuration may hold. */
+  readonly maxValues: number;
 }
+
+/** What an apply makes of the stored object, or of none; `turn` is given where that is much work. */
+type Applier = (stored: ApiObject | undefined, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
 
 /**
  * Reads the configuration of a server-side apply, and then makes the object from the stored one, or from none.
  * @throws StatusError Invalid without a fieldManager, BadRequest for what is not an object of this kind; the functions throw Conflict.
  */
-export function applierOf(
-  options: ApplyOptions,
-): (bytes: Buffer) => Promise<(stored: ApiObject | undefined) => ApiObject> {
+export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | undefined) => Promise<Applier> {
   const { query, write, name, shownAs } = options;
   const { resource } = write;
   const kind = shownAs?.kind ?? resource;
@@ -39,10 +43,11 @@ export function applierOf(
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [missing]);
   }
   const force = flag(query, "force");
-  return async (bytes) => {
+  return async (bytes, large) => {
+    if (large !== undefined) await large();
     const config = await readConfig(textOf(bytes));
     checkKind(config, kind);
-    return (stored) => {
+    const applied = (stored: ApiObject | undefined): JsonObject => {
       checkFields(config, kind);
       if (stored === undefined) checkCreation(config, resource, name);
       const behind = {
@@ -51,7 +56,15 @@ export function applierOf(
         metadata: { name },
       };
       const whole = shapedConfig(shownAs, config, behind);
-      return decodedObject(appliedTo(write, stored, { config: whole, force }), resource);
+      return appliedTo(write, stored, { config: whole, force });
+    };
+    return (stored, turn) => {
+      if (turn === undefined) return decodedObject(applied(stored), resource);
+      return inTurns(
+        turn,
+        () => applied(stored),
+        (object) => decodedObject(object, resource),
+      );
     };
   };
 }

@@ -7,6 +7,8 @@ import type { HeardBody } from "./progress.ts";
 
 /** The longest body that is recorded, in characters of JSON. */
 const longest = 1 << 20;
+/** As many values as the largest body may hold. */
+const maxValues = 65_536;
 
 /** A body as JSON on one line; `tooLong` where it is beyond 1 MiB, undefined where there is none. */
 export type AuditBody = { readonly text: string } | "tooLong" | undefined;
@@ -41,9 +43,9 @@ export function responseBody(reply: Reply, managedFields: ManagedFields): AuditB
 
 async function parsed(bytes: Buffer, contentType: string | undefined): Promise<unknown> {
   const type = mediaType(contentType);
-  if (type.endsWith("+json")) return jsonOf(textOf(bytes));
+  if (type.endsWith("+json")) return jsonOf(textOf(bytes), maxValues);
   const plain = type.endsWith("+yaml") ? "application/yaml" : contentType;
-  return (await parseBody({ bytes, contentType: plain }, () => deleteOptionsSchema)).value;
+  return (await parseBody({ bytes, contentType: plain, maxValues }, () => deleteOptionsSchema)).value;
 }
 
 function lineOf(value: unknown, managedFields: ManagedFields): AuditBody {

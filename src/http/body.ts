@@ -1,7 +1,7 @@
 import { StatusError } from "../core/status.ts";
 import type { Incoming } from "./exchange.ts";
 
-/** The largest request body, in bytes. Source: apiserver's MaxRequestBodyBytes. */
+/** The largest body that any request may have, in bytes. Source: apiserver's MaxRequestBodyBytes. */
 export const maxBodyBytes: number = 3 * 1024 * 1024;
 
 /** How much of a refused body is still taken, and for how long, so that its sender gets to see the answer. */
@@ -9,7 +9,11 @@ const lingerBytes = 16 * 1024 * 1024;
 const lingerMs = 5_000;
 
 /** Reads a whole body. @throws StatusError RequestEntityTooLarge, Timeout, or BadRequest when the client breaks off. */
-export function readBody(request: Incoming, limits: { readonly timeoutMs: number }): Promise<Buffer> {
+export function readBody(
+  request: Incoming,
+  limits: { readonly timeoutMs: number; readonly maxBytes?: number },
+): Promise<Buffer> {
+  const { maxBytes = maxBodyBytes } = limits;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -29,7 +33,7 @@ export function readBody(request: Incoming, limits: { readonly timeoutMs: number
     };
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > maxBodyBytes) fail(tooLarge());
+      if (size > maxBytes) fail(tooLarge(maxBytes));
       else chunks.push(chunk);
     };
     const onEnd = (): void => {
@@ -42,16 +46,16 @@ export function readBody(request: Incoming, limits: { readonly timeoutMs: number
       onError();
       return;
     }
-    if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) {
-      fail(tooLarge());
+    if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
+      fail(tooLarge(maxBytes));
       return;
     }
     request.on("data", onData).on("end", onEnd).on("error", onError).on("aborted", onError).on("close", onError);
   });
 }
 
-function tooLarge(): StatusError {
-  return new StatusError("RequestEntityTooLarge", `Request entity too large: limit is ${maxBodyBytes}`);
+function tooLarge(maxBytes: number): StatusError {
+  return new StatusError("RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
 }
 
 /** Takes the rest of a refused body and forgets it; who sends without end, or never ends, loses the connection. */

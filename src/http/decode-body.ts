@@ -2,23 +2,30 @@ import { isUtf8 } from "node:buffer";
 import { decodeObject } from "../core/decode.ts";
 import { DecodeError } from "../core/decode-error.ts";
 import { invalid, invalidObject } from "../core/field-error.ts";
-import { findDuplicateFields, nestsDeeper } from "../core/json-duplicates.ts";
+import { findDuplicateFields } from "../core/json-duplicates.ts";
 import { jsonFault } from "../core/json-fault.ts";
+import { jsonExcess } from "../core/json-measure.ts";
 import { isJsonObject, maximumDepth, type JsonObject } from "../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import { ProtobufError } from "../resources/protobuf-error.ts";
 import { decodeProtobuf } from "../resources/protobuf.ts";
+import type { Turn } from "../registry/large-work.ts";
 import type { Resource } from "../resources/resource.ts";
 import { maxBodyBytes } from "./body.ts";
 import type { FieldValidation } from "./query-options.ts";
+import { tooManyValues } from "./request-limits.ts";
 import { handledAs, notRegistered, unconvertible, type Refuse } from "./undecodable.ts";
 
 /** A body before it is checked against a schema. */
 export interface RawBody {
   readonly bytes: Buffer;
   readonly contentType: string | undefined;
+  /** JSON values that it may hold. */
+  readonly maxValues: number;
+  /** Waits between the parts of a large body; undefined for a small one. */
+  readonly turn?: Turn | undefined;
 }
 
 const jsonTypes = "application/json";
@@ -39,7 +46,7 @@ export function mediaType(contentType: string | undefined): string {
   return (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** Parses a body by its Content-Type; null is an empty object. @throws StatusError UnsupportedMediaType, or what `refuse` makes of a body that cannot be read. */
+/** Parses a body by its Content-Type; null is an empty object. @throws StatusError UnsupportedMediaType, RequestEntityTooLarge, or what `refuse` makes of a body that cannot be read. */
 export async function parseBody(
   raw: RawBody,
   schemaOf: (apiVersion: string, kind: string) => ObjectSchema | undefined,
@@ -49,13 +56,13 @@ export async function parseBody(
   switch (type) {
     case "":
     case jsonTypes:
-      return parseJson(textOf(raw.bytes), refuse);
+      return parseJson(raw, refuse);
     case yamlTypes:
     case "application/x-yaml":
     case "text/yaml":
-      return parseYaml(textOf(raw.bytes), refuse);
+      return parseYaml(raw, refuse);
     case protobufType:
-      return parseProtobuf(raw.bytes, schemaOf, refuse);
+      return parseProtobuf(raw, schemaOf, refuse);
     default:
       throw new StatusError(
         "UnsupportedMediaType",
@@ -78,10 +85,11 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString();
 }
 
-/** Any JSON, nested at most as deep as objects may be. @throws SyntaxError in the words of Go. */
-export function jsonOf(text: string): unknown {
-  // Asked before parsing, which would spend a hundred times the memory of the text on brackets.
-  if (nestsDeeper(text, maximumDepth)) throw new SyntaxError("JSON nested too deeply");
+/** Any JSON, nested at most as deep as objects may be. @throws SyntaxError in the words of Go; StatusError RequestEntityTooLarge. */
+export function jsonOf(text: string, maxValues: number): unknown {
+  const excess = jsonExcess(text, { maxDepth: maximumDepth, maxValues });
+  if (excess === "depth") throw new SyntaxError("JSON nested too deeply");
+  if (excess === "values") throw tooManyValues(maxValues);
   try {
     return JSON.parse(text);
   } catch {
@@ -89,8 +97,12 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-function parseJson(text: string, refuse: Refuse): ParsedBody {
-  return { value: objectIn(() => jsonOf(text), refuse), typed: false, duplicates: findDuplicateFields(text) };
+async function parseJson({ bytes, maxValues, turn }: RawBody, refuse: Refuse): Promise<ParsedBody> {
+  const text = textOf(bytes);
+  if (turn !== undefined) await turn();
+  const value = objectIn(() => jsonOf(text, maxValues), refuse);
+  if (turn !== undefined) await turn();
+  return { value, typed: false, duplicates: findDuplicateFields(text) };
 }
 
 /** What Kubernetes reads of a body before it knows its kind; this is how Go writes it. */
@@ -116,7 +128,8 @@ export function jsonTypeOf(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
-async function parseYaml(text: string, refuse: Refuse): Promise<ParsedBody> {
+async function parseYaml({ bytes }: RawBody, refuse: Refuse): Promise<ParsedBody> {
+  const text = textOf(bytes);
   const { loadYaml, YamlError } = await import("../formats/bounded-yaml.ts");
   try {
     const loaded = loadYaml(text, { maximumCharacters: maxBodyBytes, numbers: "number" });
@@ -128,14 +141,16 @@ async function parseYaml(text: string, refuse: Refuse): Promise<ParsedBody> {
 }
 
 function parseProtobuf(
-  bytes: Buffer,
+  { bytes, maxValues }: RawBody,
   schemaOf: (apiVersion: string, kind: string) => ObjectSchema | undefined,
   refuse: Refuse,
 ): ParsedBody {
   try {
-    return { value: decodeProtobuf(bytes, schemaOf).object, typed: true, duplicates: [] };
+    const limits = { maxBytes: maxBodyBytes, maxValues };
+    return { value: decodeProtobuf(bytes, schemaOf, limits).object, typed: true, duplicates: [] };
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
+    if (error.code === "too-large") throw tooManyValues(maxValues);
     throw refuse(error.code === "malformed" ? "unexpected EOF" : error.message);
   }
 }

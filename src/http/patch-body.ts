@@ -8,6 +8,7 @@ import { invalid, invalidObject } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { PatchError } from "../core/patch-error.ts";
 import { StatusError, badRequest } from "../core/status.ts";
+import { inTurns, type Turn } from "../registry/large-work.ts";
 import type { Resource } from "../resources/resource.ts";
 import { applyType } from "./apply-body.ts";
 import { checkType, decodeTyped, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
@@ -23,7 +24,12 @@ export interface PatchOptions {
   readonly query: Query;
   readonly fieldValidation: FieldValidation;
   readonly warn: (text: string) => void;
+  /** JSON values that the patch may hold. */
+  readonly maxValues: number;
 }
+
+/** What a patch makes of the stored object; `turn` is given where that is much work. */
+type Patcher = (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
 
 type Apply = (resource: Resource, stored: ApiObject, patch: unknown) => unknown;
 
@@ -41,7 +47,7 @@ const patchTypes: Readonly<Record<string, Apply>> = {
  * From a patch's media type to a function that reads the patch and then makes the desired object from the stored one.
  * @throws StatusError UnsupportedMediaType at once; the functions throw BadRequest, Invalid, RequestEntityTooLarge.
  */
-export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(stored: ApiObject) => ApiObject> {
+export function patcherOf(options: PatchOptions): (bytes: Buffer, turn: Turn | undefined) => Promise<Patcher> {
   const { resource, query } = options;
   const type = mediaType(options.contentType);
   const known = Object.keys(patchTypes).filter((one) => options.strategic || one !== strategicMerge);
@@ -61,13 +67,18 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
     } as const;
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [error]);
   }
-  return async (bytes) => {
+  return async (bytes, large) => {
+    if (large !== undefined) await large();
     const text = textOf(bytes);
-    const patch = parsePatch(type, text);
+    const patch = parsePatch(type, text, options.maxValues);
+    if (large !== undefined) await large();
     const duplicates = options.fieldValidation === "Ignore" ? [] : findDuplicateFields(text);
-    return (stored) => {
+    const patchedOf = (stored: ApiObject): JsonObject => {
       const patched = attempt(type, () => apply(resource, stored, patch));
-      if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
+      if (isJsonObject(patched)) return patched;
+      throw badRequest(`the patch makes no object of kind ${resource.kind}`);
+    };
+    const objectIn = (stored: ApiObject, patched: JsonObject): ApiObject => {
       // A strategic merge is of the kind that the path names, whatever it says.
       if (type !== strategicMerge) attemptType(patched, resource, text);
       const { object, unknown } = decoded(patched, options, text);
@@ -78,12 +89,20 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer) => Promise<(st
       ]);
       return object;
     };
+    return (stored, turn) => {
+      if (turn === undefined) return objectIn(stored, patchedOf(stored));
+      return inTurns(
+        turn,
+        () => patchedOf(stored),
+        (patched) => objectIn(stored, patched),
+      );
+    };
   };
 }
 
-function parsePatch(type: string, text: string): unknown {
+function parsePatch(type: string, text: string, maxValues: number): unknown {
   try {
-    return jsonOf(text);
+    return jsonOf(text, maxValues);
   } catch (error) {
     if (error instanceof SyntaxError) throw malformed(type, error.message);
     throw error;

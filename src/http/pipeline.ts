@@ -9,11 +9,14 @@ import type { Credential } from "../resources/revocation-index.ts";
 import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
 import { readBody } from "./body.ts";
+import { mediaType } from "./decode-body.ts";
 import { statusOf, statusReply } from "./error-reply.ts";
 import { header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
 import type { PeerCertificates } from "./peer.ts";
+import type { RequestActivity } from "./request-activity.ts";
 import { flowOf, priorityLevel } from "./priority-level.ts";
 import { newProgress, type HeardBody, type Progress } from "./progress.ts";
+import { requestLimits, type RequestLimits } from "./request-limits.ts";
 import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
 import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
 import type { RequestInfo } from "./request-info.ts";
@@ -35,7 +38,9 @@ export interface Admitted {
   readonly warn: (text: string) => void;
   /** Adds an annotation to the audit event; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
-  /** Reads the whole body; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
+  /** What the body may hold. */
+  readonly limits: RequestLimits;
+  /** Reads the whole body, within its limits; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
   readonly body: () => Promise<Buffer>;
   /** Tells the audit event what was sent. */
   readonly heard: (body: HeardBody) => void;
@@ -66,10 +71,17 @@ export interface PipelineOptions {
   /** The user to go on as, from the impersonation headers; undefined without any. @throws StatusError when it is not allowed. */
   readonly impersonate: (request: Incoming, user: UserInfo) => Promise<UserInfo | undefined>;
   readonly authorizer: AuthorizerChain;
+  /** Counts a request that may be made, before any of its body is read. @throws StatusError TooManyRequests. */
+  readonly limitRate: (asked: {
+    readonly info: RequestInfo;
+    readonly user: UserInfo;
+    readonly address: string;
+  }) => void;
   readonly handle: Handler;
   readonly peer: PeerCertificates;
   readonly places: RequestPlaces;
   readonly audit: Audit | undefined;
+  readonly activity: RequestActivity;
   /** Called with every finished request. */
   readonly observe: (seen: { readonly info: RequestInfo; readonly code: number; readonly ms: number }) => void;
   /** A fault of ours: what was thrown, with the id that the client was given. */
@@ -91,6 +103,7 @@ const bodyTimeoutMs = 34_000;
 export function pipeline(options: PipelineOptions): (request: Incoming, response: Outgoing) => void {
   return function serve(request, response) {
     const progress = newProgress(auditId(request, options.uuid), options.clock.now());
+    options.activity.began(progress);
     const trail = auditTrail(options.audit, request, progress);
     void finish(options, { request, response, progress, trail });
   };
@@ -127,6 +140,7 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
     }
   }
   const now = options.clock.now();
+  options.activity.ended(progress, now);
   options.observe({ info: progress.info, code: progress.code, ms: now - progress.receivedAt });
   try {
     await trail.end(reply, now);
@@ -215,6 +229,8 @@ async function admit(
   checkStillGood(options, requester);
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
+  options.limitRate({ info: progress.info, user, address: request.socket?.remoteAddress ?? "" });
+  const limits = requestLimits(progress.info, { user, mediaType: mediaType(header(request, "content-type")) });
   return options.handle({
     request,
     response,
@@ -228,8 +244,10 @@ async function admit(
       progress.annotations ??= new Map();
       if (!progress.annotations.has(key)) progress.annotations.set(key, value);
     },
+    limits,
     body: async () => {
-      const body = await place.whileReading(() => readBody(request, { timeoutMs: bodyTimeoutMs }));
+      const reading = { timeoutMs: bodyTimeoutMs, maxBytes: limits.maxBytes };
+      const body = await place.whileReading(() => readBody(request, reading));
       checkStillGood(options, requester);
       return body;
     },

@@ -6,7 +6,9 @@ import type { UserInfo } from "../core/user.ts";
 import type { RequestContext } from "../registry/context.ts";
 import type { Credential } from "../resources/revocation-index.ts";
 import type { Registry } from "../registry/registry.ts";
+import { largeBytes, type Turn } from "../registry/large-work.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
+import type { Turns } from "../registry/turns.ts";
 import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
 import type { Resource, ShownAs } from "../resources/resource.ts";
 import { subresourceOf } from "./allowed-verb.ts";
@@ -20,6 +22,8 @@ import type { WriteOptions } from "./query-options.ts";
 export interface ResourceVerbsOptions {
   readonly registry: Registry;
   readonly clock: Clock;
+  /** For the parts of large work; those of the registry. */
+  readonly turns: Turns;
   /** A number from 0 up to 1, for spreading the ends of watches. */
   readonly chance: () => number;
   /** Aborts when the hub shuts down: open watches end in the normal way. */
@@ -43,7 +47,7 @@ export interface Call extends Admitted {
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
   const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
-  const { body, heard, alsoMay, common, streaming } = admitted;
+  const { limits, body, heard, alsoMay, common, streaming } = admitted;
   const { resource, kind, options } = of;
   return {
     request,
@@ -55,6 +59,7 @@ export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | 
     now,
     warn,
     annotate,
+    limits,
     body,
     heard,
     alsoMay,
@@ -97,19 +102,30 @@ export function selectionIn(call: Call): Selection {
   });
 }
 
+/** How a call waits for its turns where its body has so many bytes; undefined where they are few. */
+export function turnOf({ options, user }: Call, bytes: Buffer): Turn | undefined {
+  return bytes.length < largeBytes ? undefined : () => options.turns.next(user.username);
+}
+
 /** What the registry is told of this call: who, from where, when, and how the write was asked. */
 export function contextOf(
   call: Call,
   write: Pick<WriteOptions, "dryRun" | "fieldManager"> & Partial<Pick<WriteOptions, "asked">>,
+  isLarge = false,
 ): RequestContext {
   const { user, now, warn, annotate, request } = call;
   const { dryRun, fieldManager, asked = {} } = write;
   const source = { address: request.socket?.remoteAddress ?? "", userAgent: header(request, "user-agent") ?? "" };
-  return { user, source, now, warn, annotate, dryRun, fieldManager, options: asked };
+  return { user, source, now, warn, annotate, dryRun, isLarge, fieldManager, options: asked };
 }
 
-/** The very object. @throws StatusError BadRequest where it names another place than the path. */
-export function placed(call: Call, object: ApiObject): ApiObject {
+/** The very object, at once where it is there already. @throws StatusError BadRequest where it names another place than the path. */
+export function placedLater(call: Call, made: ApiObject | Promise<ApiObject>): ApiObject | Promise<ApiObject> {
+  if (made instanceof Promise) return made.then((object) => placed(call, object));
+  return placed(call, made);
+}
+
+function placed(call: Call, object: ApiObject): ApiObject {
   checkPlace(call, object);
   return object;
 }

@@ -36,7 +36,12 @@ export async function removeCollection(call: Call): Promise<Reply> {
 }
 
 async function deletionIn(call: Call): ReturnType<typeof deletionOf> {
-  const raw = { bytes: await call.body(), contentType: header(call.request, "content-type") };
+  const { limits } = call;
+  const raw = {
+    bytes: await call.body(),
+    contentType: header(call.request, "content-type"),
+    maxValues: limits.maxValues,
+  };
   call.heard(raw);
   return deletionOf(raw, call.query);
 }

@@ -11,33 +11,41 @@ import {
   checkPlace,
   contextOf,
   namespaceOf,
-  placed,
+  placedLater,
   shownAsOf,
+  turnOf,
   viewOf,
   type Call,
 } from "./resource-call.ts";
 import { shapedChange, shapedEntry } from "./shown-as.ts";
 import { unrecognized } from "./undecodable.ts";
 
-/** The object in the body, of the kind that is asked for. */
-async function objectIn(call: Call, { fieldValidation }: WriteOptions): Promise<ApiObject> {
+/** The object in the body, of the kind that is asked for, and whether it is large. */
+async function objectIn(
+  call: Call,
+  { fieldValidation }: WriteOptions,
+): Promise<{ readonly object: ApiObject; readonly isLarge: boolean }> {
   const contentType = header(call.request, "content-type");
   if (!speaksProtobuf(call.kind)) refuseProtobuf(contentType);
   const bytes = await call.body();
   const refuse = unrecognized(call.kind, bytes);
-  const parsed = await parseBody({ bytes, contentType }, () => call.kind.schema, refuse);
+  const turn = turnOf(call, bytes);
+  const raw = { bytes, contentType, maxValues: call.limits.maxValues, turn };
+  const parsed = await parseBody(raw, () => call.kind.schema, refuse);
   call.heard(parsed);
   const { warn, kind: resource, options } = call;
-  return objectOfBody(parsed, { resource, fieldValidation, warn, refuse, kinds: options.registry.resources });
+  if (turn !== undefined) await turn();
+  const object = objectOfBody(parsed, { resource, fieldValidation, warn, refuse, kinds: options.registry.resources });
+  return { object, isLarge: turn !== undefined };
 }
 
 export async function create(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { resource, info, query } = call;
   const write = writeOptions(call.request, query, "CreateOptions");
-  const object = await objectIn(call, write);
+  const { object, isLarge } = await objectIn(call, write);
   checkNamespace(call, object);
-  const request = { namespace: namespaceOf(call), object, context: contextOf(call, write) };
+  const request = { namespace: namespaceOf(call), object, context: contextOf(call, write, isLarge) };
   const { registry } = call.options;
   const entry =
     info.subresource === ""
@@ -51,7 +59,7 @@ export async function update(call: Call): Promise<Reply> {
   const { info, resource, query } = call;
   const write = writeOptions(call.request, query, "UpdateOptions");
   const shownAs = shownAsOf(call);
-  const object = await objectIn(call, write);
+  const { object, isLarge } = await objectIn(call, write);
   checkPlace(call, object);
   const named = { ...object, metadata: { ...object.metadata, name: info.name } };
   const { entry, created } = await call.options.registry.update(resource, {
@@ -60,7 +68,7 @@ export async function update(call: Call): Promise<Reply> {
     subresource: info.subresource,
     desired: shapedChange(shownAs, () => named),
     whenMissing: { object: named, mayCreate: () => call.alsoMay("create") },
-    context: contextOf(call, write),
+    context: contextOf(call, write, isLarge),
   });
   return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
 }
@@ -74,16 +82,26 @@ export async function patch(call: Call): Promise<Reply> {
   const { fieldValidation } = write;
   const shownAs = shownAsOf(call);
   const strategic = resource.custom === undefined;
-  const desired = patcherOf({ contentType, resource: call.kind, strategic, query, fieldValidation, warn: call.warn });
+  const { maxValues } = call.limits;
+  const desired = patcherOf({
+    contentType,
+    resource: call.kind,
+    strategic,
+    query,
+    fieldValidation,
+    warn: call.warn,
+    maxValues,
+  });
   const bytes = await call.body();
   call.heard({ bytes, contentType });
-  const patched = await desired(bytes);
+  const turn = turnOf(call, bytes);
+  const patched = await desired(bytes, turn);
   const { entry } = await call.options.registry.update(resource, {
     namespace: namespaceOf(call),
     name: info.name,
     subresource: info.subresource,
-    desired: shapedChange(shownAs, (stored) => placed(call, patched(stored))),
-    context: contextOf(call, write),
+    desired: shapedChange(shownAs, (stored, larger) => placedLater(call, patched(stored, larger))),
+    context: contextOf(call, write, turn !== undefined),
   });
   return entryReply(view, shapedEntry(shownAs, entry), 200);
 }
@@ -91,21 +109,26 @@ export async function patch(call: Call): Promise<Reply> {
 async function apply(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { info, resource, query } = call;
-  const context = contextOf(call, writeOptions(call.request, query, "PatchOptions"));
+  const write = writeOptions(call.request, query, "PatchOptions");
   const { name, subresource } = info;
   const shownAs = shownAsOf(call);
-  const applier = applierOf({ write: { resource, subresource, context }, name, shownAs, query });
+  const owner = { resource, subresource, context: contextOf(call, write) };
+  const applier = applierOf({ write: owner, name, shownAs, query, maxValues: call.limits.maxValues });
   const bytes = await call.body();
   call.heard({ bytes, contentType: header(call.request, "content-type") });
-  const applied = await applier(bytes);
+  const turn = turnOf(call, bytes);
+  const applied = await applier(bytes, turn);
   const { entry, created } = await call.options.registry.update(resource, {
     namespace: namespaceOf(call),
     name,
     subresource,
     applied: true,
-    desired: (stored) => placed(call, applied(stored)),
-    whenMissing: { object: () => placed(call, applied(undefined)), mayCreate: () => call.alsoMay("create") },
-    context,
+    desired: (stored, larger) => placedLater(call, applied(stored, larger)),
+    whenMissing: {
+      object: (larger) => placedLater(call, applied(undefined, larger)),
+      mayCreate: () => call.alsoMay("create"),
+    },
+    context: contextOf(call, write, turn !== undefined),
   });
   return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
 }

@@ -3,6 +3,7 @@ import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { internalError } from "../core/status.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import { unstoredEntry } from "../registry/unstored-entry.ts";
+import type { UpdateRequest } from "../registry/update.ts";
 import type { ShownAs } from "../resources/resource.ts";
 
 /** An entry in the shape of its subresource; itself where that has none of its own. */
@@ -17,13 +18,13 @@ export function readEntry(shownAs: ShownAs | undefined, entry: Entry): Entry {
   return shapedEntry(shownAs, entry);
 }
 
+/** What a stored object is to become, with turns where that is much work. */
+type Change = UpdateRequest["desired"];
+
 /** A change of what is shown as a change of the object behind it. */
-export function shapedChange(
-  shownAs: ShownAs | undefined,
-  change: (shown: ApiObject) => ApiObject,
-): (stored: ApiObject) => ApiObject {
+export function shapedChange(shownAs: ShownAs | undefined, change: Change): Change {
   if (shownAs === undefined) return change;
-  return (stored) => shownAs.write(change(shownAs.show(stored)), stored);
+  return async (stored, turn) => shownAs.write(await change(shownAs.show(stored), turn), stored);
 }
 
 /** What is applied to a subresource as what is applied to the object behind it. */

@@ -1,5 +1,9 @@
 import { accessProfileAdmission } from "../admission/access-profiles.ts";
-import { accessRequestAdmission, type AccessRequestLookups } from "../admission/access-requests.ts";
+import {
+  accessRequestAdmission,
+  tooManyAccessRequests,
+  type AccessRequestLookups,
+} from "../admission/access-requests.ts";
 import { recoveryPolicyAdmission } from "../admission/recovery-policies.ts";
 import { accessTokenAdmission } from "../admission/access-tokens.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
@@ -7,9 +11,11 @@ import type { AdmissionPlugin } from "../admission/admission.ts";
 import { profileFor } from "../controllers/access/access-request-policy.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject } from "../core/object.ts";
+import { anonymousUser } from "../core/user.ts";
+import type { PipelineOptions } from "../http/pipeline.ts";
 import { objectOf } from "../registry/entry.ts";
 import { accessProfiles, type AccessProfile } from "../resources/access-profile.ts";
-import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
+import { accessRequests, plainAddress, stateOf, type AccessRequest } from "../resources/access-request.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { addressLimit, placeOf } from "./address-limit.ts";
@@ -48,9 +54,8 @@ export function accessAdmission(options: {
     return entry === undefined ? undefined : objectOf(entry);
   };
   const now = (): number => clock.now();
-  const take = addressLimit({ perAddress: limits.perAddress, inAll: limits.inAll, now });
   return [
-    accessRequestAdmission({ lookups, may, take, mostPending: limits.pending, now }),
+    accessRequestAdmission({ lookups, may, mostPending: limits.pending, now }),
     accessProfileAdmission(may),
     recoveryPolicyAdmission(may),
     accessTokenAdmission({
@@ -59,6 +64,19 @@ export function accessAdmission(options: {
       requestOf: (name) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
     }),
   ];
+}
+
+/**
+ * Counts the requests of machines without a credential, before any of their bodies is read: those that are refused cost a turn as well.
+ * The function throws StatusError TooManyRequests.
+ */
+export function accessRequestRate(limits: AccessRequestLimits, clock: Clock): PipelineOptions["limitRate"] {
+  const take = addressLimit({ perAddress: limits.perAddress, inAll: limits.inAll, now: () => clock.now() });
+  return ({ info, user, address }) => {
+    if (user.username !== anonymousUser || info.verb !== "create") return;
+    if (info.group !== accessRequests.group || info.resource !== accessRequests.plural) return;
+    if (!take(plainAddress(address))) throw tooManyAccessRequests();
+  };
 }
 
 const accounts = storagePrefix({ group: "", plural: "serviceaccounts" });

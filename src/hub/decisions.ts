@@ -6,6 +6,7 @@ import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
 import type { Backend } from "../registry/backend.ts";
 import { entryVersions } from "../registry/entry-versions.ts";
 import { registry, type Registry } from "../registry/registry.ts";
+import type { Turns } from "../registry/turns.ts";
 import { builtinResources } from "../resources/builtin.ts";
 import { conversionByWebhook } from "../resources/custom/conversion-review.ts";
 import { defaultAccessRequestLimits } from "./access-requests.ts";
@@ -18,6 +19,7 @@ import { errorText } from "./error-text.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { Closer, HubState } from "./hub-state.ts";
 import { inProcessClient } from "./in-process-client.ts";
+import { loopTurns } from "./loop-turns.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import type { OutsideIdentity, OutsideIdentityOptions } from "./outside-identity.ts";
 import { reviews } from "./reviews.ts";
@@ -32,6 +34,8 @@ export interface Decisions {
   readonly verbs: Registry;
   readonly clientOf: (user: UserInfo) => Client;
   readonly custom: CustomResources;
+  /** For the parts of large work, over the event loop of this process. */
+  readonly turns: Turns;
 }
 
 /** Puts together authorization, authentication, admission and the verbs over what is kept; what must be closed is in `closers`. @throws HubError */
@@ -52,6 +56,7 @@ export async function openDecisions(
   const webhooks = webhookCaller();
   base.closers.push(async () => webhooks.close());
   const versions = entryVersions();
+  const turns = loopTurns();
   const backend: Backend = {
     store,
     cache,
@@ -72,6 +77,7 @@ export async function openDecisions(
       inForce: base.isFurnished,
     }),
     versions,
+    turns,
     uuid: randomUUID,
     random: systemRandom,
   };
@@ -111,7 +117,7 @@ export async function openDecisions(
     access.enlist(user);
     return inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
   };
-  return { access, identity, verbs, clientOf, custom };
+  return { access, identity, verbs, clientOf, custom, turns };
 }
 
 /** Who is whom, and whose credentials count no longer. */

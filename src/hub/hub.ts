@@ -71,7 +71,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const kept = await openHubState(options, closers, at);
   const base = { ...kept, clock, closers, clusters, isFurnished: () => furnished };
   const { cache, authorities, issuer, revoked, credentialUse } = kept;
-  const { verbs, access, identity, clientOf, custom } = await openDecisions(options, base);
+  const { verbs, access, identity, clientOf, custom, turns } = await openDecisions(options, base);
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
   await clusters?.furnish(loopback, clock);
@@ -81,6 +81,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const api = await serve(options, {
     ...kept,
     verbs,
+    turns,
     access,
     identity,
     clock,

@@ -19,6 +19,8 @@ export function hubMetrics(read: {
   readonly revision: () => number;
   readonly connections: () => number;
   readonly levels: () => readonly LevelCounts[];
+  /** How long the event loop was held, as Prometheus text. */
+  readonly stalls: () => string;
   readonly audit: () => AuditCounts;
   /** What the authorizers count, as Prometheus text. */
   readonly authorization: () => Promise<string>;
@@ -63,6 +65,7 @@ export function hubMetrics(read: {
         await registry.metrics(),
         requests.text(),
         fairnessText(read.levels()),
+        read.stalls(),
         auditText(read.audit()),
         read.credentials(),
         await read.authorization(),

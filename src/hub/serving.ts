@@ -1,21 +1,26 @@
 import { randomUUID } from "node:crypto";
+import { accessRequestRate, defaultAccessRequestLimits } from "./access-requests.ts";
 import { accountLives } from "./account-lives.ts";
 import { abortListeners } from "../core/abort-listeners.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { HealthCheck } from "../http/health.ts";
 import { peerCertificates } from "../http/peer.ts";
-import { pipeline } from "../http/pipeline.ts";
-import { requestPlaces } from "../http/request-places.ts";
+import { pipeline, type PipelineOptions } from "../http/pipeline.ts";
+import type { Progress } from "../http/progress.ts";
+import { requestPlaces, type RequestPlaces } from "../http/request-places.ts";
 import { resourceVerbs } from "../http/resource-verbs.ts";
 import { routes } from "../http/routes.ts";
+import { requestActivity, type RequestActivity } from "../http/request-activity.ts";
 import { listen, type Server } from "../http/server.ts";
 import { versionInfo } from "../http/version.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Turns } from "../registry/turns.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { hostPort, servingNames } from "./addresses.ts";
 import { openAudit, type OpenAudit } from "./audit-backends.ts";
+import { loopStalls, type LoopStalls } from "./loop-stalls.ts";
 import { impersonation, type Authentication } from "./authentication.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
@@ -35,6 +40,7 @@ import { signedTime } from "./signed-time.ts";
 /** What serving needs of the parts made before. */
 export interface ServeParts {
   readonly verbs: Registry;
+  readonly turns: Turns;
   readonly access: Authorization;
   readonly identity: Authentication;
   readonly revoked: Revocations;
@@ -72,10 +78,10 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
   }
 }
 
-function resourcesOf({ verbs, clock, shutdown, cache, revoked }: ServeParts): ReturnType<typeof resourceVerbs> {
+function resourcesOf({ verbs, clock, shutdown, cache, revoked, turns }: ServeParts): ReturnType<typeof resourceVerbs> {
   const { follow } = revoked;
   const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
-  return resourceVerbs({ registry: verbs, clock, chance, shutdown, onAbort, lifeOf, follow });
+  return resourceVerbs({ registry: verbs, clock, turns, chance, shutdown, onAbort, lifeOf, follow });
 }
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
@@ -88,16 +94,15 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     signal: parts.shutdown,
     log: options.log,
   });
-  const places = requestPlaces({
-    places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
-    watchesOfOne: options.maxWatchesPerUser ?? 10_000,
-    clock,
-  });
+  const places = placesOf(options, clock);
+  const activity = requestActivity();
+  const stalls = stallsOf(options, clock, activity);
   let server: Server | undefined;
   const metrics = hubMetrics({
     revision: cache.revision,
     connections: () => server?.connections() ?? 0,
     levels: places.counts,
+    stalls: stalls.text,
     audit: recording.counts,
     authorization: access.metrics.text,
     credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
@@ -129,13 +134,14 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       isRevoked: (credential) => parts.revoked.isOver(credential),
       impersonate: impersonation(access.chain),
       authorizer: access.chain,
+      limitRate: accessRequestRate(options.accessRequests ?? defaultAccessRequestLimits, clock),
       handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
       peer: peerCertificates(),
       places,
       audit: recording.audit,
+      activity,
       observe: metrics.observeRequest,
-      fault: (error, requestId) =>
-        options.log({ level: "error", message: "request failed", requestId, error: errorText(error) }),
+      fault: faultLog(options),
       clock,
       uuid: randomUUID,
     }),
@@ -147,6 +153,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     metrics,
     renew: kept.renew,
     close: async () => {
+      stalls.close();
       await kept.stopped;
       await rehearsal.stopped;
       await close(drainMs);
@@ -189,6 +196,41 @@ function healthOf(
   };
   return { healthz: [stored, started], livez: [], readyz: [stored, writable, started, serving] };
 }
+
+function placesOf(options: HubOptions, clock: Clock): RequestPlaces {
+  return requestPlaces({
+    places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
+    watchesOfOne: options.maxWatchesPerUser ?? 10_000,
+    clock,
+  });
+}
+
+/** Logs a fault of ours under the id that the client was given. */
+function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
+  return (error, requestId) => log({ level: "error", message: "request failed", requestId, error: errorText(error) });
+}
+
+/** How long this process holds its event loop. */
+function stallsOf({ log }: HubOptions, clock: Clock, activity: RequestActivity): LoopStalls {
+  return loopStalls({
+    now: () => clock.now(),
+    monotonic: () => performance.now(),
+    every: (ms, run) => {
+      const timer = setInterval(run, ms).unref();
+      return () => clearInterval(timer);
+    },
+    requestsDuring: (from, to) => activity.during(from, to).map(requestText),
+    log,
+  });
+}
+
+/** A request in a log line: who asked for what. */
+function requestText({ info, user, impersonated, auditId }: Progress): string {
+  const name = JSON.stringify((impersonated ?? user)?.username.slice(0, maxShownCharacters) ?? "");
+  return `${info.verb} ${info.path.slice(0, maxShownCharacters)} by ${name} (audit id ${auditId})`;
+}
+
+const maxShownCharacters = 200;
 
 /** As Go names it. */
 function platform(): string {

@@ -5,6 +5,7 @@ import { storagePrefix, type Resource } from "../resources/resource.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { EntryVersions } from "./entry-versions.ts";
+import type { Turns } from "./turns.ts";
 
 /** What the verbs stand on. */
 export interface Backend {
@@ -12,6 +13,8 @@ export interface Backend {
   readonly cache: WatchCache;
   readonly admission: Admission;
   readonly versions: EntryVersions;
+  /** For work on large objects, which is done in parts. */
+  readonly turns: Turns;
   readonly uuid: () => string;
   readonly random: RandomBytes;
 }

@@ -11,6 +11,8 @@ export interface RequestContext {
   readonly now: number;
   /** Everything but storing. */
   readonly dryRun: boolean;
+  /** What was sent is large: it is worked on in parts. */
+  readonly isLarge?: boolean;
   /** Adds a Warning header to the reply; duplicates are merged by whoever sends them. */
   readonly warn: (text: string) => void;
   /** Who the fields that are written belong to: the `fieldManager` of the query, else the first word of the user agent. */

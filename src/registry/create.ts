@@ -10,6 +10,7 @@ import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
+import { turnFor } from "./large-work.ts";
 import { storable } from "./storable.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
@@ -79,20 +80,25 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
     nameIsGenerated: isNameGenerated,
   } as const;
   const admitted = context.source === undefined ? asked : { ...asked, source: context.source };
+  const turn = turnFor(backend, context, 0);
+  if (turn !== undefined) await turn();
   const { object, name } = await mutated(backend, request, {
     resource,
     mutate: (draft, draftName) => backend.admission.mutate({ ...admitted, name: draftName, object: draft }),
   });
+  if (turn !== undefined) await turn();
   const errors = [
     ...validateGeneration(request.object, resource),
     ...validateObjectMeta(object, resource, { isCreate: true }),
     ...(resource.validate?.(object) ?? []),
   ];
   if (errors.length > 0) throw invalidObject(resource, name, errors);
+  if (turn !== undefined) await turn();
   await backend.admission.validate({ ...admitted, name, object });
 
   const key = storageKey(resource, namespace === "" ? { name } : { namespace, name });
   if (context.dryRun) return backend.cache.get(key) === undefined ? unstoredEntry(key, object) : undefined;
+  if (turn !== undefined) await turn();
   const value = storable(await backend.versions.stored(resource, object));
   const reserve = mayUseReserve({ resource, object, value, isCreate: true });
   const result = await backend.store.create(key, value, { mayUseReserve: reserve });

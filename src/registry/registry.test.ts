@@ -39,6 +39,7 @@ beforeEach(async () => {
       cache,
       admission: admissionChain([]),
       versions: entryVersions(),
+      turns: { next: async () => undefined, waiting: () => 0 },
       uuid: () => "uid",
       random: (size) => random.shift() ?? new Uint8Array(size),
     },

@@ -10,6 +10,7 @@ import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
 import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./field-owners.ts";
+import { turnFor, type Turn } from "./large-work.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
 import { storable } from "./storable.ts";
@@ -24,12 +25,18 @@ export interface UpdateRequest {
   readonly name: string;
   /** `""` for the object itself. */
   readonly subresource: string;
-  /** The object as the client wants it, made from the stored one. Called again after a lost race. @throws StatusError to refuse. */
-  readonly desired: (stored: ApiObject) => ApiObject;
+  /**
+   * The object as the client wants it, made from the stored one, with turns between its parts where that is large. Called again after a
+   * lost race. @throws StatusError to refuse.
+   */
+  readonly desired: (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
   /** The desired object comes from an apply: its managedFields say who owns what, and where none is stored any kind is created. */
   readonly applied?: boolean;
   /** For where none is stored (PUT of kinds with createOnUpdate, apply): a whole object, created once `mayCreate` has not thrown. */
-  readonly whenMissing?: { readonly object: ApiObject | (() => ApiObject); readonly mayCreate: () => Promise<void> };
+  readonly whenMissing?: {
+    readonly object: ApiObject | ((turn: Turn | undefined) => ApiObject | Promise<ApiObject>);
+    readonly mayCreate: () => Promise<void>;
+  };
   readonly context: RequestContext;
 }
 
@@ -65,7 +72,8 @@ async function createInstead(backend: Backend, resource: Resource, request: Upda
   if (whenMissing === undefined || !creates || request.subresource !== "") throw notFound(resource, name);
   if (uid !== undefined && uid !== "") throw conflict(resource, name, otherObject(uid, ""));
   await whenMissing.mayCreate();
-  const object = typeof whenMissing.object === "function" ? whenMissing.object() : whenMissing.object;
+  const { object: missing } = whenMissing;
+  const object = typeof missing === "function" ? await missing(turnFor(backend, context, 0)) : missing;
   const { resourceVersion: _none, ...metadata } = object.metadata;
   const fresh = request.applied === true ? { object, applied: true } : { object: { ...object, metadata } };
   try {
@@ -80,16 +88,25 @@ interface Step {
   readonly resource: Resource;
   readonly request: UpdateRequest;
   readonly current: Entry;
+  readonly turn: Turn | undefined;
 }
 
 /** The written entry, or undefined after a lost race that may be tried again. */
-async function updateOnce(backend: Backend, { resource, request, current: raw }: Step): Promise<Entry | undefined> {
+async function updateOnce(
+  backend: Backend,
+  { resource, request, current: raw }: Omit<Step, "turn">,
+): Promise<Entry | undefined> {
   const current = await backend.versions.shown(resource, raw);
-  const step: Step = { resource, request, current };
+  const turn = turnFor(backend, request.context, raw.json.length);
+  const step: Step = { resource, request, current, turn };
+  if (turn !== undefined) await turn();
   const stored = objectOf(current);
-  const desired = request.desired(stored);
+  const made = request.desired(stored, turn);
+  const desired = made instanceof Promise ? await made : made;
   checkPreconditions(step, desired);
+  if (turn !== undefined) await turn();
   const next = await admitted(backend, step, owned(step, { stored, desired }));
+  if (turn !== undefined) await turn();
   // What lies in an older version, or under an older definition, is written anew even so.
   const same = jsonEqual(next, stored) || differsInTimesOnly(next, stored);
   if (same && (current === raw || isStoredAs(resource, raw))) return current;
@@ -215,7 +232,7 @@ const noOptions = { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1" } as con
 
 /** Runs admission and validation over the prepared object; returns what is to be stored. */
 async function admitted(backend: Backend, step: Step, prepared: ApiObject): Promise<ApiObject> {
-  const { resource, request, current } = step;
+  const { resource, request, current, turn } = step;
   const stored = objectOf(current);
   const { namespace, name, subresource, context } = request;
   const asked = {
@@ -235,6 +252,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
   const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const object = mutated === prepared ? prepared : restored(step, prepared, mutated);
+  if (turn !== undefined) await turn();
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),
     ...validateObjectMetaUpdate(mutated, stored),
@@ -245,6 +263,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
     ) ?? []),
   ];
   if (errors.length > 0) throw invalidObject(resource, name, errors);
+  if (turn !== undefined) await turn();
   await backend.admission.validate({ ...admission, object });
   return object;
 }

@@ -12,6 +12,7 @@ import {
   readFields,
   readNested,
   readText,
+  spendValue,
   stringCodecs,
 } from "./protobuf-scalars.ts";
 
@@ -95,11 +96,15 @@ function listCodec(key: string, number: number, schema: ArraySchema): FieldCodec
       const list = listAt(target, key);
       if (wireType === 2 && codec.wireType !== 2) {
         readNested(reader, budget, () => {
-          while (reader.pos < reader.len) list.push(codec.read(reader, budget));
+          while (reader.pos < reader.len) {
+            spendValue(budget);
+            list.push(codec.read(reader, budget));
+          }
         });
         return;
       }
       expectWireType(wireType, codec.wireType, key);
+      spendValue(budget);
       list.push(codec.read(reader, budget) ?? null);
     },
     write: (writer, object) => {

@@ -11,7 +11,7 @@ export type Writer = protobuf.Writer;
 
 /** What one decoding has used up; nested messages are counted, so that a few bytes cannot become many objects. */
 export interface Budget {
-  messages: number;
+  values: number;
 }
 
 /**
@@ -29,9 +29,14 @@ export interface ValueCodec {
   readonly nilable?: boolean;
 }
 
+/** Takes one value from the budget. @throws ProtobufError `too-large` where none is left. */
+export function spendValue(budget: Budget): void {
+  if (--budget.values < 0) throw new ProtobufError("too-large", "too many values");
+}
+
 /** Runs `body` on the length-prefixed part that follows; no read inside can leave it. */
 export function readNested<T>(reader: Reader, budget: Budget, body: () => T): T {
-  if (--budget.messages < 0) throw new ProtobufError("too-large", "too many nested messages");
+  spendValue(budget);
   const length = reader.size();
   const outer = reader.len;
   const end = reader.pos + length;

@@ -24,11 +24,11 @@ export interface DecodedProtobuf {
 export interface ProtobufLimits {
   /** In bytes, default 3145728 (3 MiB, the limit of a request body). */
   readonly maxBytes: number;
-  /** How many nested messages and map entries, default 300000. */
-  readonly maxMessages: number;
+  /** How many nested messages, map entries and list items, default 300000. */
+  readonly maxValues: number;
 }
 
-const defaultLimits: ProtobufLimits = { maxBytes: 3 * 1024 * 1024, maxMessages: 300_000 };
+const defaultLimits: ProtobufLimits = { maxBytes: 3 * 1024 * 1024, maxValues: 300_000 };
 
 const magic: readonly number[] = [0x6b, 0x38, 0x73, 0x00];
 
@@ -48,7 +48,7 @@ export function decodeProtobuf(
     throw new ProtobufError("magic", "the body does not begin with the Kubernetes protobuf prefix");
   }
   return guarded(() => {
-    const budget = { messages: limits.maxMessages };
+    const budget = { values: limits.maxValues };
     const envelope = readUnknown(readerOf(bytes.subarray(magic.length)), budget);
     const schema = schemaOf(envelope.apiVersion, envelope.kind);
     if (schema === undefined) {
@@ -130,7 +130,7 @@ interface Unknown {
   raw: Uint8Array;
 }
 
-function readUnknown(reader: Reader, budget: { messages: number }): Unknown {
+function readUnknown(reader: Reader, budget: { values: number }): Unknown {
   const found: Unknown = { apiVersion: "", kind: "", raw: new Uint8Array() };
   readFields(reader, (number, wireType) => {
     if (number > 4) return false;

@@ -364,9 +364,10 @@ describe("what a request brings along", () => {
     ["owners", { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "a", uid: "b" }] }],
     ["labels that approvers select by", { labels: { rack: "7" } }],
     ["annotations of ours", { annotations: { "access.pratique.dev/is-default-profile": "true" } }],
-    ["masses", { annotations: { a: "x".repeat(40_000) } }],
-  ])("is refused where it is %s", async (_what, metadata) => {
-    expect((await stage.ask("laden", { metadata })).status).toBe(422);
+    ["masses", { annotations: { a: "x".repeat(40_000) } }, 413],
+    ["more values than a machine has to say", { finalizers: Array.from({ length: 1000 }, () => "a") }, 413],
+  ])("is refused where it is %s", async (_what, metadata, status = 422) => {
+    expect((await stage.ask("laden", { metadata })).status).toBe(status);
   });
 
   it("is bounded field by field", async () => {

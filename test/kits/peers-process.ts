@@ -12,6 +12,7 @@ export interface PeerEnd {
 /** A program of others that runs. */
 export interface PeerProcess {
   readonly command: string;
+  readonly pid: number;
   /** What it printed so far, both streams. */
   readonly printed: () => string;
   /** Resolves with the match once it is printed. @throws Error with all it printed when it ends or time is up before. */
@@ -92,7 +93,7 @@ export function spawnProcess(path: string, args: readonly string[], options: Pee
     if (match === null) throw new Error(`${command} ended before it printed ${pattern}:\n${withoutNoise(printed)}`);
     return match;
   };
-  return { command, printed: () => printed, until, done, stop };
+  return { command, pid: child.pid ?? 0, printed: () => printed, until, done, stop };
 }
 
 /** Without the hundreds of lines in which Kubernetes programs repeat their flags and list their goroutines. */

@@ -36,9 +36,10 @@ export function repeated(characters: number, make: (index: number) => string, ma
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const pods = "/api/v1/namespaces/default/pods";
-const accessRequests = "/apis/pratique.dev/v1alpha1/accessrequests";
+const accessRequests = "/apis/access.pratique.dev/v1alpha1/accessrequests";
 const selfReview = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const things = "/apis/example.com/v1/namespaces/default/things";
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const apply = "application/apply-patch+yaml";
 
 const configMap = (name: string, members: string): string =>
@@ -184,24 +185,29 @@ const writes: readonly CostlyRequest[] = [
       `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: block\ndata:\n  a: |\n${"    line, of text: [with signs]\n".repeat(megabyte / 31)}`,
     statuses: [201, ...refused],
   },
-  ...(["finalizers", "ownerReferences", "labels", "annotations", "managedFields"] as const).map((field): CostlyRequest => ({
-    name: `create of a ConfigMap with ${field} of 3 MB`,
-    as: "tenant",
-    method: "POST",
-    path: configMaps,
-    type: json,
-    body: () => `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"meta-${field.toLowerCase()}","${field}":${metaOf[field]}}}`,
-    statuses: [201, ...refused],
-  })),
-  ...(["volumes", "containers", "tolerations", "initContainers", "env", "ports"] as const).map((field): CostlyRequest => ({
-    name: `create of a Pod with 20,000 ${field}`,
-    as: "tenant",
-    method: "POST",
-    path: pods,
-    type: json,
-    body: () => podWith(field),
-    statuses: [201, ...refused],
-  })),
+  ...(["finalizers", "ownerReferences", "labels", "annotations", "managedFields"] as const).map(
+    (field): CostlyRequest => ({
+      name: `create of a ConfigMap with ${field} of 3 MB`,
+      as: "tenant",
+      method: "POST",
+      path: configMaps,
+      type: json,
+      body: () =>
+        `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"meta-${field.toLowerCase()}","${field}":${metaOf[field]}}}`,
+      statuses: [201, ...refused],
+    }),
+  ),
+  ...(["volumes", "containers", "tolerations", "initContainers", "env", "ports"] as const).map(
+    (field): CostlyRequest => ({
+      name: `create of a Pod with 20,000 ${field}`,
+      as: "tenant",
+      method: "POST",
+      path: pods,
+      type: json,
+      body: () => podWith(field),
+      statuses: [201, ...refused],
+    }),
+  ),
   {
     name: "a Role with 20,000 rules",
     as: "tenant",
@@ -245,7 +251,8 @@ const writes: readonly CostlyRequest[] = [
     method: "POST",
     path: "/api/v1/namespaces/default/secrets",
     type: json,
-    body: () => `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"large"},"data":{"a":"${"A".repeat(largest - (largest % 4))}"}}`,
+    body: () =>
+      `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"large"},"data":{"a":"${"A".repeat(largest - (largest % 4))}"}}`,
     statuses: [201, ...refused],
   },
   {
@@ -260,13 +267,14 @@ const writes: readonly CostlyRequest[] = [
   },
 ];
 
-const metaOf: Readonly<Record<"finalizers" | "ownerReferences" | "labels" | "annotations" | "managedFields", string>> = {
-  finalizers: `[${repeated(largest, (index) => `"example.com/f${index}"`)}]`,
-  ownerReferences: `[${repeated(largest, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`)}]`,
-  labels: `{${repeated(largest, (index) => `"l${index}":"v"`)}}`,
-  annotations: `{${repeated(largest, (index) => `"a${index}":"v"`)}}`,
-  managedFields: `[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{${repeated(largest, (index) => `"f:k${index}":{}`)}}}}]`,
-};
+const metaOf: Readonly<Record<"finalizers" | "ownerReferences" | "labels" | "annotations" | "managedFields", string>> =
+  {
+    finalizers: `[${repeated(largest, (index) => `"example.com/f${index}"`)}]`,
+    ownerReferences: `[${repeated(largest, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`)}]`,
+    labels: `{${repeated(largest, (index) => `"l${index}":"v"`)}}`,
+    annotations: `{${repeated(largest, (index) => `"a${index}":"v"`)}}`,
+    managedFields: `[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{${repeated(largest, (index) => `"f:k${index}":{}`)}}}}]`,
+  };
 
 function podWith(field: "volumes" | "containers" | "tolerations" | "initContainers" | "env" | "ports"): string {
   const members: Readonly<Record<typeof field, (index: number) => string>> = {
@@ -281,7 +289,8 @@ function podWith(field: "volumes" | "containers" | "tolerations" | "initContaine
   const name = `many-${field.toLowerCase()}`;
   if (field === "env" || field === "ports")
     return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":[{"name":"c","image":"i","${field}":${list}}]}}`;
-  if (field === "containers") return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":${list}}}`;
+  if (field === "containers")
+    return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":${list}}}`;
   return pod(name, `"${field}":${list}`);
 }
 
@@ -362,7 +371,8 @@ const patches: readonly CostlyRequest[] = [
     method: "PATCH",
     path: `${pods}/applied?fieldManager=m`,
     type: apply,
-    body: () => pod("applied", `"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, 20_000)}]`),
+    body: () =>
+      pod("applied", `"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, 20_000)}]`),
     statuses: [200, 201, ...refused],
   },
 ];
@@ -401,7 +411,8 @@ const customs: readonly CostlyRequest[] = [
     method: "POST",
     path: things,
     type: json,
-    body: () => thing("keyed", `"keyed":[${repeated(Infinity, (index) => `{"name":"n${index}","value":${index}}`, 20_000)}]`),
+    body: () =>
+      thing("keyed", `"keyed":[${repeated(Infinity, (index) => `{"name":"n${index}","value":${index}}`, 20_000)}]`),
     statuses: [201, ...refused],
   },
   {
@@ -442,7 +453,10 @@ const reads: readonly CostlyRequest[] = [
   large("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "PartialObjectMetadataList"),
   large("application/vnd.kubernetes.protobuf", "protobuf"),
   { ...large(json, "pretty JSON"), path: `${configMaps}?labelSelector=large%3Dyes&pretty=true` },
-  { ...large("application/yaml;as=Table;v=v1;g=meta.k8s.io", "Table with objects in YAML"), path: `${configMaps}?includeObject=Object` },
+  {
+    ...large("application/yaml;as=Table;v=v1;g=meta.k8s.io", "Table with objects in YAML"),
+    path: `${configMaps}?includeObject=Object`,
+  },
   {
     name: "list with a selector of 7 KB",
     as: "tenant",
@@ -457,6 +471,40 @@ export const corpus: readonly CostlyRequest[] = [...doors, ...writes, ...patches
 
 /** What is there before: a kind with patterns, rules and open fields, and the objects that the corpus lists and patches. */
 export const prepared: readonly Pick<CostlyRequest, "method" | "path" | "type" | "body">[] = [
+  ...(
+    [
+      ["tenant", { verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, "tenant"],
+      [
+        "door",
+        { verbs: ["create"], apiGroups: ["access.pratique.dev"], resources: ["accessrequests"] },
+        "system:anonymous",
+      ],
+    ] as const
+  ).flatMap(([name, rule, user]) => [
+    {
+      method: "POST" as const,
+      path: `${rbac}/clusterroles`,
+      type: json,
+      body: () => JSON.stringify({ metadata: { name }, rules: [rule] }),
+    },
+    {
+      method: "POST" as const,
+      path: `${rbac}/clusterrolebindings`,
+      type: json,
+      body: () =>
+        JSON.stringify({
+          metadata: { name },
+          roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+          subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: user }],
+        }),
+    },
+  ]),
+  {
+    method: "POST",
+    path: "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
+    type: json,
+    body: () => `{"metadata":{"name":"prober"},"spec":{"holderIdentity":"prober","leaseDurationSeconds":40}}`,
+  },
   {
     method: "POST",
     path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

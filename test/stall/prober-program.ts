@@ -18,7 +18,6 @@ export interface Waits {
 }
 
 const everyMs = 10;
-const maxOutstanding = 200;
 const leasePath = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/prober";
 
 // A program of its own, so that what is waited for is the hub and not whatever else a process does.
@@ -30,12 +29,13 @@ process.once("message", (start: ProberStart) => {
   });
   let [livez, lease, probes] = [0, 0, 0];
   let failures: string[] = [];
-  let outstanding = 0;
   let ownDelay = 0;
   let lastTick = performance.now();
+  const busy = new Set<string>();
   const ask = (method: string, path: string, body: string | undefined, done: (ms: number) => void): void => {
-    if (outstanding >= maxOutstanding) return;
-    outstanding += 1;
+    // One of each at a time: the one that waits is the one that was sent when the waiting began.
+    if (busy.has(path)) return;
+    busy.add(path);
     const begun = performance.now();
     const delayBefore = ownDelay;
     const stream = session.request({
@@ -51,7 +51,7 @@ process.once("message", (start: ProberStart) => {
     stream.on("error", (error) => failures.push(error.message));
     stream.on("data", () => undefined);
     stream.on("close", () => {
-      outstanding -= 1;
+      busy.delete(path);
       probes += 1;
       if (status !== 200) failures.push(`${path}: ${status}`);
       // What this process was held up by itself is not the hub's.

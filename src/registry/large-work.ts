@@ -1,0 +1,29 @@
+import type { Backend } from "./backend.ts";
+import type { RequestContext } from "./context.ts";
+
+/** Waits until the next part of large work may run. */
+export type Turn = () => Promise<void>;
+
+/** From how many bytes of JSON on an object is worked on in parts: the worst that fits into less takes about 50 ms in all. */
+export const largeBytes: number = 16 * 1024;
+
+/** How a request waits for its turns where it works on an object of so many bytes; undefined where that is little, and nothing waits. */
+export function turnFor(
+  { turns }: Pick<Backend, "turns">,
+  { user, isLarge }: RequestContext,
+  bytes: number,
+): Turn | undefined {
+  return isLarge === true || bytes >= largeBytes ? () => turns.next(user.username) : undefined;
+}
+
+/** Two parts of one piece of work, each in its turn. */
+export async function inTurns<Made, Result>(
+  turn: Turn,
+  first: () => Made,
+  second: (made: Made) => Result,
+): Promise<Result> {
+  await turn();
+  const made = first();
+  await turn();
+  return second(made);
+}
