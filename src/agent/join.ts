@@ -3,13 +3,15 @@ import type { CaPin } from "../trust/pins.ts";
 import { bootstrapKubeconfigAccess, discoverByFile } from "./discover-by-file.ts";
 import { discoverByToken, tokenDiscovery } from "./discover-by-token.ts";
 import type { DiscoveryContext } from "./discovery-context.ts";
-import { enrol, writeHub, writeRecord, type Enrolment } from "./enrol.ts";
+import { enrol, writeHub, writeRecord, type Enrolled, type Enrolment } from "./enrol.ts";
 import { credentialFor, existingJoin, requireSameJoin, type ExistingJoin } from "./existing-credential.ts";
 import type { HubAccess } from "./hub-access.ts";
+import { JoinError } from "./join-error.ts";
 import { joinDefaults } from "./join-defaults.ts";
 import type { JoinReport } from "./join-event.ts";
 import { joinFolder } from "./join-folder.ts";
 import type { Discovery, Joined, JoinOptions } from "./join-options.ts";
+import { readKeptCertificate } from "./kept-certificate.ts";
 import { requireNodeName } from "./node-identity.ts";
 import { privateFiles } from "./private-files.ts";
 
@@ -43,8 +45,30 @@ export async function join(options: JoinOptions, report: JoinReport): Promise<Jo
     await writeHub(plan, access);
     return joined(plan, access.server, { validUntil });
   }
-  return joined(plan, access.server, await enrol(plan, access));
+  return joined(plan, access.server, await (force ? enrolAnew(plan, access) : enrol(plan, access)));
 }
+
+/**
+ * With another key, by the certificate that this machine holds if it is still good: a hub lets a node renew its own name, while with a
+ * token alone an approver must decide on a name that is in use. By the credentials given where the hub refuses that certificate.
+ */
+async function enrolAnew(plan: Plan, access: HubAccess): Promise<Enrolled> {
+  const { folder, nodeName, clock } = plan;
+  const isOwn = (await credentialFor(folder, { nodeName, caPem: access.caPem, now: clock.now() })) !== undefined;
+  const kept = isOwn ? readKeptCertificate((await folder.read(folder.current)) ?? "") : undefined;
+  if (kept === undefined) return enrol(plan, access);
+  const credentials = { clientCertPem: kept.certificatesPem, clientKeyPem: kept.keyPem };
+  try {
+    return await enrol(plan, { ...access, credentials, credentialName: "the certificate of this machine" });
+  } catch (error) {
+    if (!(error instanceof JoinError) || !refusedCodes.has(error.code)) throw error;
+    // The hub may have a request of this key by now that it will never answer.
+    await folder.remove(folder.pendingKey);
+    return enrol(plan, access);
+  }
+}
+
+const refusedCodes: ReadonlySet<JoinError["code"]> = new Set(["unauthorized", "forbidden", "failed"]);
 
 interface Plan extends Enrolment {
   /** The pins of the hub's CA, where the person gave some. */

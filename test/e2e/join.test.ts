@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, X509Certificate } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join as joinPath } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -16,6 +16,7 @@ import { resolveKubeconfig } from "../../src/client/resolve-kubeconfig.ts";
 import { secrets } from "../../src/controllers/kinds.ts";
 import { startHub } from "../../src/hub/hub.ts";
 import type { HubOptions } from "../../src/hub/hub-options.ts";
+import { credentialRevocations } from "../../src/resources/credential-revocation.ts";
 import { formatToken, generateToken } from "../../src/trust/token.ts";
 import { tokenSecret } from "../../src/trust/token-secret.ts";
 import { apiClient } from "../kits/api-client.ts";
@@ -41,7 +42,12 @@ afterAll(async () => {
   await Promise.all([auto.close(), manual.close()]);
 });
 
+/** A name that no other machine has: one that is in use is not approved automatically. */
+let machine: string;
+let machines = 0;
+
 beforeEach(async () => {
+  machine = `n${(machines += 1)}`;
   bench = await joinBench();
 });
 
@@ -85,7 +91,7 @@ type Overrides = Partial<JoinOptions> & { readonly onEvent?: (event: JoinEvent) 
 
 async function run(discovery: Discovery, { onEvent, ...options }: Overrides = {}): Promise<Joined> {
   const { certDir, kubeconfig } = bench;
-  const all = { discovery, nodeName: "n1", certDir, kubeconfig, clock: wallClock, ...options };
+  const all = { discovery, nodeName: machine, certDir, kubeconfig, clock: wallClock, ...options };
   return join(all, (event) => {
     bench.events.push(event);
     onEvent?.(event);
@@ -127,7 +133,7 @@ describe("a hub that approves nodes by itself", () => {
     const joined = await run(await discoveryOf(auto));
     expect(joined).toMatchObject({ outcome: "joined", server: auto.url });
     expect(await whoami(bench.kubeconfig)).toMatchObject({
-      username: "system:node:n1",
+      username: `system:node:${machine}`,
       groups: expect.arrayContaining(["system:nodes", "system:authenticated"]) as unknown,
     });
   });
@@ -139,14 +145,29 @@ describe("a hub that approves nodes by itself", () => {
     const forced = await run(discovery, { force: true });
     expect(forced.outcome).toBe("joined");
     expect(forced.requestName).not.toBe(first.requestName);
-    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: "system:node:n1" });
+    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: `system:node:${machine}` });
+  });
+
+  test("lets a machine join by force with its token where its certificate was revoked", async () => {
+    const discovery = await discoveryOf(auto);
+    const first = await run(discovery);
+    const { fingerprint256 } = new X509Certificate(await readFile(first.credentialFile));
+    const admin = await clientOf(auto.kubeconfig);
+    await admin.create(credentialRevocations, {
+      apiVersion: "access.pratique.dev/v1alpha1",
+      kind: "CredentialRevocation",
+      metadata: { name: machine },
+      spec: { fingerprint: fingerprint256.replaceAll(":", "").toLowerCase() },
+    });
+    expect((await run(discovery, { force: true })).outcome).toBe("joined");
+    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: `system:node:${machine}` });
   });
 
   test("lets a machine in by a bootstrap kubeconfig", async () => {
     const path = joinPath(bench.dir, "bootstrap.conf");
     await writeFile(path, bootstrapKubeconfig({ server: auto.url, ca: { pem: auto.ca }, token: await tokenOf(auto) }));
     expect((await run({ kind: "bootstrap-kubeconfig", path })).outcome).toBe("joined");
-    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: "system:node:n1" });
+    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: `system:node:${machine}` });
   });
 
   test("lets a machine in by its own cluster-info as discovery file, and a token", async () => {
@@ -238,7 +259,7 @@ describe("a hub where a person approves", () => {
     });
     expect(joined.outcome).toBe("joined");
     expect(bench.events.map((event) => event.kind)).toContain("waiting-for-approval");
-    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: "system:node:n1" });
+    expect(await whoami(bench.kubeconfig)).toMatchObject({ username: `system:node:${machine}` });
   });
 
   test("denied: tells the machine why, each time until it asks anew", async () => {
