@@ -163,7 +163,22 @@ describe("waiting for a certificate", () => {
     };
     const error = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
     expect(lists).toBeGreaterThan(3);
-    expect(error.message).toContain("nobody decided");
+    expect(error.message).toContain("no approver decided");
+  });
+
+  test("tells once why the hub leaves the request to an approver, and again when it gives up", async () => {
+    const said: string[] = [];
+    hub.intercept = (asked, response) => {
+      if (!(asked.url ?? "").includes("watch=true")) return false;
+      response.writeHead(200).end();
+      return true;
+    };
+    hub.condition(request.name, { type: "NameInUse", status: "True", message: "the node name n1 is in use" });
+    const error = await failureOf(
+      waiting(() => {}, { timeoutMs: 60_000, waitsFor: (message) => void said.push(message) }),
+    );
+    expect(said).toEqual(["the node name n1 is in use"]);
+    expect(error.message).toContain("within 60 seconds (the hub says: the node name n1 is in use); have it approved");
   });
 
   test("timeout-waiting: says how to approve, or that the signer does not sign", async () => {
@@ -176,7 +191,7 @@ describe("waiting for a certificate", () => {
     const pending = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
     expect(pending.code).toBe("timeout-waiting");
     expect(pending.message).toBe(
-      `nobody decided on the request ${request.name} within 60 seconds; have it approved with \`pratique approve csr/${request.name}\`, then run the same join again: it goes on with the same key`,
+      `no approver decided on the request ${request.name} within 60 seconds; have it approved with \`pratique approve csr/${request.name}\`, then run the same join again: it goes on with the same key`,
     );
     hub.approve(request.name);
     const approved = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));

@@ -18,7 +18,7 @@ export interface Waiting {
   readonly random?: () => number;
   /** Whether messages shall say which command to give next; an agent gives none. Default true. */
   readonly advise?: boolean;
-  /** Called with what the hub says a machine waits for that comes back, whenever that is something else. */
+  /** Called with why the hub does not approve the request by itself (its name is in use, or the machine comes back), whenever that changes. */
   readonly waitsFor?: ((message: string) => void) | undefined;
   /** Called once when no decision has come after a second, and once when an approval has. */
   readonly on: (state: "pending" | "approved") => void;
@@ -158,7 +158,7 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
     );
   }
   if (find("Approved") === undefined) {
-    tellWhatFor(plainText(find("Returning")?.message ?? "", 500), observing);
+    tellWhatFor(plainText((find("NameInUse") ?? find("Returning"))?.message ?? "", 500), observing);
     return undefined;
   }
   const pem = certificateOf(object);
@@ -192,7 +192,7 @@ function deleted(request: NodeRequest, { advise = true }: Observing): JoinError 
 function timeoutError(
   request: NodeRequest,
   { timeoutMs, advise = true }: Waiting,
-  { state, trouble }: Observation,
+  { state, trouble, said }: Observation,
 ): JoinError {
   const time = inWords(timeoutMs);
   if (trouble !== undefined) {
@@ -208,7 +208,7 @@ function timeoutError(
   const what =
     state === "approved"
       ? `the request ${request.name} is approved but was not signed within ${time}: check that the hub's signer runs`
-      : `nobody decided on the request ${request.name} within ${time}; have it approved with \`pratique approve csr/${request.name}\``;
+      : `no approver decided on the request ${request.name} within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}; have it approved with \`pratique approve csr/${request.name}\``;
   const next = advise ? ", then run the same join again: it goes on with the same key" : "";
   return new JoinError("timeout-waiting", `${what}${next}`);
 }

@@ -165,6 +165,7 @@ async function wait(
     timeoutMs: enrolment.waitMs,
     signal,
     target,
+    waitsFor: (message) => report({ kind: "left-to-approver", name, message }),
     on: (state) =>
       report(
         state === "pending"

@@ -32,6 +32,8 @@ export type JoinEvent =
       readonly fingerprint: string;
       readonly commands: readonly string[];
     }
+  /** The hub does not approve the request automatically, and says why: another key holds the node name. Told again when the reason changes. */
+  | { readonly kind: "left-to-approver"; readonly name: string; readonly message: string }
   /** A request for access is on the hub. The words are for the approver to compare. */
   | {
       readonly kind: "access-asked";

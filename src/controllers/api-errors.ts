@@ -13,3 +13,8 @@ export function isTerminating(error: unknown): boolean {
     (error.details?.causes ?? []).some((cause) => cause.reason === "NamespaceTerminating")
   );
 }
+
+/** Whether the API refused a write, so that it has certainly not been made; after any other failure that is not known. */
+export function isRefusal(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.code < 500;
+}

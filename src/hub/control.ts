@@ -30,6 +30,7 @@ export interface ControlParts {
   readonly credentialUse: CredentialUse;
   readonly standingOf: HubControllersOptions["standingOf"];
   readonly lifeOf: HubControllersOptions["lifeOf"];
+  readonly nodeNames: HubControllersOptions["nodeNames"];
   readonly url: string;
   readonly metrics: Metrics;
   readonly servingApproval: ServingApproval | undefined;
@@ -77,6 +78,8 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     credentialUse: parts.credentialUse,
     standingOf: parts.standingOf,
     lifeOf: parts.lifeOf,
+    nodeNames: parts.nodeNames,
+    approveNamesInUse: options.nodeAutoapproveNamesInUse ?? false,
     servingApproval: parts.servingApproval,
     clusters: parts.clusters,
   });

@@ -10,6 +10,7 @@ import { crdFinalizer } from "../controllers/custom-resources/crd-finalizer.ts";
 import { crdNaming } from "../controllers/custom-resources/crd-naming.ts";
 import { csrApproving } from "../controllers/certificates/csr-approving.ts";
 import { csrRecovering, type CsrRecoveringOptions } from "../controllers/certificates/csr-recovering.ts";
+import type { NodeNameClaims } from "../controllers/certificates/node-name-claims.ts";
 import { csrCleaner } from "../controllers/certificates/csr-cleaner.ts";
 import { csrSigning, type SigningOrder } from "../controllers/certificates/csr-signing.ts";
 import { garbageCollector } from "../controllers/objects/garbage-collector.ts";
@@ -56,6 +57,10 @@ export interface HubControllersOptions {
   readonly credentialUse: CredentialUse;
   /** How whoever asks for a client certificate of a node stands among those that hold one. */
   readonly standingOf: CsrRecoveringOptions["standingOf"];
+  /** Who holds which node name. */
+  readonly nodeNames: NodeNameClaims;
+  /** Approve requests for node names that are in use as well. */
+  readonly approveNamesInUse: boolean;
   /** How the access stands that an earlier request of a machine gave. */
   readonly lifeOf: NonNullable<AccessRequestOptions["lifeOf"]>;
   /** Absent where serving certificates are left to people. */
@@ -82,10 +87,18 @@ export function hubControllers(options: HubControllersOptions): readonly Control
       informers,
       parse: readVerifiedCsr,
       isRevoked,
+      names: { claims: options.nodeNames, clock, approveInUse: options.approveNamesInUse },
       isCloned: (requester, { spki }, askedAt) =>
         options.standingOf(requester, keyFingerprint(spki), askedAt)?.standing === "cloned",
     }),
-    csrRecovering({ informers, clock, parse: readVerifiedCsr, isRevoked, standingOf: options.standingOf }),
+    csrRecovering({
+      informers,
+      clock,
+      parse: readVerifiedCsr,
+      isRevoked,
+      standingOf: options.standingOf,
+      names: options.nodeNames,
+    }),
     ...(servingApproval === undefined
       ? []
       : [

@@ -60,6 +60,8 @@ export interface HubOptions {
   readonly serviceAccountExtendTokenExpiration?: boolean;
   /** Approve the client certificates of nodes that join with a token of `token create`. Counts at the first start only. */
   readonly nodeAutoapprove: boolean;
+  /** Approve also nodes that join under a name whose certificate, of another key, is good; default false. Counts at every start. */
+  readonly nodeAutoapproveNamesInUse?: boolean;
   /** On what evidence serving certificates of nodes are approved; default never. */
   readonly servingApproval?: ServingApprovalFlags | undefined;
   /** Let clusters join as managed clusters; default not. */

@@ -18,6 +18,7 @@ import { fullDiskError } from "./full-disk.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { openHubState, type Closer } from "./hub-state.ts";
+import { nodeNames } from "./node-names.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder } from "../agent/private-files.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
@@ -100,6 +101,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     credentialUse,
     lifeOf: accessLives({ cache, use: credentialUse, revocations: revoked }),
     standingOf: credentialGenerations({ cache, use: credentialUse, revocations: revoked }),
+    nodeNames: nodeNames({ cache, clock, revocations: revoked, authorities }),
     url: api.url,
     metrics: api.metrics,
     servingApproval,

@@ -1,4 +1,5 @@
 import { hasCondition, csrView, type CsrView } from "../../controllers/certificates/csr-view.ts";
+import { nameInUseCondition } from "../../controllers/certificates/name-in-use.ts";
 import { returningCondition } from "../../controllers/certificates/returning-condition.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { nodeReturningAs } from "../../core/returning.ts";
@@ -99,6 +100,12 @@ function sansOf({ sans }: ParsedCsr): readonly string[] {
 type Rule = (csr: ParsedCsr, view: CsrView) => readonly string[];
 
 const rules: readonly Rule[] = [
+  // Written by the controller that would have approved it.
+  (_csr, { conditions }) =>
+    conditions.flatMap(({ type, status, message = "" }) =>
+      type === nameInUseCondition && status === "True" ? [message] : [],
+    ),
+
   // Everything with this group passes every check.
   ({ subject }) =>
     subject.organizations.includes(mastersGroup) ? [`asks for the group ${mastersGroup}, which may do everything`] : [],

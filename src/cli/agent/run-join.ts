@@ -82,6 +82,8 @@ function tell(event: JoinEvent, shown: Progress): void {
         `waiting for approval. On the hub, compare the key ${event.fingerprint}, then: ${event.commands.join("  or  ")}`,
       );
       return shown.doing(`waiting for approval of ${event.name}`);
+    case "left-to-approver":
+      return shown.note(`the hub does not approve ${event.name} automatically: ${event.message}`);
     case "approved":
       shown.done("approved");
       return shown.doing("waiting for the signature");

@@ -265,6 +265,13 @@ export const hubCommand: Command = {
         "leave out the binding kubeadm:node-autoapprove-bootstrap, so that a person approves each machine; counts at the first start only",
     },
     {
+      name: "node-autoapprove-names-in-use",
+      kind: "boolean",
+      default: "false",
+      description:
+        "approve also a machine that joins, with another key, under the name of a node whose certificate is good: for fleets that set machines up anew under their old names; any holder of a token can then take the name of any node",
+    },
+    {
       name: "serving-approval",
       kind: "list",
       value: "PROVIDERS",

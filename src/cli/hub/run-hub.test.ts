@@ -78,6 +78,7 @@ describe("pratique hub", () => {
       serviceAccountMaxTokenExpirationSeconds: 0,
       serviceAccountExtendTokenExpiration: true,
       nodeAutoapprove: true,
+      nodeAutoapproveNamesInUse: false,
       enableAdmissionPlugins: [],
       disableAdmissionPlugins: [],
       auditLogMaxSizeMb: 100,
@@ -98,7 +99,7 @@ describe("pratique hub", () => {
     const world = hubWorld();
     const line = `hub --data-dir d --bind-address :: --secure-port 0 --tls-san a,b --tls-san c --authorization-mode RBAC,AlwaysAllow
       --anonymous-auth=false --token-auth-file t --cluster-signing-cert-file c --cluster-signing-key-file k
-      --cluster-signing-duration 1h30m --no-node-autoapprove --audit-log-path a --max-requests-inflight 7
+      --cluster-signing-duration 1h30m --no-node-autoapprove --node-autoapprove-names-in-use --audit-log-path a --max-requests-inflight 7
       --audit-policy-file p --audit-log-maxsize 1 --audit-log-maxbackup 2 --audit-log-maxage 3 --audit-log-format json
       --audit-webhook-config-file w --audit-webhook-batch-max-size 4 --audit-webhook-batch-max-wait 5s
       --audit-webhook-initial-backoff 6s --max-mutating-requests-inflight 8 --max-watches-per-user 9
@@ -120,6 +121,7 @@ describe("pratique hub", () => {
       clusterSigningKeyFile: "k",
       clusterSigningDurationSeconds: 5400,
       nodeAutoapprove: false,
+      nodeAutoapproveNamesInUse: true,
       auditLogPath: "a",
       auditPolicyFile: "p",
       auditLogMaxSizeMb: 1,

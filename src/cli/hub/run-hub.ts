@@ -90,6 +90,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     ),
     serviceAccountExtendTokenExpiration: args.on("service-account-extend-token-expiration"),
     nodeAutoapprove: !args.on("no-node-autoapprove"),
+    nodeAutoapproveNamesInUse: args.on("node-autoapprove-names-in-use"),
     servingApproval: servingApproval(args),
     managedClusters: managedClusters(args),
     enableAdmissionPlugins: args.list("enable-admission-plugins"),

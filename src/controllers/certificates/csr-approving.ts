@@ -1,13 +1,24 @@
 import type { Backoff } from "../../client/backoff.ts";
-import type { ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import type { UserInfo } from "../../core/user.ts";
 import { CsrError } from "../../pki/csr.ts";
 import type { CsrContents } from "../../pki/csr.ts";
+import { isRefusal } from "../api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
-import { accessReviewOf, approvalOf, isAllowed, isUndecided, recognisersOf } from "./csr-approving-policy.ts";
-import { csrView, withCondition } from "./csr-view.ts";
+import {
+  accessReviewOf,
+  approvalOf,
+  isAllowed,
+  isUndecided,
+  recognisersOf,
+  type Recogniser,
+} from "./csr-approving-policy.ts";
+import { csrView, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
+import { nameInUseMessage, tellNameInUse, withNameInUse } from "./name-in-use.ts";
+import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "certificate-controller";
@@ -20,16 +31,31 @@ export interface CsrApprovingOptions {
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether it asks with a credential after which a later one is in use elsewhere; such a request is left to people as well. */
   readonly isCloned?: (requester: UserInfo, request: CsrContents, askedAt: number) => boolean;
+  /** Who holds which node name: a name that another key holds is left to people. Absent: nothing is known of that. */
+  readonly names?: NameCheck | undefined;
+}
+
+/** How the names that requests ask for are judged. */
+export interface NameCheck {
+  readonly claims: NodeNameClaims;
+  readonly clock: Pick<Clock, "now">;
+  /** Approve names that are in use as well; default false. */
+  readonly approveInUse?: boolean | undefined;
 }
 
 // As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
 const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
 
+/** How often a request is looked at whose name is in use: certificates end and are revoked, and names become free. */
+const lookAgainMs = 30_000;
+
 /**
  * Approves kubelet client certificates whose requester has the permission for them; never denies. One that is recognised and not
- * allowed is asked about again, so that a later grant takes effect. Source: Kubernetes pkg/controller/certificates/approver.
+ * allowed is asked about again, so that a later grant takes effect. One for a node name that another key holds is marked and left to
+ * people, unless the node itself asks. Source: Kubernetes pkg/controller/certificates/approver.
  */
 export function csrApproving(options: CsrApprovingOptions): Controller {
+  const { names } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const csrs = reader({ resource: certificateSigningRequests });
 
@@ -40,18 +66,61 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (!isUndecided(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) return { kind: "retry", why: "its requester is revoked" };
     const facts = readable(options.parse, csr.request);
+    if (facts === undefined) return done;
     const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
-    if (facts !== undefined && options.isCloned?.(csr.requester, facts, askedAt) === true) return done;
-    const recognisers = facts === undefined ? [] : recognisersOf(csr, facts);
-    for (const recogniser of recognisers) {
-      const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser.access));
-      if (!isAllowed(review)) continue;
-      const approved = withCondition(object, approvalOf(recogniser));
-      await client.update(certificateSigningRequests, approved, { subresource: "approval" });
-      return done;
-    }
+    if (options.isCloned?.(csr.requester, facts, askedAt) === true) return done;
+    const looked: Looked = { object, csr, wanted: names && wantedNodeName(csr, facts, key.name) };
+    const recognisers = recognisersOf(csr, facts);
+    const recogniser = await firstAllowed(csr, recognisers);
+    if (recogniser !== undefined) return approve(looked, recogniser);
+    const held = looked.wanted && names?.claims.holderOf(looked.wanted);
+    if (held !== undefined) return mark(looked, held);
+    await unmark(looked);
     if (recognisers.length === 0) return done;
     return { kind: "retry", why: "recognised as a kubelet client certificate, but its requester is not allowed it" };
+  }
+
+  async function firstAllowed(csr: CsrView, recognisers: readonly Recogniser[]): Promise<Recogniser | undefined> {
+    for (const recogniser of recognisers) {
+      const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser.access));
+      if (isAllowed(review)) return recogniser;
+    }
+    return undefined;
+  }
+
+  /** Nothing is awaited between the look at the name and its reservation, which stays until the approval is known to be written or not. */
+  async function approve(looked: Looked, recogniser: Recogniser): Promise<Outcome> {
+    const { object, csr, wanted } = looked;
+    const checked = names?.approveInUse === true ? undefined : wanted;
+    const held = checked && names?.claims.reserve(checked);
+    if (held !== undefined) return mark(looked, held);
+    const unmarked = names === undefined ? csr.conditions : withNameInUse(csr, undefined, names.clock.now());
+    const approved = withConditions(object, [...unmarked, approvalOf(recogniser)]);
+    try {
+      await client.update(certificateSigningRequests, approved, { subresource: "approval" });
+    } catch (error) {
+      if (checked !== undefined && isRefusal(error)) names?.claims.release(checked.request);
+      throw error;
+    }
+    return done;
+  }
+
+  async function mark({ object, csr, wanted }: Looked, held: NodeNameHolder): Promise<Outcome> {
+    if (wanted === undefined || names === undefined) return done;
+    const now = names.clock.now();
+    const message = nameInUseMessage(wanted, held);
+    const conditions = withNameInUse(csr, message, now);
+    if (conditions !== csr.conditions) {
+      await tellNameInUse(client, object, message, now);
+      await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
+    }
+    return { kind: "requeue", afterMs: lookAgainMs, why: message };
+  }
+
+  async function unmark({ object, csr }: Looked): Promise<void> {
+    const conditions = names === undefined ? csr.conditions : withNameInUse(csr, undefined, names.clock.now());
+    if (conditions === csr.conditions) return;
+    await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
   }
 
   return {
@@ -62,6 +131,13 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     backoff,
     reconcile,
   };
+}
+
+interface Looked {
+  readonly object: ApiObject;
+  readonly csr: CsrView;
+  /** Undefined where the name is the requester's own, or none is asked for. */
+  readonly wanted: WantedNodeName | undefined;
 }
 
 function readable(parse: CsrApprovingOptions["parse"], pem: string): CsrContents | undefined {

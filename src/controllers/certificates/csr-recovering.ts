@@ -10,12 +10,14 @@ import { sourceAddressOf } from "../../resources/certificate-signing-request.ts"
 import type { IssuedCredential } from "../../resources/issued-credential.ts";
 import { recoveryPolicies, type RecoveryPolicy } from "../../resources/recovery-policy.ts";
 import { lockClones } from "../credentials/clone-lock.ts";
+import { isRefusal } from "../api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import type { FoundStanding } from "../credentials/credential-standing.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { recoveriesOf, returningStep } from "./csr-recovering-policy.ts";
 import { csrView, hasCondition, withCondition, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
+import type { NodeNameClaims } from "./node-name-claims.ts";
 import { returningCondition } from "./returning-condition.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
@@ -33,7 +35,12 @@ export interface CsrRecoveringOptions {
     key: string,
     askedAt: number,
   ) => (FoundStanding & { readonly record: IssuedCredential | undefined }) | undefined;
+  /** Who holds which node name: two keys are not let in under one name at the same time. Absent: nothing is known of that. */
+  readonly names?: Pick<NodeNameClaims, "reserveReturning" | "release"> | undefined;
 }
+
+/** A request is looked at again soon that came together with another one for its name. */
+const together: Outcome = { kind: "requeue", afterMs: 5000, why: "another request for its name is being answered" };
 
 /** How many approvals are remembered until the records have them. */
 const mostRemembered = 4096;
@@ -75,9 +82,11 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
       now: clock.now(),
     });
     if (step.kind === "wait") return says(object, csr, { reason: step.reason, message: step.message });
+    const wanted = { username: node, key: keyFingerprint(request.spki), request: key.name };
+    // From here to the write nothing is awaited: another request for the name sees this one, or this one sees it.
+    if (options.names?.reserveReturning(wanted) !== undefined) return together;
     remember(`csr/${key.name}`, csr.requester.username);
-    const { message } = step;
-    await approve(withCondition(object, { type: "Approved", status: "True", reason: "AutoApproved", message }));
+    await orRelease(approve(withCondition(object, approvedAs(step.message))), () => options.names?.release(key.name));
     return done;
   }
 
@@ -124,6 +133,19 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     concurrency: 1,
     reconcile,
   };
+}
+
+function approvedAs(message: string): Condition {
+  return { type: "Approved", status: "True", reason: "AutoApproved", message };
+}
+
+async function orRelease(write: Promise<void>, release: () => void): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (isRefusal(error)) release();
+    throw error;
+  }
 }
 
 /** The request of a node, or of whoever comes back as one, for its own client certificate; undefined for any other. */

@@ -41,6 +41,11 @@ export function withCondition(object: ApiObject, condition: Condition): ApiObjec
   return { ...object, status: { ...status, conditions: [...(status?.conditions ?? []), condition] } };
 }
 
+/** The object with these conditions in place of its own. */
+export function withConditions(object: ApiObject, conditions: readonly Condition[]): ApiObject {
+  return { ...object, status: { ...(object["status"] as RawStatus | undefined), conditions } };
+}
+
 /** The object with its certificate, given as PEM. */
 export function withCertificate(object: ApiObject, pem: string): ApiObject {
   const status = object["status"] as RawStatus | undefined;

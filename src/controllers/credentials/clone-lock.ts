@@ -11,6 +11,9 @@ import { events } from "../kinds.ts";
 const namespace = "default";
 const certificatePrefix = "X509SHA256=";
 
+/** How the names of revocations begin that lock out clones. */
+export const cloneRevocationPrefix = "clone-";
+
 /** An identity that two machines hold. */
 export interface FoundClone {
   readonly record: IssuedCredential;
@@ -52,7 +55,7 @@ function revocationOf(clone: {
     apiVersion: `${group}/${version}`,
     kind,
     metadata: {
-      name: `clone-${clone.fingerprint.slice(0, 40)}`,
+      name: `${cloneRevocationPrefix}${clone.fingerprint.slice(0, 40)}`,
       annotations: { [clonedAnnotation]: clone.username },
     },
     spec: { fingerprint: clone.fingerprint, reason: clone.reason },

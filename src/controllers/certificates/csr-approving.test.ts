@@ -1,0 +1,118 @@
+import { expect, test } from "vitest";
+import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
+import { csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
+import { settled } from "../../../test/kits/fake-clock.ts";
+import type { Condition } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { parseCsr } from "../../pki/csr.ts";
+import { certificateSigningRequests as csrs, events } from "../kinds.ts";
+import { csrApproving, type NameCheck } from "./csr-approving.ts";
+import type { NodeNameClaims, NodeNameHolder } from "./node-name-claims.ts";
+
+interface Scene extends ControllerBench {
+  /** Who holds the only name that there is. */
+  holder: NodeNameHolder | undefined;
+  readonly reserved: Set<string>;
+  readonly conditions: () => readonly Condition[];
+}
+
+async function scene(check: Partial<NameCheck> = {}, allowed = true): Promise<Scene> {
+  const bench = controllerBench({
+    reviews: { subjectaccessreviews: (review) => ({ ...review, status: { allowed } }) },
+  });
+  const reserved = new Set<string>();
+  const reserve: NodeNameClaims["reserve"] = ({ request }) => {
+    if (at.holder === undefined) reserved.add(request);
+    return at.holder;
+  };
+  const claims: NodeNameClaims = {
+    holderOf: () => at.holder,
+    reserve,
+    reserveReturning: reserve,
+    release: (request) => void reserved.delete(request),
+  };
+  const conditions = (): readonly Condition[] =>
+    (bench.api.all(csrs)[0]?.["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions ??
+    [];
+  const at: Scene = { ...bench, holder: undefined, reserved, conditions };
+  const names = { claims, clock: bench.clock, ...check };
+  await bench.start(csrApproving({ informers: bench.informers, parse: parseCsr, names }));
+  return at;
+}
+
+async function ask(at: Scene, asked: AskedCsr = {}): Promise<void> {
+  await at.client.create(csrs, csrObject(asked));
+  await settled();
+}
+
+const holder: NodeNameHolder = { key: "SHA256:other", notAfter: "2027-01-01T00:00:00Z", request: "csr/first" };
+const message =
+  "the node name m1 is in use by another key, SHA256:other (valid until 2027-01-01T00:00:00Z, csr/first); it is not approved automatically, an approver must decide";
+
+test("a request for a name in use is marked once, told of in one Event, and not approved", async () => {
+  const at = await scene();
+  at.holder = holder;
+  await ask(at);
+  await at.clock.advance(300_000);
+  await settled();
+  expect(at.conditions()).toMatchObject([{ type: "NameInUse", status: "True", reason: "NodeNameInUse", message }]);
+  expect(at.api.all(events)).toMatchObject([{ reason: "NodeNameInUse", type: "Warning", message, count: 1 }]);
+  expect(at.api.writes.filter(({ plural }) => plural === csrs.plural)).toHaveLength(2);
+  await at.stop();
+});
+
+test("it is approved within half a minute once the name is free, and the mark says so", async () => {
+  const at = await scene();
+  at.holder = holder;
+  await ask(at);
+  at.holder = undefined;
+  await at.clock.advance(30_000);
+  await settled();
+  expect(at.conditions()).toMatchObject([
+    { type: "NameInUse", status: "False", reason: "NodeNameFree" },
+    { type: "Approved", reason: "AutoApproved" },
+  ]);
+  await at.stop();
+});
+
+test("one that nobody approves automatically is marked as well, for the person who decides", async () => {
+  const at = await scene({}, false);
+  at.holder = holder;
+  await ask(at);
+  expect(at.conditions()).toMatchObject([{ type: "NameInUse", status: "True" }]);
+  at.holder = undefined;
+  await at.clock.advance(30_000);
+  await settled();
+  expect(at.conditions()).toMatchObject([{ type: "NameInUse", status: "False" }]);
+  await at.stop();
+});
+
+test("the node itself is approved whoever else holds its name", async () => {
+  const at = await scene();
+  at.holder = holder;
+  await ask(at, { username: "system:node:m1" });
+  expect(at.conditions()).toMatchObject([{ type: "Approved" }]);
+  expect(at.reserved).toEqual(new Set());
+  await at.stop();
+});
+
+test("all are approved where the operator wants names in use approved", async () => {
+  const at = await scene({ approveInUse: true });
+  at.holder = holder;
+  await ask(at);
+  expect(at.conditions()).toMatchObject([{ type: "Approved" }]);
+  await at.stop();
+});
+
+test("a reservation ends with an approval that was refused, and stays with one of which nobody knows", async () => {
+  const refused = await scene();
+  refused.api.failNext("update", csrs, new StatusError("Forbidden", "no"));
+  await ask(refused);
+  expect(refused.reserved).toEqual(new Set());
+  await refused.stop();
+  const unknown = await scene();
+  unknown.api.failNext("update", csrs, new StatusError("Timeout", "who knows"));
+  await ask(unknown);
+  expect(unknown.reserved).toEqual(new Set(["r"]));
+  await unknown.stop();
+});
