@@ -36,6 +36,8 @@ export interface AuthorityOptions {
   /** The operator's own CA in place of the ones made here. */
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
+  /** Whether a CA may be made where there is none; default true. */
+  readonly mayCreate?: boolean;
   readonly now: number;
   readonly random: RandomBytes;
 }
@@ -56,9 +58,17 @@ export async function openAuthorities(options: AuthorityOptions): Promise<Author
   }
   const { state } = await readState(dir);
   if (state.signer === firstState.signer && (await isEmpty(dir))) {
+    if (options.mayCreate === false) throw noCa(dir);
     await makeCa({ dir, files: privateFiles, owner: undefined }, { ...options, stem: "ca" });
   }
   return readAuthorities(dir, state, now);
+}
+
+function noCa(dir: string): HubError {
+  return new HubError(
+    "ca",
+    `the CA is missing in ${dir}, where a hub has run: no machine would trust another one; restore ca.crt and ca.key from the backup, or give --cluster-signing-cert-file and --cluster-signing-key-file if the hub ran with them`,
+  );
 }
 
 /** The text of the state file and what it says; a folder without one is in its first state. @throws HubError */

@@ -6,6 +6,7 @@ import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import { openAuthorities, pinsOf, type Authorities } from "./authority-folder.ts";
 import { credentialUseLog, type CredentialUseLog } from "./credential-use.ts";
+import { beginHub, identifyHub, knownHub, type HubIdentity } from "./hub-identity.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { revocations, type Revocations } from "./revocations.ts";
 import { openServiceAccountIssuer, type ServiceAccountIssuer } from "./service-account-issuer.ts";
@@ -24,6 +25,9 @@ export interface HubState {
   readonly issuer: ServiceAccountIssuer;
   readonly revoked: Revocations;
   readonly credentialUse: CredentialUseLog;
+  /** Whether this is the first start of this hub. */
+  readonly isNew: boolean;
+  readonly hub: HubIdentity;
 }
 
 /** Opens the store, the CAs and the keys of tokens beside each other; what is open is in `closers` as soon as it is. @throws StorageError, HubError */
@@ -32,15 +36,25 @@ export async function openHubState(
   closers: Closer[],
   at: { readonly dir: string; readonly now: number; readonly random: RandomBytes },
 ): Promise<HubState> {
+  const { dataDir, clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile, log } = options;
+  const clock = options.clock ?? systemClock;
+  const halves = { dataDir, pkiDir: at.dir, storeDir: join(dataDir, "store"), caFile: certFile };
+  const known = await knownHub(halves);
+  // Before anything is made: the store's lock keeps a second hub from making the same.
+  const begun = known === undefined ? await openStore(halves.storeDir, closers) : undefined;
+  const record = begun === undefined ? known?.record : await beginHub(halves, begun, clock);
+  const isNew = record?.phase === "new";
   // The store and the keys do not wait for each other.
   const [store, found, issuer] = await Promise.all([
-    openStore(join(options.dataDir, "store"), closers),
-    openAuthorities({ ...at, certFile: options.clusterSigningCertFile, keyFile: options.clusterSigningKeyFile }),
-    openServiceAccountIssuer(options, at.dir),
+    begun ?? openStore(halves.storeDir, closers),
+    openAuthorities({ ...at, certFile, keyFile, mayCreate: isNew }),
+    openServiceAccountIssuer(options, at.dir, isNew),
   ]);
+  const hub = await identifyHub(halves, record, { store, clock, log });
+  closers.push(() => hub.note());
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
-  const revoked = revocations(cache, options.clock ?? systemClock, options.log);
+  const revoked = revocations(cache, clock, log);
   let current = found;
   const take = (next: Authorities): void => {
     const gone = current.trusted.filter(({ pin }) => !pinsOf(next).includes(pin));
@@ -54,7 +68,9 @@ export async function openHubState(
     take,
     issuer,
     revoked,
-    credentialUse: credentialUseLog(options.clock ?? systemClock),
+    credentialUse: credentialUseLog(clock),
+    isNew,
+    hub,
   };
 }
 

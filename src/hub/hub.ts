@@ -17,7 +17,7 @@ import { errorText } from "./error-text.ts";
 import { fullDiskError } from "./full-disk.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { openHubState, type Closer } from "./hub-state.ts";
+import { openHubState, type Closer, type HubState } from "./hub-state.ts";
 import { nodeNames } from "./node-names.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder } from "../agent/private-files.ts";
@@ -76,6 +76,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
   await clusters?.furnish(loopback, clock);
+  await kept.hub.note();
   furnished = true;
 
   let ready = false;
@@ -148,10 +149,11 @@ function upkeep(
     readonly dir: string;
     readonly shutdown: AbortController;
     readonly kubeconfig: AdminKubeconfig;
+    readonly hub: HubState["hub"];
     readonly changed: (next: Authorities) => Promise<void>;
   },
 ): void {
-  const { store, clock, closers, shutdown, dir, authorities, changed, kubeconfig } = parts;
+  const { store, clock, closers, shutdown, dir, authorities, changed, kubeconfig, hub } = parts;
   const { signal } = shutdown;
   const compacting = compactionLoop({
     store,
@@ -166,6 +168,7 @@ function upkeep(
       : Promise.resolve();
   const watching = [
     keepStoreWritable({ store, clock, signal, log: options.log }),
+    noting(hub, clock, signal),
     kubeconfig.keep(signal),
     watchClock({ clock, monotonic: () => performance.now(), signal, log: options.log }),
   ];
@@ -175,6 +178,17 @@ function upkeep(
     async () => void (await Promise.all(watching)),
     async () => shutdown.abort(),
   );
+}
+
+/** How often the revision of the store is recorded beside the CA, in milliseconds. */
+const noteMs = 60_000;
+
+async function noting(hub: HubState["hub"], clock: Clock, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(noteMs, signal);
+    if (signal.aborted) return;
+    await hub.note();
+  }
 }
 
 /** Read before anything is opened, so that a wrong file leaves nothing behind. */

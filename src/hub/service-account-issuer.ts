@@ -29,14 +29,18 @@ export interface ServiceAccountIssuer {
 export const defaultIssuer = "https://kubernetes.default.svc";
 
 /**
- * Loads the keys, or makes one in `dir` at the first start. The key that signs always verifies too, so that a hub believes itself.
+ * Loads the keys, or makes one in `dir` where `mayCreate`, which is at the first start. The key that signs always verifies too, so that a hub believes itself.
  * @throws HubError with the file or option that is wrong
  */
-export async function openServiceAccountIssuer(options: HubOptions, dir: string): Promise<ServiceAccountIssuer> {
+export async function openServiceAccountIssuer(
+  options: HubOptions,
+  dir: string,
+  mayCreate = true,
+): Promise<ServiceAccountIssuer> {
   const [issuer = defaultIssuer, ...others] = options.serviceAccountIssuers ?? [];
   const issuers = [issuer, ...others] as const;
   for (const one of issuers) checkIssuer(one);
-  const signing = await signingKey(options.serviceAccountSigningKeyFile, dir);
+  const signing = await signingKey(options.serviceAccountSigningKeyFile, dir, mayCreate);
   const files = options.serviceAccountKeyFiles ?? [];
   const verifying = await Promise.all(files.map((file) => keysIn(file)));
   const audiences = options.apiAudiences ?? [];
@@ -67,14 +71,19 @@ interface Signing {
   readonly sign: TokenSigner;
 }
 
-async function signingKey(file: string | undefined, dir: string): Promise<Signing> {
+async function signingKey(file: string | undefined, dir: string, mayCreate: boolean): Promise<Signing> {
   if (file !== undefined) {
     const pem = await textOf("--service-account-signing-key-file", file);
     return read(`--service-account-signing-key-file ${file}`, () => signingWith(loadPrivateKey(pem)));
   }
   const own = join(dir, "sa.key");
   const pem = await textIfThere(own);
-  return pem === undefined ? makeKey(dir) : read(own, () => signingWith(loadPrivateKey(pem)));
+  if (pem !== undefined) return read(own, () => signingWith(loadPrivateKey(pem)));
+  if (mayCreate) return makeKey(dir);
+  throw new HubError(
+    "data-dir",
+    `${own} is missing, where a hub has run: no token of a ServiceAccount would be accepted any more; restore it from the backup, give --service-account-signing-key-file if the hub ran with it, or put a new private key there to replace it`,
+  );
 }
 
 function signingWith(key: KeyObject): Signing {

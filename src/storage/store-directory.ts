@@ -114,3 +114,16 @@ async function withFile(file: FileHandle, use: (file: FileHandle) => Promise<voi
     await file.close();
   }
 }
+
+/**
+ * Whether a store lies in `dir`, finished and with its records; a directory that is not there holds none. What cannot be looked at counts as
+ * one, for opening it names the reason. @throws StorageError as `inspectDirectory`
+ */
+export async function holdsStore(dir: string): Promise<boolean> {
+  try {
+    return (await inspectDirectory(dir)) === "ready";
+  } catch (error) {
+    if (error instanceof StorageError) throw error;
+    return !(error instanceof Error && "code" in error && error.code === "ENOENT");
+  }
+}

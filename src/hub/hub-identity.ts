@@ -1,0 +1,191 @@
+import { X509Certificate } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { privateFolder, textIfThere } from "../agent/private-files.ts";
+import { rfc3339, type Clock } from "../core/clock.ts";
+import { decodePem, PemError } from "../pki/pem.ts";
+import { dataFile, holdsStore } from "../storage/store-directory.ts";
+import type { Store } from "../storage/store.ts";
+import { errorText } from "./error-text.ts";
+import { HubError } from "./hub-error.ts";
+import type { LogEntry } from "./hub-options.ts";
+import { isCopy, markOf, readHubRecord, wasUsed, writeHubRecord, type FileMark, type HubRecord } from "./hub-record.ts";
+
+/** Where the two halves of a hub lie. */
+export interface Halves {
+  readonly dataDir: string;
+  readonly pkiDir: string;
+  readonly storeDir: string;
+  /** The operator's own CA, where one is given. */
+  readonly caFile: string | undefined;
+}
+
+/** A hub whose store and CA are known to belong together. */
+export interface HubIdentity {
+  /** Writes down which store belongs to the CA, and how far it has come, where it has moved since the last time. Never rejects. */
+  note(): Promise<void>;
+}
+
+/** Of a store: its UID is what identifies a cluster elsewhere too, and admission lets nobody delete this namespace. */
+const identityKey = "/registry/core/namespaces/kube-system";
+
+/**
+ * What is known of the hub before its store is opened; undefined before its first start is over. Changes nothing.
+ * @throws HubError data-dir where there are keys of a hub and no store
+ */
+export async function knownHub(halves: Halves): Promise<{ readonly record: HubRecord | undefined } | undefined> {
+  const record = await readHubRecord(halves.pkiDir);
+  const isKnown = record?.phase === "ready" || (record === undefined && (await wasUsed(halves.pkiDir)));
+  if (!isKnown) return undefined;
+  if (!(await holdsStore(halves.storeDir))) throw missing(halves, "store");
+  return { record };
+}
+
+/**
+ * Begins the record of a new hub, or goes on with a first start that was cut short. The store is open, so no other hub does the same.
+ * @throws HubError data-dir where the store is that of a hub whose keys are missing
+ */
+export async function beginHub(halves: Halves, store: Store, clock: Pick<Clock, "now">): Promise<HubRecord> {
+  const begun = await readHubRecord(halves.pkiDir);
+  if (begun !== undefined) return begun;
+  if ((await store.currentRevision()) > 0) throw missing(halves, "pki");
+  const record: HubRecord = { id: "", phase: "new", revision: 0, at: rfc3339(clock.now()) };
+  await privateFolder(halves.pkiDir);
+  await writeHubRecord(halves.pkiDir, record);
+  return record;
+}
+
+function missing({ dataDir, pkiDir, storeDir }: Halves, half: "pki" | "store"): HubError {
+  const [gone, kept] = half === "pki" ? [pkiDir, storeDir] : [storeDir, pkiDir];
+  const what = half === "pki" ? "holds no keys of a hub" : "holds no store";
+  return new HubError(
+    "data-dir",
+    `${gone} ${what}, but ${kept} belongs to a hub that has run: restore ${gone} from the same backup; for a new hub, use an empty directory in place of ${dataDir}`,
+  );
+}
+
+/**
+ * Makes sure that store and CA are of one hub, and warns where they were restored from an older copy. A hub from before there were
+ * records is given one, where the CA that its store names is one in `pki`.
+ * @throws HubError data-dir where they are of two hubs
+ */
+export async function identifyHub(
+  halves: Halves,
+  record: HubRecord | undefined,
+  open: { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly log: (entry: LogEntry) => void },
+): Promise<HubIdentity> {
+  const { store, log } = open;
+  const id = await idOf(store);
+  if (record?.phase === "ready") {
+    if (id === undefined) throw missing(halves, "store");
+    if (id !== record.id) throw twoHubs(halves);
+  } else if (!(await namesOwnCa(store, halves))) throw twoHubs(halves);
+  const mark = await markOf(join(halves.storeDir, dataFile));
+  if (record?.phase === "ready") warnOfRestore(record, { mark, revision: await store.currentRevision(), log });
+  const note = noteOf({ ...open, pkiDir: halves.pkiDir, mark });
+  await note();
+  return { note };
+}
+
+async function idOf(store: Store): Promise<string | undefined> {
+  const { value } = await store.get(identityKey);
+  return value === undefined ? undefined : stored(value.value).metadata?.uid;
+}
+
+interface Stored {
+  readonly metadata?: { readonly uid?: string };
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+function stored(bytes: Uint8Array): Stored {
+  return JSON.parse(Buffer.from(bytes).toString("utf8")) as Stored;
+}
+
+function noteOf(of: {
+  readonly store: Store;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: (entry: LogEntry) => void;
+  readonly pkiDir: string;
+  readonly mark: FileMark;
+}): () => Promise<void> {
+  const { store, clock, log, pkiDir, mark } = of;
+  let noted = -1;
+  let isFailing = false;
+  return async () => {
+    try {
+      // Of what is durable already: after a crash the store has it.
+      const revision = await store.currentRevision();
+      const id = revision === noted ? undefined : await idOf(store);
+      // None before the first start has made what every store has.
+      if (id === undefined) return;
+      await writeHubRecord(pkiDir, { id, phase: "ready", revision, at: rfc3339(clock.now()), file: mark });
+      noted = revision;
+      isFailing = false;
+    } catch (error) {
+      const message = "the revision of the store cannot be recorded beside the CA";
+      if (!isFailing) log({ level: "warn", message, error: errorText(error) });
+      isFailing = true;
+    }
+  };
+}
+
+function warnOfRestore(
+  record: HubRecord,
+  now: { readonly mark: FileMark; readonly revision: number; readonly log: (entry: LogEntry) => void },
+): void {
+  const { mark, revision, log } = now;
+  const next =
+    "take the revocations from a newer list: pratique hub --revocations-from FILE, or pratique revocations import FILE";
+  const details = { revision, recordedRevision: record.revision, recordedAt: record.at };
+  if (revision < record.revision) {
+    const message = `the store is older than pki/, so credentials that were revoked after it was copied are accepted again; ${next}`;
+    log({ level: "warn", message, ...details });
+  } else if (record.file !== undefined && isCopy(record.file, mark)) {
+    const message = `the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again; ${next}`;
+    log({ level: "warn", message, ...details });
+  }
+}
+
+function twoHubs({ pkiDir, storeDir }: Halves): HubError {
+  return new HubError("data-dir", `${pkiDir} and ${storeDir} belong to two hubs; restore both from the same backup`);
+}
+
+/** Whether the CA that the store tells its clients to trust is one in `pki`. A store that names none was never in use. */
+async function namesOwnCa(store: Store, halves: Halves): Promise<boolean> {
+  const named = await namedCas(store);
+  if (named.length === 0) return true;
+  const own = new Set(await ownCas(halves));
+  return named.some((ca) => own.has(ca));
+}
+
+const rootCas = ["kube-system", "default", "kube-public"].map(
+  (namespace) => `/registry/core/configmaps/${namespace}/kube-root-ca.crt`,
+);
+
+/** The public keys of the CAs in the ConfigMaps `kube-root-ca.crt`. */
+async function namedCas(store: Store): Promise<readonly string[]> {
+  const found = await Promise.all(rootCas.map((key) => store.get(key)));
+  return found.flatMap(({ value }) => {
+    const pem = value === undefined ? undefined : stored(value.value).data?.["ca.crt"];
+    return typeof pem === "string" ? keysIn(pem) : [];
+  });
+}
+
+/** Also of CAs that were retired while the hub stood still: their certificates stay. */
+async function ownCas({ pkiDir, caFile }: Halves): Promise<readonly string[]> {
+  if (caFile !== undefined) return keysIn((await textIfThere(caFile)) ?? "");
+  const names = (await readdir(pkiDir)).filter((name) => /^ca(?:-\d+)?\.crt$/.test(name));
+  const texts = await Promise.all(names.map((name) => readFile(join(pkiDir, name), "utf8")));
+  return texts.flatMap(keysIn);
+}
+
+function keysIn(pem: string): readonly string[] {
+  try {
+    return decodePem(pem, { surroundingText: "ignore" }).map(({ bytes }) =>
+      new X509Certificate(bytes).publicKey.export({ type: "spki", format: "der" }).toString("base64"),
+    );
+  } catch (error) {
+    if (error instanceof PemError) return [];
+    throw error;
+  }
+}
