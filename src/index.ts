@@ -12,6 +12,10 @@ export type { JoinEvent, JoinReport } from "./agent/join-event.ts";
 export type { Discovery, Joined, JoinOptions } from "./agent/join-options.ts";
 export { wallClock } from "./agent/wall-clock.ts";
 
+export { processWorld } from "./agent/process-world.ts";
+export type { ProcessWorldOptions } from "./agent/process-world.ts";
+export { kubeconfigAccess } from "./client/kubeconfig-access.ts";
+export type { KubeconfigAccess, KubeconfigWorld } from "./client/kubeconfig-access.ts";
 export { remoteClient } from "./client/remote.ts";
 export type { RemoteClient, RemoteOptions } from "./client/remote.ts";
 export { ConnectionError } from "./client/client.ts";

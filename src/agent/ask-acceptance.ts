@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RawReply } from "../client/remote.ts";
+import type { RawReply } from "../client/remote.ts";
 import { replyError } from "../client/replies.ts";
 import type { ClientCredentials } from "../client/transport.ts";
 import type { Clock } from "../core/clock.ts";
 import { plainText } from "./join-error.ts";
 import type { Trust } from "./keep-trust.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** Whether a hub takes a credential. */
 export type Acceptance =
@@ -26,12 +27,11 @@ const revokedReason = "the credential is revoked: ";
  * Never throws for what a server does.
  */
 export async function askAcceptance(
-  { server, caPem, credentials }: Trust,
+  { credentials, ...address }: Trust,
   { clock, userAgent, signal }: { readonly clock: Clock; readonly userAgent: string; readonly signal: AbortSignal },
 ): Promise<Acceptance> {
-  const client = remoteClient({
-    server,
-    caPem,
+  const client = hubClient({
+    ...address,
     ...credentials,
     clock,
     userAgent,

@@ -1,5 +1,4 @@
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient } from "../client/remote.ts";
 import { generatedName, generatedNameAlphabet } from "../core/names.ts";
 import { StatusError } from "../core/status.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
@@ -10,6 +9,7 @@ import { JoinError } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
 import type { KeptAccess } from "./kept-access.ts";
 import { requestAccess, type RequestAccessOptions } from "./request-access.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** What asking anew needs beside what the folder holds. */
 export interface AskAgainOptions extends Pick<
@@ -72,7 +72,7 @@ export function askAgainStep(request: AccessRequest | undefined, uid: string): A
 async function known(asked: AskedRequest, options: AskAgainOptions): Promise<AccessRequest | undefined> {
   const { refused, clock, userAgent } = options;
   const { server, caPem } = refused;
-  const client = remoteClient({ server, caPem, clock, userAgent, timeoutMs });
+  const client = hubClient({ server, caPem, clock, userAgent, timeoutMs });
   try {
     return await client.get<AccessRequest>(accessRequests, { name: asked.name });
   } catch (error) {

@@ -49,13 +49,13 @@ function nodeFiles(
   return {
     name: { kind: "client-certificate", path: current },
     read: async () => {
-      const { server, caPem } = await nodeHubAddress({ kubeconfig, text });
+      const address = await nodeHubAddress({ kubeconfig, text });
       const kept = readKeptCertificate((await text(current)) ?? "");
       if (kept === undefined) {
         throw new JoinError("no-access", `${current} holds no certificate with its key: join anew with pratique join`);
       }
       const { certificatesPem: clientCertPem, keyPem: clientKeyPem, notAfter } = kept;
-      return { server, caPem, credentials: { clientCertPem, clientKeyPem }, notAfter };
+      return { ...address, credentials: { clientCertPem, clientKeyPem }, notAfter };
     },
     file: {
       text: () => text(refusals),

@@ -34,6 +34,9 @@ export function connectionFailure(error: ConnectionError, target: CallTarget): J
   if (code === "ABORTED" || code === "ABORT_ERR") {
     return fail("aborted", "interrupted; the same command again goes on where this one stood");
   }
+  // They say what to do themselves.
+  if (code === "EXEC_PLUGIN") return fail("bad-discovery-file", error.message);
+  if (code === "PROXY" || code === "INVALID_PROXY") return fail("unreachable", error.message);
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return fail(...validityFailure(code, target));
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return fail("tls-mismatch", nameMismatch(error, target));
   if (isMismatch(code)) {

@@ -1,7 +1,9 @@
-import { writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
+import { startConnectProxy } from "../../test/kits/proxies.ts";
 import { failureOf, joinBench, testToken, type JoinBench } from "../../test/kits/join-bench.ts";
 import { bootstrapKubeconfig } from "../client/build-kubeconfig.ts";
 import { clusterInfoKubeconfig } from "../trust/cluster-info.ts";
@@ -120,16 +122,11 @@ describe("discovery by file", () => {
     ["no credentials and no token", withoutUserText, "holds no credentials: give a bootstrap token as well"],
     ["no YAML", () => "a: [", "discovery.yaml: "],
     ["no clusters", () => "kind: Config\n", "current-context is not set"],
-    ["an exec plugin", () => withToken().replace(/token: .*/, "exec: {command: evil}"), "exec is not supported"],
+    ["a plugin of no version", () => withToken().replace(/token: .*/, "exec: {command: evil}"), "exec.apiVersion"],
     [
       "insecure-skip-tls-verify",
       () => withToken().replace(/certificate-authority-data: .*/, "insecure-skip-tls-verify: true"),
       "credentials would go to whoever answers",
-    ],
-    [
-      "a tls-server-name",
-      () => withToken().replace("server:", "tls-server-name: hub\n      server:"),
-      "says tls-server-name, which is not supported here",
     ],
     ["http", () => withToken().replace("https://", "http://"), "must be a URL that begins with https://"],
     [
@@ -157,7 +154,7 @@ describe("discovery by file", () => {
     const error = await bench.failure(hub, { discovery: { kind: "file", location: "/nowhere/x.yaml" } });
     expect(error).toMatchObject({
       code: "bad-discovery-file",
-      message: "cannot read /nowhere/x.yaml (ENOENT)",
+      message: "/nowhere/x.yaml does not exist: check the path",
       causeCode: "ENOENT",
     });
   });
@@ -197,6 +194,69 @@ describe("a file that a discovery file names", () => {
     expect(error.code).toBe("bad-discovery-file");
     expect(error.message).toContain("secret.txt; a downloaded kubeconfig must hold all data itself");
     expect((await discoveryConfig(naming(), { shown, files: "read" })).token).toBe(token);
+  });
+});
+
+describe("a program that a discovery file names", () => {
+  const version = "client.authentication.k8s.io/v1";
+  const naming = (command: string): string =>
+    withToken().replace(
+      /token: .*/,
+      `exec: {apiVersion: ${version}, command: ${command}, interactiveMode: Never, provideClusterInfo: true}`,
+    );
+  const script = async (text: string): Promise<string> => {
+    const path = join(bench.dir, "get-token");
+    await writeFile(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    return path;
+  };
+
+  test("gives the credential for all that is asked, once", async () => {
+    const answer = JSON.stringify({ kind: "ExecCredential", apiVersion: version, status: { token } });
+    await script(`echo "$KUBERNETES_EXEC_INFO" >> ${join(bench.dir, "runs")}; echo '${answer}'`);
+    expect((await byFile(naming("./get-token"))).outcome).toBe("joined");
+    for (const request of hub.seen) expect(request.authorization).toBe(`Bearer ${token}`);
+    const runs = (await readFile(join(bench.dir, "runs"), "utf8")).trim().split("\n");
+    expect(runs).toHaveLength(1);
+    expect(JSON.parse(runs[0] ?? "")).toMatchObject({ spec: { cluster: { server: hub.url } } });
+  });
+
+  test("bad-discovery-file: it fails, and the hub hears nothing", async () => {
+    const error = await failing(naming(await script("exit 3")));
+    expect(error.code).toBe("bad-discovery-file");
+    expect(error.message).toContain("failed with exit code 3");
+    expect(hub.seen).toEqual([]);
+  });
+
+  test("is refused, and not run, when the discovery file came from the network", async () => {
+    const ran = join(bench.dir, "ran");
+    const text = naming(await script(`touch ${ran}`));
+    const shown = "https://files.test/discovery";
+    const error = await failureOf(discoveryConfig(text, { shown, files: "refuse" }));
+    expect(error.message).toBe(
+      `${shown} names a program of this machine (exec); a downloaded kubeconfig must hold all data itself`,
+    );
+    expect(existsSync(ran)).toBe(false);
+  });
+});
+
+describe("the way to the hub in a discovery file", () => {
+  test("is taken to join, and named in the kubeconfig of the node", async () => {
+    const proxy = await startConnectProxy({ to: Number(new URL(hub.url).port) });
+    try {
+      const text = withToken()
+        .replace(hub.url, "https://hub.invalid:6443")
+        .replace(
+          "server:",
+          `proxy-url: http://127.0.0.1:${proxy.port}\n      tls-server-name: 127.0.0.1\n      server:`,
+        );
+      const { kubeconfig } = await byFile(text);
+      expect(new Set(proxy.asked)).toEqual(new Set(["hub.invalid:6443"]));
+      const written = await readFile(kubeconfig, "utf8");
+      expect(written).toContain(`proxy-url: http://127.0.0.1:${proxy.port}\n`);
+      expect(written).toContain("tls-server-name: 127.0.0.1\n");
+    } finally {
+      await proxy.close();
+    }
   });
 });
 

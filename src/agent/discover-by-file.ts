@@ -1,6 +1,6 @@
-import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import type { RemoteClient } from "../client/remote.ts";
+import { kubeconfigAccess, type KubeconfigAccess } from "../client/kubeconfig-access.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import type { ClientCredentials } from "../client/transport.ts";
 import { parseClusterInfo } from "../trust/cluster-info.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 import { formatToken } from "../trust/token.ts";
@@ -8,9 +8,11 @@ import { readClusterInfo } from "./cluster-info-read.ts";
 import { requireJoinToken } from "./discover-by-token.ts";
 import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
-import type { HubAccess } from "./hub-access.ts";
+import type { HubAccess, HubIdentity } from "./hub-access.ts";
 import { JoinError } from "./join-error.ts";
 import { tryAgain } from "./try-again.ts";
+import { processWorld } from "./process-world.ts";
+import { hubClient } from "./hub-client.ts";
 
 const pollMs = 1000;
 
@@ -31,7 +33,8 @@ export async function discoverByFile(
     throw new JoinError("bad-discovery-file", `${file.shown} holds no credentials: give a bootstrap token as well`);
   }
   context.report({ kind: "discovering", server: config.server });
-  const found = await clusterInfoOf(file, context);
+  const access = kubeconfigAccess(config, processWorld(context));
+  const found = await clusterInfoOf(file, access, context);
   warnOfSkew({ aheadMs: found.aheadMs, signed: false }, context.report);
   if (found.server !== undefined && found.server !== config.server) {
     context.report({ kind: "server-differs", used: config.server, other: found.server });
@@ -41,9 +44,10 @@ export async function discoverByFile(
   return {
     server: config.server,
     caPem,
+    ...wayOf(config),
     ...(token === undefined
-      ? { credentials: credentialsOf(config), credentialName: `the credentials in ${file.shown}` }
-      : { credentials: { token: formatToken(token) }, credentialName: `the token ${token.id}` }),
+      ? { identity: identityOf(access), credentialName: `the credentials in ${file.shown}` }
+      : { identity: { credentials: () => ({ token: formatToken(token) }) }, credentialName: `the token ${token.id}` }),
     aheadMs: found.aheadMs,
   };
 }
@@ -64,7 +68,8 @@ export async function bootstrapKubeconfigAccess(path: string, context: Discovery
   return {
     server: config.server,
     caPem,
-    credentials: credentialsOf(config),
+    ...wayOf(config),
+    identity: identityOf(kubeconfigAccess(config, processWorld(context))),
     credentialName: `the credentials in ${file.shown}`,
   };
 }
@@ -75,12 +80,9 @@ interface Found {
   readonly aheadMs?: number | undefined;
 }
 
-async function clusterInfoOf(file: DiscoveryFile, context: DiscoveryContext): Promise<Found> {
-  const { config } = file;
-  const client = remoteClient({
-    server: config.server,
-    ...credentialsOf(config),
-    ...(config.caPem === undefined ? {} : { caPem: config.caPem }),
+async function clusterInfoOf(file: DiscoveryFile, access: KubeconfigAccess, context: DiscoveryContext): Promise<Found> {
+  const client = hubClient({
+    ...access,
     userAgent: context.userAgent,
     timeoutMs: discoveryRequestMs(context.timeoutMs),
     clock: context.clock,
@@ -111,13 +113,6 @@ async function oneRead(
 }
 
 function requireVerified({ config, shown }: DiscoveryFile): void {
-  // A kubelet does not carry it over into its own kubeconfig, so it would work once and never again.
-  if (config.tlsServerName !== undefined) {
-    throw new JoinError(
-      "bad-discovery-file",
-      `${shown} says tls-server-name, which is not supported here: give the hub's certificate the name of its address`,
-    );
-  }
   if (config.insecureSkipTlsVerify) {
     throw new JoinError(
       "bad-discovery-file",
@@ -144,10 +139,11 @@ function verified(config: ResolvedKubeconfig, caPem: string, context: DiscoveryC
   context.report({ kind: "verified", server: config.server, caPins, by: "file" });
 }
 
-function credentialsOf(config: ResolvedKubeconfig): ClientCredentials {
-  return {
-    ...(config.token === undefined ? {} : { token: config.token }),
-    ...(config.clientCertPem === undefined ? {} : { clientCertPem: config.clientCertPem }),
-    ...(config.clientKeyPem === undefined ? {} : { clientKeyPem: config.clientKeyPem }),
-  };
+/** The way to the hub, which the kubeconfig of the node names as well. */
+function wayOf({ proxyUrl, tlsServerName }: ResolvedKubeconfig): Pick<HubAccess, "proxyUrl" | "tlsServerName"> {
+  return { proxyUrl, tlsServerName };
+}
+
+function identityOf({ credentials, refused, impersonate }: KubeconfigAccess): HubIdentity {
+  return { credentials, refused, ...(impersonate === undefined ? {} : { impersonate }) };
 }

@@ -87,7 +87,7 @@ export async function discoverByToken(wanted: TokenDiscovery, context: Discovery
   return {
     server,
     caPem,
-    credentials: { token: formatToken(token) },
+    identity: { credentials: () => ({ token: formatToken(token) }) },
     credentialName: `the token ${token.id}`,
     ...(server === endpoint.server ? {} : { learnedFrom: "cluster-info" }),
     aheadMs,

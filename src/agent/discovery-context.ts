@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RemoteClient, type RemoteOptions } from "../client/remote.ts";
+import type { RemoteClient, RemoteOptions } from "../client/remote.ts";
 import type { Clock } from "../core/clock.ts";
 import type { PinnableCertificate } from "../trust/pins.ts";
 import { signedTimePath, verifiedTime } from "../trust/signed-time.ts";
 import { skewSentence, tolerableSkewMs } from "./clock-skew.ts";
 import type { JoinReport } from "./join-event.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** What discovery needs besides its own kind of knowledge; times in milliseconds. */
 export interface DiscoveryContext {
@@ -84,7 +85,7 @@ export async function anonymously<T>(
   context: DiscoveryContext,
   run: (client: RemoteClient) => Promise<T>,
 ): Promise<T> {
-  const client = remoteClient({
+  const client = hubClient({
     ...trust,
     userAgent: context.userAgent,
     timeoutMs: discoveryRequestMs(context.timeoutMs),

@@ -2,11 +2,12 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ConnectionError } from "../client/client.ts";
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
-import { remoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { connectionFailure } from "./connection-failure.ts";
 import { discoveryRequestMs, type DiscoveryContext } from "./discovery-context.ts";
 import { JoinError } from "./join-error.ts";
+import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** A kubeconfig that a person vouches for; its credentials, if any, are secret. */
 export interface DiscoveryFile {
@@ -36,7 +37,14 @@ export async function discoveryConfig(
   try {
     const read =
       from.files === "refuse" ? refuseFiles(from.shown) : (path: string): Promise<Uint8Array> => readFile(path);
-    return await resolveKubeconfig(withContext(parseKubeconfig(text, from.shown)), { readFile: read });
+    const config = await resolveKubeconfig(withContext(parseKubeconfig(text, from.shown)), { readFile: read });
+    if (from.files === "refuse" && config.exec !== undefined) {
+      throw new JoinError(
+        "bad-discovery-file",
+        `${from.shown} names a program of this machine (exec); a downloaded kubeconfig must hold all data itself`,
+      );
+    }
+    return config;
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
     const { cause } = error;
@@ -46,7 +54,7 @@ export async function discoveryConfig(
 
 /** Whether the file says who its reader is. */
 export function hasCredentials(config: ResolvedKubeconfig): boolean {
-  return config.token !== undefined || config.clientCertPem !== undefined;
+  return config.token !== undefined || config.clientCertPem !== undefined || config.exec !== undefined;
 }
 
 function withContext(config: Kubeconfig): Kubeconfig {
@@ -69,8 +77,10 @@ async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new JoinError("bad-discovery-file", `cannot read ${path} (${code})`, { cause: error, causeCode: code });
+    throw new JoinError("bad-discovery-file", systemErrorText(error, { operation: "read", at: path }), {
+      cause: error,
+      causeCode: systemErrorCode(error),
+    });
   }
 }
 
@@ -82,7 +92,7 @@ async function download(location: string, context: DiscoveryContext): Promise<st
       "a discovery file comes from a path or an https URL without a user or password",
     );
   }
-  const client = remoteClient({
+  const client = hubClient({
     server: url.origin,
     userAgent: context.userAgent,
     timeoutMs: discoveryRequestMs(context.timeoutMs),

@@ -1,6 +1,6 @@
 import { kubeletKubeconfig } from "../client/build-kubeconfig.ts";
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import type { RemoteClient } from "../client/remote.ts";
 import type { Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
 import { exportSec1Pem } from "../pki/keys.ts";
@@ -17,6 +17,7 @@ import { nodeUsages } from "./node-identity.ts";
 import { nodeKey, type NodeKey } from "./node-key.ts";
 import { nodeRequest, outlivedCode, type NodeRequest } from "./node-request.ts";
 import { tryAgain } from "./try-again.ts";
+import { hubClient } from "./hub-client.ts";
 
 const requestTimeoutMs = 10_000;
 const pollMs = 1000;
@@ -64,12 +65,18 @@ export async function enrol(enrolment: Enrolment, access: HubAccess): Promise<En
 /** Writes what tells of the hub, the kubeconfig last: it is what makes a join complete. @throws JoinError write-failed */
 export async function writeHub(
   { folder, serving, report }: Pick<Enrolment, "folder" | "serving" | "report">,
-  { server, caPem }: HubAccess,
+  { server, caPem, proxyUrl, tlsServerName }: HubAccess,
 ): Promise<void> {
   await writeRecord(folder, serving);
   await folder.replace(folder.ca, caPem, 0o644);
   report({ kind: "written", path: folder.ca });
-  const text = kubeletKubeconfig({ server, ca: { pem: caPem }, credentialFile: folder.current });
+  const text = kubeletKubeconfig({
+    server,
+    ca: { pem: caPem },
+    proxyUrl,
+    tlsServerName,
+    credentialFile: folder.current,
+  });
   await folder.replace(folder.kubeconfig, text);
   report({ kind: "written", path: folder.kubeconfig });
   await folder.remove(folder.pendingKey);
@@ -120,10 +127,12 @@ async function certified(client: RemoteClient, key: NodeKey, asking: Asking): Pr
 }
 
 function clientOf(access: HubAccess, { random, userAgent, clock }: Enrolment): RemoteClient {
-  return remoteClient({
+  return hubClient({
     server: access.server,
     caPem: access.caPem,
-    ...access.credentials,
+    proxyUrl: access.proxyUrl,
+    ...(access.tlsServerName === undefined ? {} : { tlsServerName: access.tlsServerName }),
+    ...access.identity,
     ...(random === undefined ? {} : { random }),
     userAgent,
     timeoutMs: requestTimeoutMs,

@@ -58,8 +58,9 @@ async function enrolAnew(plan: Plan, access: HubAccess): Promise<Enrolled> {
   const kept = isOwn ? readKeptCertificate((await folder.read(folder.current)) ?? "") : undefined;
   if (kept === undefined) return enrol(plan, access);
   const credentials = { clientCertPem: kept.certificatesPem, clientKeyPem: kept.keyPem };
+  const identity = { credentials: () => credentials };
   try {
-    return await enrol(plan, { ...access, credentials, credentialName: "the certificate of this machine" });
+    return await enrol(plan, { ...access, identity, credentialName: "the certificate of this machine" });
   } catch (error) {
     if (!(error instanceof JoinError) || !refusedCodes.has(error.code)) throw error;
     // The hub may have a request of this key by now that it will never answer.

@@ -1,5 +1,5 @@
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RawReply, type RemoteClient } from "../client/remote.ts";
+import type { RawReply, RemoteClient } from "../client/remote.ts";
 import type { ClientCredentials } from "../client/transport.ts";
 import type { Clock } from "../core/clock.ts";
 import { rehearsalName, rehearsalPath } from "../trust/ca-rehearsal.ts";
@@ -8,11 +8,11 @@ import { certificatesOfBundle } from "../trust/pins.ts";
 import type { AgentReport, KeptName } from "./agent-event.ts";
 import { clusterInfoPath } from "./cluster-info-read.ts";
 import type { Keeper, Turn } from "./keeper.ts";
+import type { NodeHubAddress } from "./node-hub.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** What a machine believes of its hub, and who it is there. The credentials are secret. */
-export interface Trust {
-  readonly server: string;
-  readonly caPem: string;
+export interface Trust extends NodeHubAddress {
   readonly credentials: ClientCredentials;
 }
 
@@ -162,17 +162,16 @@ async function shown(trust: Trust, asking: Asking): Promise<void> {
 }
 
 async function calling<T>(
-  { server, caPem, credentials }: Trust,
+  { credentials, ...address }: Trust,
   { clock, userAgent, serverSeen }: Asking,
   call: (client: RemoteClient) => Promise<T>,
-  tlsServerName?: string,
+  otherName?: string,
 ): Promise<T | string> {
-  const client = remoteClient({
-    server,
-    caPem,
+  const client = hubClient({
+    ...address,
     ...credentials,
     // What is shown under another name says nothing of who signs.
-    ...(tlsServerName === undefined ? { serverSeen } : { tlsServerName }),
+    ...(otherName === undefined ? { serverSeen } : { tlsServerName: otherName }),
     clock,
     userAgent,
     timeoutMs,
@@ -183,7 +182,7 @@ async function calling<T>(
     return await call(client);
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
-    return `${server} cannot be reached (${error.code})`;
+    return `${address.server} cannot be reached (${error.code})`;
   } finally {
     client.close();
   }

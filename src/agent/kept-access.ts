@@ -2,12 +2,11 @@ import { KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import type { AccessFolder } from "./access-folder.ts";
 import { JoinError } from "./join-error.ts";
+import type { NodeHubAddress } from "./node-hub.ts";
 import { tokenClaims, type TokenClaims } from "./token-claims.ts";
 
 /** The access that a folder holds. The token is secret. */
-export interface KeptAccess {
-  readonly server: string;
-  readonly caPem: string;
+export interface KeptAccess extends NodeHubAddress {
   readonly token: string;
   readonly claims: TokenClaims;
 }
@@ -26,21 +25,28 @@ export async function keptAccess(folder: AccessFolder): Promise<KeptAccess> {
       `${folder.token} holds no token of a ServiceAccount: ask anew with pratique request`,
     );
   }
-  const { server, caPem } = await clusterIn(kubeconfig, token, folder);
+  const { server, caPem, proxyUrl, tlsServerName } = await clusterIn(kubeconfig, token, folder);
   if (caPem === undefined) {
     throw new JoinError(
       "no-access",
       `${folder.kubeconfig} names no CA, and no other is trusted: ask anew with pratique request`,
     );
   }
-  return { server, caPem, token, claims };
+  return {
+    server,
+    caPem,
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    token,
+    claims,
+  };
 }
 
 async function clusterIn(
   text: string,
   token: string,
   folder: AccessFolder,
-): Promise<{ readonly server: string; readonly caPem?: string }> {
+): Promise<Omit<NodeHubAddress, "caPem"> & { readonly caPem?: string }> {
   try {
     const readFile = async (path: string): Promise<Uint8Array> =>
       Buffer.from(path === folder.token ? token : ((await folder.text(path)) ?? ""));

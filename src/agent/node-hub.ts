@@ -1,9 +1,10 @@
-import { KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
-import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import { KubeconfigError, parseKubeconfig, wayTo } from "../client/kubeconfig.ts";
+import type { RemoteClient } from "../client/remote.ts";
 import type { Clock } from "../core/clock.ts";
 import { JoinError } from "./join-error.ts";
 import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
 import { nodeUser } from "./node-identity.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** What a node needs to speak with its hub. */
 export interface NodeHubOptions {
@@ -46,11 +47,10 @@ export function nodeHub(options: NodeHubOptions): NodeHub {
   const sessions = new Set<RemoteClient>();
   return {
     open: async () => {
-      const { server, caPem } = await nodeHubAddress(options);
+      const address = await nodeHubAddress(options);
       const identity = await identityIn(options);
       const common = {
-        server,
-        caPem,
+        ...address,
         userAgent: options.userAgent,
         timeoutMs,
         clock: options.clock,
@@ -58,7 +58,7 @@ export function nodeHub(options: NodeHubOptions): NodeHub {
         // Pauses are made where they are told of and remembered.
         retryBudgetMs: 0,
       };
-      const client = remoteClient({
+      const client = hubClient({
         ...common,
         credentials: async () => {
           const now = await identityIn(options).catch(() => identity);
@@ -67,12 +67,12 @@ export function nodeHub(options: NodeHubOptions): NodeHub {
       });
       sessions.add(client);
       return {
-        server,
-        caPem,
+        server: address.server,
+        caPem: address.caPem,
         identity,
         nodeName: identity.commonName.slice(userPrefix.length),
         client,
-        clientWith: (credential) => remoteClient({ ...common, ...credential }),
+        clientWith: (credential) => hubClient({ ...common, ...credential }),
         close: () => {
           sessions.delete(client);
           client.close();
@@ -97,11 +97,21 @@ async function identityIn({ current, text }: NodeHubOptions): Promise<KeptCertif
   return identity;
 }
 
+/** Where a hub is, and how it is known. */
+export interface NodeHubAddress {
+  /** An `https://` URL. */
+  readonly server: string;
+  readonly caPem: string;
+  /** The way there; it may hold a password. */
+  readonly proxyUrl?: string;
+  readonly tlsServerName?: string;
+}
+
 /** Address and CA of the hub that a kubeconfig names. @throws JoinError no-access */
 export async function nodeHubAddress({
   kubeconfig,
   text,
-}: Pick<NodeHubOptions, "kubeconfig" | "text">): Promise<{ readonly server: string; readonly caPem: string }> {
+}: Pick<NodeHubOptions, "kubeconfig" | "text">): Promise<NodeHubAddress> {
   const content = await text(kubeconfig);
   const fail = (why: string): JoinError =>
     new JoinError("no-access", `${kubeconfig} ${why}: join anew with pratique join`);
@@ -115,7 +125,7 @@ export async function nodeHubAddress({
     const file = cluster?.texts.get("certificate-authority");
     const caPem = data === undefined ? file && (await text(file)) : Buffer.from(data, "base64").toString("utf8");
     if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
-    return { server, caPem };
+    return { server, caPem, ...(cluster === undefined ? {} : wayTo(cluster)) };
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
     throw fail(`cannot be used (${error.message})`);

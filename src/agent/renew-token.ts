@@ -1,11 +1,15 @@
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RawReply, type RemoteClient, type RemoteOptions } from "../client/remote.ts";
+import type { RawReply, RemoteClient, RemoteOptions } from "../client/remote.ts";
 import { replyError, retryAfterMs } from "../client/replies.ts";
 import { plainText } from "./join-error.ts";
 import { tokenClaims, type TokenClaims } from "./token-claims.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** Where the token is renewed, and the token. */
-export interface RenewalTarget extends Pick<RemoteOptions, "server" | "clock" | "userAgent"> {
+export interface RenewalTarget extends Pick<
+  RemoteOptions,
+  "server" | "clock" | "userAgent" | "proxyUrl" | "tlsServerName"
+> {
   /** The CA that the hub must show. */
   readonly caPem: string;
   readonly token: string;
@@ -30,10 +34,12 @@ const maximumReplyBytes = 262_144;
 
 /** Asks once for the next token of the same account, life and audiences, with the token itself. Never throws for what a server does. */
 export async function renewToken(target: RenewalTarget): Promise<Renewal> {
-  const { server, caPem, clock, userAgent, token } = target;
-  const client = remoteClient({
+  const { server, caPem, proxyUrl, tlsServerName, clock, userAgent, token } = target;
+  const client = hubClient({
     server,
     caPem,
+    proxyUrl,
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
     token,
     clock,
     userAgent,

@@ -1,6 +1,6 @@
 import { tokenFileKubeconfig } from "../client/build-kubeconfig.ts";
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import type { RemoteClient } from "../client/remote.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { generatedName } from "../core/names.ts";
 import { StatusError } from "../core/status.ts";
@@ -17,6 +17,7 @@ import { parseEndpoint } from "./endpoint.ts";
 import { JoinError, plainText, stopIfAborted } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
 import { privateFiles, type PrivateFiles } from "./private-files.ts";
+import { hubClient } from "./hub-client.ts";
 
 /** What a machine asks with; times in milliseconds. */
 export interface RequestAccessOptions {
@@ -71,7 +72,7 @@ export async function requestAccess(options: RequestAccessOptions, report: JoinR
   const context = { clock, timeoutMs: options.discoveryTimeoutMs, report, signal, userAgent };
   const hub = await discoverByPin(endpoint, pins, context);
   const target: CallTarget = { server: hub.server, aheadMs: hub.aheadMs };
-  const client = remoteClient({ server: hub.server, caPem: hub.caPem, userAgent, timeoutMs: requestTimeoutMs, clock });
+  const client = hubClient({ server: hub.server, caPem: hub.caPem, userAgent, timeoutMs: requestTimeoutMs, clock });
   const asking: Asking = { options, report, folder, key, hub, client };
   try {
     const asked = await ask(asking);

@@ -1,4 +1,5 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { systemErrorText } from "../core/system-error.ts";
 import { accessFolder } from "./access-folder.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import { JoinError } from "./join-error.ts";
@@ -18,8 +19,8 @@ export function tokenTrust(dir: string, files: PrivateFiles): TrustFiles {
     text,
     write: (path, content) => folder.write(path, content),
     read: async () => {
-      const { server, caPem, token } = await keptAccess(folder);
-      return { server, caPem, credentials: { token } };
+      const { token, claims: _claims, ...address } = await keptAccess(folder);
+      return { ...address, credentials: { token } };
     },
   };
 }
@@ -41,17 +42,16 @@ export function nodeTrust(
         // As joining wrote it: other programs read the CA, and nobody else the kubeconfig.
         await files.replaceFile(path, content, path === ca ? 0o644 : 0o600);
       } catch (error) {
-        const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-        throw new JoinError("write-failed", `cannot write ${path} in ${dirname(path)} (${code})`, { cause: error });
+        throw new JoinError("write-failed", systemErrorText(error, { operation: "write", at: path }), { cause: error });
       }
     },
     read: async () => {
-      const { server, caPem } = await nodeHubAddress({ kubeconfig, text });
+      const address = await nodeHubAddress({ kubeconfig, text });
       const found = readKeptCertificate((await text(current)) ?? "");
       if (found === undefined) {
         throw new JoinError("no-access", `${current} holds no certificate with its key: join anew with pratique join`);
       }
-      return { server, caPem, credentials: { clientCertPem: found.certificatesPem, clientKeyPem: found.keyPem } };
+      return { ...address, credentials: { clientCertPem: found.certificatesPem, clientKeyPem: found.keyPem } };
     },
   };
 }

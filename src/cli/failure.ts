@@ -66,6 +66,9 @@ function ofConnection(error: ConnectionError): Failure {
       hints: ["Is it overloaded, or a firewall between?"],
     };
   }
+  // They say what to do themselves.
+  if (code === "EXEC_PLUGIN") return { exit: "failed", message: error.message, hints: [] };
+  if (code === "PROXY" || code === "INVALID_PROXY") return { exit: "unreachable", message: error.message, hints: [] };
   if (code === "ECONNREFUSED") {
     return {
       exit: "unreachable",

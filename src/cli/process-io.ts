@@ -10,11 +10,15 @@ import { release } from "./release.ts";
 /** The world of a command as this process has it. What only some commands need is loaded when it is asked for. */
 export function processIo(): Io {
   let interruption: AbortSignal | undefined;
+  let isStdinRead = false;
   return {
     program: basename(process.argv[1] ?? "").startsWith("kubectl-") ? "kubectl pratique" : "pratique",
     stdout: outputTo(process.stdout),
     stderr: outputTo(process.stderr),
-    stdin: readStdin,
+    stdin: () => {
+      isStdinRead = true;
+      return readStdin();
+    },
     env: process.env,
     cwd: process.cwd(),
     home: process.env["HOME"] ?? homedir(),
@@ -36,12 +40,12 @@ export function processIo(): Io {
     runChild: async (words, run) => (await import("./agent/child-program.ts")).runChild(words, run),
     connect: async (config) => {
       const { remoteClient } = await import("../client/remote.ts");
-      const { fileCredentials } = await import("./file-credentials.ts");
-      const { context: _context, namespace: _namespace, ...access } = config;
-      const credentials = fileCredentials(config, { clock: wallClock, readFile: readFileOf });
+      const { kubeconfigAccess } = await import("../client/kubeconfig-access.ts");
+      const { processWorld } = await import("../agent/process-world.ts");
+      const noTerminal = (): string | undefined =>
+        isStdinRead || !process.stdin.isTTY ? "standard input is not a terminal, or is read by the command" : undefined;
       return remoteClient({
-        ...access,
-        ...(credentials === undefined ? {} : { credentials }),
+        ...kubeconfigAccess(config, processWorld({ clock: wallClock, noTerminal })),
         userAgent: `pratique/${release} (${process.platform}/${process.arch})`,
         timeoutMs: 30_000,
         clock: wallClock,

@@ -8,6 +8,10 @@ export interface ClusterReference {
   /** An `https://` URL. */
   readonly server: string;
   readonly ca: CaReference;
+  /** The way there; it may hold a password. */
+  readonly proxyUrl?: string | undefined;
+  /** The name that the server's certificate is for, where it is not that of the URL. */
+  readonly tlsServerName?: string | undefined;
 }
 
 /**
@@ -97,13 +101,15 @@ interface Names {
   readonly user: Readonly<Record<string, unknown>>;
 }
 
-function kubeconfigText({ server, ca }: ClusterReference, names: Names): string {
+function kubeconfigText({ server, ca, proxyUrl, tlsServerName }: ClusterReference, names: Names): string {
   const authority =
     "pem" in ca ? { "certificate-authority-data": base64(ca.pem) } : { "certificate-authority": ca.file };
+  const proxy = proxyUrl === undefined ? {} : { "proxy-url": proxyUrl };
+  const serverName = tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName };
   const namespace = names.namespace === undefined ? {} : { namespace: names.namespace };
   const config = {
     apiVersion: "v1",
-    clusters: [{ cluster: { ...authority, server }, name: names.clusterName }],
+    clusters: [{ cluster: { ...authority, ...proxy, server, ...serverName }, name: names.clusterName }],
     contexts: [
       { context: { cluster: names.clusterName, ...namespace, user: names.userName }, name: names.contextName },
     ],

@@ -25,7 +25,7 @@ users:
     token: 123456.0123456789012345
 - name: plugin
   user:
-    exec: {command: sh}
+    auth-provider: {name: gcp}
 - name: quiet
   user: {exec: null, username: "", as-groups: [], as-user-extra: {}}
 `;
@@ -57,7 +57,7 @@ describe("parseKubeconfig", () => {
   });
 
   it("notes what it cannot honour, unless that is empty", () => {
-    expect(config.users.get("plugin")?.unsupported).toBe("exec");
+    expect(config.users.get("plugin")?.unsupported).toBe("auth-provider");
     expect(config.users.get("quiet")?.unsupported).toBeUndefined();
   });
 
@@ -102,6 +102,15 @@ describe("parseKubeconfig", () => {
     expect(() => parseKubeconfig(wrong, "f")).toThrow(/^(?!.*SECRET)/s);
   });
 
+  it("keeps the numbers of what is passed on to a credential plugin, and no others", () => {
+    const extension = "{name: client.authentication.k8s.io/exec, extension: {port: 443, on: true}}";
+    const { clusters } = parseKubeconfig(
+      `clusters: [{name: 12, cluster: {server: https://a, extensions: [{name: x}, ${extension}]}}]`,
+      "f",
+    );
+    expect(clusters.get("12")?.execExtension).toEqual({ port: 443, on: true });
+  });
+
   it("throws KubeconfigError or reads, for any text and any JSON", () => {
     const keys = fc.constantFrom(
       "clusters",
@@ -112,6 +121,11 @@ describe("parseKubeconfig", () => {
       "user",
       "context",
       "token",
+      "exec",
+      "as-groups",
+      "as-user-extra",
+      "extensions",
+      "client.authentication.k8s.io/exec",
       "__proto__",
     );
     const tree = fc.letrec((tie) => ({

@@ -1,26 +1,9 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../formats/bounded-yaml.ts";
+import { textList } from "./exec-config.ts";
+import { KubeconfigError } from "./kubeconfig-error.ts";
 
-/** Why a kubeconfig cannot be used. */
-export type KubeconfigErrorCode =
-  | "unparseable"
-  | "wrong-type"
-  | "missing"
-  | "bad-value"
-  | "conflict"
-  | "unsupported"
-  | "unreadable-file";
-
-/** A kubeconfig that cannot be used. The message names file and field, and holds no credential. */
-export class KubeconfigError extends Error {
-  readonly code: KubeconfigErrorCode;
-
-  constructor(code: KubeconfigErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "KubeconfigError";
-    this.code = code;
-  }
-}
+export { KubeconfigError } from "./kubeconfig-error.ts";
 
 /** One cluster, user or context. */
 export interface KubeconfigEntry {
@@ -29,6 +12,15 @@ export interface KubeconfigEntry {
   /** The fields that are understood and not empty, by their names in the file; file names are made absolute or relative to the kubeconfig's own folder. */
   readonly texts: ReadonlyMap<string, string>;
   readonly insecureSkipTlsVerify: boolean;
+  /** Of a user: the groups and the further facts as whom it asks to act. */
+  readonly groups?: readonly string[];
+  readonly extra?: ReadonlyMap<string, readonly string[]>;
+  /** Of a user: the program for its credential, as it stands in the file; it is read when the user is chosen. */
+  readonly exec?: YamlValue;
+  /** Of a user: the kubeconfig that it stands in. */
+  readonly file?: string;
+  /** Of a cluster: what its extension has for such a program. */
+  readonly execExtension?: YamlValue;
   /** A field that this client cannot honour; whoever uses the entry must refuse. */
   readonly unsupported: string | undefined;
 }
@@ -55,17 +47,17 @@ interface EntryKind {
 const clusterKind: EntryKind = {
   list: "clusters",
   field: "cluster",
-  texts: ["server", "tls-server-name", "certificate-authority-data"],
+  texts: ["server", "tls-server-name", "certificate-authority-data", "proxy-url"],
   files: ["certificate-authority"],
-  unsupported: ["proxy-url"],
+  unsupported: [],
 };
 
 const userKind: EntryKind = {
   list: "users",
   field: "user",
-  texts: ["client-certificate-data", "client-key-data", "token"],
+  texts: ["client-certificate-data", "client-key-data", "token", "as", "as-uid"],
   files: ["client-certificate", "client-key", "tokenFile"],
-  unsupported: ["exec", "auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"],
+  unsupported: ["auth-provider", "username", "password"],
 };
 
 const contextKind: EntryKind = {
@@ -77,6 +69,7 @@ const contextKind: EntryKind = {
 };
 
 const maximumCharacters = 1_048_576;
+const execExtensionName = "client.authentication.k8s.io/exec";
 
 /**
  * Reads a kubeconfig in YAML or JSON, at most 1 MiB. `file` is its path: relative paths inside are relative to its folder, and
@@ -85,6 +78,8 @@ const maximumCharacters = 1_048_576;
  */
 export function parseKubeconfig(text: string, file: string): Kubeconfig {
   const root = readRoot(text, file);
+  // What is passed on to a program of others keeps its numbers.
+  const typed = text.includes(execExtensionName) ? readRoot(text, file, "number") : root;
   const kind = root["kind"] ?? "Config";
   if (kind !== "Config") {
     throw new KubeconfigError("wrong-type", `${file}: kind must be Config`);
@@ -92,7 +87,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
   return {
     file,
     currentContext: textField(root, "current-context", file),
-    clusters: entries(root, clusterKind, file),
+    clusters: withExtensions(entries(root, clusterKind, file), typed),
     users: entries(root, userKind, file),
     contexts: entries(root, contextKind, file),
   };
@@ -111,9 +106,19 @@ export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-function readRoot(text: string, file: string): YamlObject {
+/** How a cluster is reached, besides its address; the URL may hold a password. */
+export function wayTo({ texts }: KubeconfigEntry): { readonly proxyUrl?: string; readonly tlsServerName?: string } {
+  const proxyUrl = texts.get("proxy-url");
+  const tlsServerName = texts.get("tls-server-name");
+  return {
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+  };
+}
+
+function readRoot(text: string, file: string, numbers: "text" | "number" = "text"): YamlObject {
   try {
-    const root = loadYaml(text, { maximumCharacters: maximumCharacters });
+    const root = loadYaml(text, { maximumCharacters, numbers });
     if (isObject(root)) {
       return root;
     }
@@ -168,7 +173,50 @@ function entry(
     throw new KubeconfigError("wrong-type", `${at.where}.insecure-skip-tls-verify must be true or false`);
   }
   const unsupported = kind.unsupported.find((field) => !isEmpty(own(content, field)));
-  return { where: at.where, texts, insecureSkipTlsVerify: insecure, unsupported };
+  const common = { where: at.where, texts, insecureSkipTlsVerify: insecure, unsupported };
+  return kind === userKind ? { ...common, ...userParts(content, at) } : common;
+}
+
+function userParts(
+  content: YamlObject,
+  { file, where }: { readonly file: string; readonly where: string },
+): Pick<KubeconfigEntry, "groups" | "extra" | "exec" | "file"> {
+  const exec = own(content, "exec") ?? null;
+  const extra = own(content, "as-user-extra") ?? {};
+  if (!isObject(extra)) throw new KubeconfigError("wrong-type", `${where}.as-user-extra must be a mapping`);
+  const facts = Object.entries(extra).map(
+    ([key, values]) => [key, textList(values, `${where}.as-user-extra`)] as const,
+  );
+  return {
+    file,
+    groups: textList(own(content, "as-groups"), `${where}.as-groups`),
+    extra: new Map(facts),
+    ...(exec === null ? {} : { exec }),
+  };
+}
+
+/** @see client-go tools/clientcmd/api Cluster.Extensions, pkg/apis/clientauthentication Cluster.Config */
+function withExtensions(
+  clusters: ReadonlyMap<string, KubeconfigEntry>,
+  root: YamlObject,
+): ReadonlyMap<string, KubeconfigEntry> {
+  const all = new Map(clusters);
+  const list = own(root, clusterKind.list) ?? [];
+  for (const item of Array.isArray(list) ? (list as readonly YamlValue[]) : []) {
+    const cluster = isObject(item) ? own(item, clusterKind.field) : undefined;
+    // A name of digits is a number in this reading.
+    const named = isObject(item) ? own(item, "name") : undefined;
+    const name = typeof named === "number" ? String(named) : named;
+    const known = typeof name === "string" ? all.get(name) : undefined;
+    const extensions = cluster !== undefined && isObject(cluster) ? own(cluster, "extensions") : undefined;
+    const found = (Array.isArray(extensions) ? (extensions as readonly YamlValue[]) : []).find(
+      (one) => isObject(one) && own(one, "name") === execExtensionName,
+    );
+    const value = found !== undefined && isObject(found) ? own(found, "extension") : undefined;
+    if (typeof name === "string" && known !== undefined && value !== undefined)
+      all.set(name, { ...known, execExtension: value });
+  }
+  return all;
 }
 
 function textField(record: YamlObject, field: string, where: string): string {

@@ -17,6 +17,8 @@ import type { ClientCredentials, TransportOptions } from "./transport.ts";
 export interface RemoteOptions extends Omit<TransportOptions, "credentials">, ClientCredentials {
   /** Asked before each request and used in place of the fixed credentials. */
   readonly credentials?: TransportOptions["credentials"];
+  /** Is told of credentials that the server has answered with 401; true where others are there now, with which the call is made once more. */
+  readonly refused?: ((credentials: ClientCredentials) => Promise<boolean>) | undefined;
   readonly userAgent: string;
   /** In milliseconds: for a whole reply, or for the head of a watch. */
   readonly timeoutMs: number;
@@ -52,22 +54,28 @@ export interface RemoteClient extends Client {
   close(): void;
 }
 
+type Answer = Pick<RawReply, "status" | "headers">;
 type Send = (method: string, path: string, options?: RawOptions) => Promise<unknown>;
 
 const retriesAtMost = 10;
 
-/** A client of any Kubernetes API (1.20 or newer) over HTTPS. Redirects are not followed. @throws ConnectionError INVALID_SERVER */
+/** A client of any Kubernetes API (1.20 or newer) over HTTPS. Redirects are not followed. @throws ConnectionError INVALID_SERVER, INVALID_PROXY */
 export function remoteClient(options: RemoteOptions): RemoteClient {
-  const fixed = fixedCredentials(options);
-  const transport = httpsTransport({ ...options, credentials: options.credentials ?? (() => fixed) });
+  const credentials = options.credentials ?? fixedCredentials(options);
+  const transport = httpsTransport({ ...options, credentials });
+  const withCredentials = credentialed(credentials, options.refused);
   const maximumBytes = options.maximumReplyBytes ?? 64 * 1024 * 1024;
   const common = { accept: "application/json", "user-agent": options.userAgent };
 
-  async function once(method: string, path: string, extra: RawOptions): Promise<RawReply> {
+  async function once(
+    method: string,
+    path: string,
+    extra: RawOptions & { readonly credentials: ClientCredentials },
+  ): Promise<RawReply> {
     return withDeadline(options, extra.signal, async (signal) => {
       const headers = { ...common, ...extra.headers };
       const body = extra.body === undefined ? {} : { body: extra.body };
-      const message = await transport.open({ method, path, headers, signal, ...body });
+      const message = await transport.open({ method, path, headers, signal, credentials: extra.credentials, ...body });
       return {
         status: message.statusCode ?? 0,
         headers: message.headers,
@@ -77,22 +85,17 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
   }
 
   async function raw(method: string, path: string, extra: RawOptions = {}): Promise<RawReply> {
-    return patiently(options, extra.signal, () => once(method, path, extra));
-  }
-
-  async function send(method: string, path: string, extra: RawOptions = {}): Promise<unknown> {
-    const reply = await raw(method, path, extra);
-    if (reply.status < 200 || reply.status > 299)
-      throw replyError(reply.status, parsed(reply.body), reply.headers["retry-after"]);
-    const value = parsed(reply.body);
-    if (value === undefined) throw new ConnectionError("INVALID_REPLY", `the reply to ${method} ${path} is not JSON`);
-    return value;
+    return patiently(options, extra.signal, () =>
+      withCredentials(extra.signal, (shown) => once(method, path, { ...extra, credentials: shown })),
+    );
   }
 
   async function openWatch(path: string, signal: AbortSignal): Promise<IncomingMessage> {
-    const reply = await patiently(options, signal, async () => {
+    const open = async (
+      shown: ClientCredentials,
+    ): Promise<Answer & (RawReply | { readonly message: IncomingMessage })> => {
       const message = await withDeadline(options, signal, (head) =>
-        transport.open({ method: "GET", path, headers: common, signal: joined(signal, head) }),
+        transport.open({ method: "GET", path, headers: common, credentials: shown, signal: joined(signal, head) }),
       );
       if (message.statusCode === 200) return { status: 200, headers: message.headers, message };
       const body = await withDeadline(options, signal, (reading) => {
@@ -100,7 +103,8 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
         return wholeBody(message, maximumBytes);
       });
       return { status: message.statusCode ?? 0, headers: message.headers, body };
-    });
+    };
+    const reply = await patiently(options, signal, () => withCredentials(signal, open));
     if ("message" in reply) return reply.message;
     throw replyError(reply.status, parsed(reply.body), reply.headers["retry-after"]);
   }
@@ -140,15 +144,27 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     }
   }
 
-  return { ...verbs(send), watch, raw, close: () => transport.close() };
+  return { ...verbs(sending(raw)), watch, raw, close: () => transport.close() };
 }
 
-function fixedCredentials(options: ClientCredentials): ClientCredentials {
-  return {
+function sending(raw: RemoteClient["raw"]): Send {
+  return async (method, path, extra) => {
+    const reply = await raw(method, path, extra);
+    if (reply.status < 200 || reply.status > 299)
+      throw replyError(reply.status, parsed(reply.body), reply.headers["retry-after"]);
+    const value = parsed(reply.body);
+    if (value === undefined) throw new ConnectionError("INVALID_REPLY", `the reply to ${method} ${path} is not JSON`);
+    return value;
+  };
+}
+
+function fixedCredentials(options: ClientCredentials): () => ClientCredentials {
+  const fixed = {
     ...(options.clientCertPem === undefined ? {} : { clientCertPem: options.clientCertPem }),
     ...(options.clientKeyPem === undefined ? {} : { clientKeyPem: options.clientKeyPem }),
     ...(options.token === undefined ? {} : { token: options.token }),
   };
+  return () => fixed;
 }
 
 function verbs(send: Send): Omit<Client, "watch"> {
@@ -290,8 +306,41 @@ function eventOf<T extends ApiObject>(line: Buffer): WatchEvent<T> {
   }
 }
 
+type WithCredentials = <R extends Answer>(
+  signal: AbortSignal | undefined,
+  attempt: (shown: ClientCredentials) => Promise<R>,
+) => Promise<R>;
+
+// Credentials are asked for outside of the deadline of a call: a person may have to sign in meanwhile.
+function credentialed(
+  credentials: TransportOptions["credentials"],
+  refused: RemoteOptions["refused"],
+): WithCredentials {
+  return async (signal, attempt) => {
+    const shown = await unlessAborted(credentials(), signal);
+    const reply = await attempt(shown);
+    if (reply.status !== 401 || refused === undefined || !(await refused(shown))) return reply;
+    return attempt(await unlessAborted(credentials(), signal));
+  };
+}
+
+async function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined || !(value instanceof Promise)) return value;
+  let stop = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(new ConnectionError("ABORTED", "the call was aborted"));
+  });
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([value, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
 // Sends until the reply asks for no further wait, or the waits would exceed their budget.
-async function patiently<R extends { readonly status: number; readonly headers: IncomingHttpHeaders }>(
+async function patiently<R extends Answer>(
   options: RemoteOptions,
   signal: AbortSignal | undefined,
   attempt: () => Promise<R>,

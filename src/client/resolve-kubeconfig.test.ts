@@ -56,6 +56,8 @@ function newKeyPem(): string {
     .toString();
 }
 
+const plugin = { apiVersion: "client.authentication.k8s.io/v1beta1", command: "get-token" };
+
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 describe("resolveKubeconfig", () => {
@@ -95,6 +97,48 @@ describe("resolveKubeconfig", () => {
       caPem: certificate,
       clientCertPem: certificate,
       clientKeyPem: key,
+    });
+  });
+
+  it.each([
+    ["a name, which is looked up in PATH", "get-token", "get-token"],
+    ["an absolute path", "/opt/get-token", "/opt/get-token"],
+    ["a path relative to the kubeconfig", "./bin/get-token", "/etc/bin/get-token"],
+  ])("takes the program of a user by %s", async (_what, command, expected) => {
+    await expect(resolve({ user: { exec: { ...plugin, command } } })).resolves.toMatchObject({
+      exec: { command: expected, args: [], env: [], interactiveMode: "IfAvailable", provideClusterInfo: false },
+    });
+  });
+
+  it("never takes a path beside the kubeconfig for a name in PATH", async () => {
+    const config = parseKubeconfig(
+      JSON.stringify({
+        "current-context": "x",
+        clusters: [{ name: "c", cluster: { server: "https://hub" } }],
+        users: [{ name: "u", user: { exec: { ...plugin, command: "./get-token" } } }],
+        contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      }),
+      "config",
+    );
+    await expect(resolveKubeconfig(config, { readFile })).resolves.toMatchObject({ exec: { command: "./get-token" } });
+  });
+
+  it("passes a program over where there is a token or a certificate", async () => {
+    const user = { exec: plugin, token: "t" };
+    await expect(resolve({ user })).resolves.not.toHaveProperty("exec");
+    await expect(resolve({ user: { ...user, exec: { command: "" } } })).rejects.toThrow(".exec.command");
+  });
+
+  it("takes the token where its file cannot be read", async () => {
+    await expect(resolve({ user: { token: "t", tokenFile: "gone" } })).resolves.toMatchObject({ token: "t" });
+    await expect(resolve({ user: { tokenFile: "gone" } })).rejects.toThrow("/etc/gone does not exist");
+  });
+
+  it("reads a proxy, and as whom requests are to be done", async () => {
+    const user = { as: "ann", "as-uid": "7", "as-groups": ["g", "h"], "as-user-extra": { reason: ["a", "b"] } };
+    await expect(resolve({ cluster: { "proxy-url": "socks5://p:1" }, user })).resolves.toMatchObject({
+      proxyUrl: "socks5://p:1",
+      impersonate: { user: "ann", uid: "7", groups: ["g", "h"], extra: new Map([["reason", ["a", "b"]]]) },
     });
   });
 
@@ -139,7 +183,7 @@ describe("resolveKubeconfig", () => {
       "a CA file that is not there",
       { cluster: { "certificate-authority": "gone" } },
       "unreadable-file",
-      "cannot read /etc/gone (ENOENT)",
+      "/etc/gone does not exist: check the path",
     ],
     ["a giant file", { cluster: { "certificate-authority": "giant" } }, "unreadable-file", "larger than"],
     ["a certificate without a key", { user: { "client-certificate": "current.pem" } }, "missing", "client-key"],
@@ -153,10 +197,35 @@ describe("resolveKubeconfig", () => {
     ["a line break in a token", { user: { token: "SECRET\r\nX-Evil: 1" } }, "bad-value", ".token is empty or holds"],
     ["a line break in a token file", { user: { tokenFile: "two-lines" } }, "bad-value", ".tokenFile"],
     ["a NUL in a token", { user: { token: "SECRET\u0000" } }, "bad-value", ".token"],
-    ["an exec plugin", { user: { exec: { command: "sh" } } }, "unsupported", 'users["u"].exec is not supported'],
     ["a password", { user: { username: "a", password: "SECRET" } }, "unsupported", ".username"],
-    ["impersonation", { user: { as: "admin" } }, "unsupported", ".as is not supported"],
-    ["a proxy", { cluster: { "proxy-url": "http://p" } }, "unsupported", ".proxy-url"],
+    [
+      "what client-go has removed",
+      { user: { "auth-provider": { name: "oidc", config: { "id-token": "SECRET" } } } },
+      "unsupported",
+      "with a credential plugin (exec), for example kubelogin",
+    ],
+    ["a proxy of another kind", { cluster: { "proxy-url": "ftp://u:SECRET@p" } }, "bad-value", ".proxy-url"],
+    ["a proxy that is no URL", { cluster: { "proxy-url": "SECRET" } }, "bad-value", ".proxy-url"],
+    ["groups without a user", { user: { "as-groups": ["g"] } }, "missing", "set as"],
+    ["a uid without a user", { user: { "as-uid": "1" } }, "missing", "set as"],
+    ["a plugin that is text", { user: { exec: "SECRET" } }, "wrong-type", ".exec must be a mapping"],
+    ["a plugin without a command", { user: { exec: { ...plugin, command: "" } } }, "missing", ".exec.command"],
+    ["a plugin without a version", { user: { exec: { command: "x" } } }, "unsupported", ".exec.apiVersion is not set"],
+    [
+      "a plugin of a version that is gone",
+      { user: { exec: { ...plugin, apiVersion: "client.authentication.k8s.io/v1alpha1" } } },
+      "unsupported",
+      ".exec.apiVersion",
+    ],
+    [
+      "v1 without interactiveMode",
+      { user: { exec: { ...plugin, apiVersion: "client.authentication.k8s.io/v1" } } },
+      "bad-value",
+      ".exec.interactiveMode is not set",
+    ],
+    ["another interactiveMode", { user: { exec: { ...plugin, interactiveMode: "Ever" } } }, "bad-value", "Ever"],
+    ["a variable without a name", { user: { exec: { ...plugin, env: [{ value: "SECRET" }] } } }, "bad-value", ".env"],
+    ["an argument that is no text", { user: { exec: { ...plugin, args: [{}] } } }, "wrong-type", ".exec.args"],
   ] as const)("refuses %s", async (_name, parts, code, message) => {
     const error: unknown = await resolve(parts).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: "KubeconfigError", code, message: expect.stringContaining(message) });

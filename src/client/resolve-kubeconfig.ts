@@ -1,5 +1,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { YamlValue } from "../formats/bounded-yaml.ts";
+import { systemErrorText } from "../core/system-error.ts";
+import { type ExecConfig, readExecConfig } from "./exec-config.ts";
+import type { Impersonation } from "./impersonation.ts";
 import { type Kubeconfig, type KubeconfigEntry, KubeconfigError } from "./kubeconfig.ts";
+import { parseProxy } from "./proxy.ts";
 
 /** Everything a client needs to know of one context. Credentials in it are secret. */
 export interface ResolvedKubeconfig {
@@ -20,6 +25,17 @@ export interface ResolvedKubeconfig {
   readonly clientCertFile?: string;
   readonly clientKeyFile?: string;
   readonly tokenFile?: string;
+  /** The program that gives the credential, where neither a certificate nor a token does. */
+  readonly exec?: ExecPlugin;
+  /** As whom every request asks to be done. */
+  readonly impersonate?: Impersonation;
+  /** The way to the server; it may hold a password. */
+  readonly proxyUrl?: string;
+}
+
+/** A credential plugin, and what its cluster says to it. */
+export interface ExecPlugin extends ExecConfig {
+  readonly extension?: YamlValue;
 }
 
 /** How a context is resolved. */
@@ -38,8 +54,8 @@ interface Found {
 const maximumFileBytes = 1_048_576;
 
 /**
- * Follows a context to its cluster and user and reads the files that they name. Data counts before a file, a token file before a
- * token. Anything that cannot be honoured (exec plugins, passwords, proxies, impersonation) is refused, never passed over.
+ * Follows a context to its cluster and user and reads the files that they name; no program is run. Data counts before a file, a token
+ * file before a token, and both and certificates before a program. Anything that cannot be honoured is refused, never passed over.
  * @throws KubeconfigError naming file and field
  */
 export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions): Promise<ResolvedKubeconfig> {
@@ -50,16 +66,21 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
   const context = entryOf(config, "contexts", name);
   const cluster = entryOf(config, "clusters", context.texts.get("cluster") ?? "");
   const userName = context.texts.get("user");
+  const user =
+    userName === undefined ? {} : await userFacts(entryOf(config, "users", userName), cluster, options.readFile);
   return {
     context: name,
     namespace: context.texts.get("namespace") ?? "default",
     ...(await clusterFacts(cluster, options.readFile)),
-    ...(userName === undefined ? {} : await userFacts(entryOf(config, "users", userName), options.readFile)),
+    ...user,
   };
 }
 
 type ReadFile = ResolveOptions["readFile"];
-type ClusterFacts = Pick<ResolvedKubeconfig, "server" | "insecureSkipTlsVerify" | "caPem" | "tlsServerName">;
+type ClusterFacts = Pick<
+  ResolvedKubeconfig,
+  "server" | "insecureSkipTlsVerify" | "caPem" | "tlsServerName" | "proxyUrl"
+>;
 type UserFacts = Omit<ResolvedKubeconfig, keyof ClusterFacts | "context" | "namespace">;
 
 function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", name: string): KubeconfigEntry {
@@ -69,13 +90,16 @@ function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", na
     throw new KubeconfigError("missing", `${config.file}: there is no ${list}[${JSON.stringify(name)}]${others}`);
   }
   if (entry.unsupported !== undefined) {
-    throw new KubeconfigError(
-      "unsupported",
-      `${entry.where}.${entry.unsupported} is not supported; use a certificate or a token, and a direct address`,
-    );
+    const next = instead[entry.unsupported] ?? "use a certificate, a token or a credential plugin (exec)";
+    throw new KubeconfigError("unsupported", `${entry.where}.${entry.unsupported} is not supported; ${next}`);
   }
   return entry;
 }
+
+const instead: Readonly<Record<string, string>> = {
+  "auth-provider":
+    "client-go has removed it too: write the kubeconfig anew with a credential plugin (exec), for example kubelogin for OIDC and Azure, gke-gcloud-auth-plugin for GKE",
+};
 
 /** The contexts to choose from, a few of them. */
 function thereAre({ contexts }: Kubeconfig): string {
@@ -98,21 +122,50 @@ async function clusterFacts(cluster: KubeconfigEntry, readFile: ReadFile): Promi
     );
   }
   const tlsServerName = cluster.texts.get("tls-server-name");
+  const proxyUrl = cluster.texts.get("proxy-url");
+  if (proxyUrl !== undefined && (parseProxy(proxyUrl) === undefined || /^socks5h:/i.test(proxyUrl))) {
+    // Its text may hold a password.
+    throw new KubeconfigError(
+      "bad-value",
+      `${cluster.where}.proxy-url must be a URL that begins with http://, https:// or socks5://`,
+    );
+  }
   return {
     server,
     insecureSkipTlsVerify,
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
     ...(ca === undefined ? {} : { caPem: pem(ca, "CERTIFICATE", `${cluster.where}.certificate-authority`) }),
     ...(tlsServerName === undefined ? {} : { tlsServerName }),
   };
 }
 
-async function userFacts(user: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
+async function userFacts(user: KubeconfigEntry, cluster: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
   const certificate = await dataOrFile(user, "client-certificate", readFile);
   const key = await dataOrFile(user, "client-key", readFile);
   if ((certificate === undefined) !== (key === undefined)) {
     throw new KubeconfigError("missing", `${user.where} needs both client-certificate and client-key, or neither`);
   }
-  return { ...certificateFacts(user.where, certificate, key), ...(await tokenFacts(user, readFile)) };
+  const facts = { ...certificateFacts(user.where, certificate, key), ...(await tokenFacts(user, readFile)) };
+  const exec = user.exec === undefined ? undefined : readExecConfig(user.exec, { file: "", ...user });
+  const isProven = facts.token !== undefined || facts.clientCertPem !== undefined;
+  const { execExtension: extension } = cluster;
+  return {
+    ...facts,
+    ...(exec === undefined || isProven ? {} : { exec: { ...exec, ...(extension === undefined ? {} : { extension }) } }),
+    ...impersonationFacts(user),
+  };
+}
+
+function impersonationFacts({ where, texts, groups = [], extra = new Map() }: KubeconfigEntry): UserFacts {
+  const user = texts.get("as");
+  const uid = texts.get("as-uid");
+  if (user !== undefined) return { impersonate: { user, groups, extra, ...(uid === undefined ? {} : { uid }) } };
+  if (uid === undefined && groups.length === 0 && extra.size === 0) return {};
+  // Without it the request would be done as whom the credential names, with all its rights.
+  throw new KubeconfigError(
+    "missing",
+    `${where} asks to act with a uid, groups or extra facts, but not as whom: set as`,
+  );
 }
 
 function certificateFacts(where: string, certificate: Found | undefined, key: Found | undefined): UserFacts {
@@ -141,16 +194,22 @@ function isOfAnotherKey(certificate: string, key: string): boolean {
 
 async function tokenFacts(user: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
   const tokenFile = user.texts.get("tokenFile");
-  const token =
+  const written = user.texts.get("token");
+  // As in client-go, the token beside it serves where the file cannot be read.
+  const inFile =
     tokenFile === undefined
-      ? user.texts.get("token")
-      : (await fileText(tokenFile, `${user.where}.tokenFile`, readFile)).trim();
+      ? undefined
+      : await fileText(tokenFile, `${user.where}.tokenFile`, readFile).catch((error: unknown) => {
+          if (written === undefined) throw error;
+          return undefined;
+        });
+  const token = inFile?.trim() ?? written;
   if (token === undefined) {
     return {};
   }
   // Only what may stand in a header; a line break would begin another.
   if (!/^[\u0021-\u007e]+$/.test(token)) {
-    const field = tokenFile === undefined ? "token" : "tokenFile";
+    const field = inFile === undefined ? "token" : "tokenFile";
     throw new KubeconfigError("bad-value", `${user.where}.${field} is empty or holds characters that no token has`);
   }
   return { token, ...(tokenFile === undefined ? {} : { tokenFile }) };
@@ -172,8 +231,8 @@ async function dataOrFile(entry: KubeconfigEntry, field: string, readFile: ReadF
 
 async function fileText(path: string, where: string, readFile: ReadFile): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    throw new KubeconfigError("unreadable-file", `${where}: cannot read ${path}${code}`, { cause: error });
+    const why = systemErrorText(error, { operation: "read", at: path });
+    throw new KubeconfigError("unreadable-file", `${where}: ${why}`, { cause: error });
   });
   if (bytes.length > maximumFileBytes) {
     throw new KubeconfigError("unreadable-file", `${where}: ${path} is larger than ${maximumFileBytes} bytes`);

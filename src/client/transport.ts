@@ -1,7 +1,16 @@
 import { request as httpsRequest, Agent } from "node:https";
-import type { IncomingMessage } from "node:http";
-import { createSecureContext, type TLSSocket } from "node:tls";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Duplex } from "node:stream";
+import { isIP } from "node:net";
+import {
+  checkServerIdentity,
+  createSecureContext,
+  type ConnectionOptions as TlsOptions,
+  type TLSSocket,
+} from "node:tls";
 import { ConnectionError } from "./client.ts";
+import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
+import { parseProxy, throughProxy } from "./proxy.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
 export interface ClientCredentials {
@@ -22,6 +31,10 @@ export interface TransportOptions {
   readonly insecureSkipTlsVerify?: boolean;
   /** The name that the server's certificate must be valid for, where it is not the host of `server`. */
   readonly tlsServerName?: string;
+  /** Carries every connection: `http://`, `https://`, `socks5://` or `socks5h://`; it may hold a password. Absent: none. */
+  readonly proxyUrl?: string | undefined;
+  /** As whom every request asks to be done. */
+  readonly impersonate?: Impersonation;
   /** Asked before each request, so that rotated credentials take effect with the next one. */
   readonly credentials: () => ClientCredentials | Promise<ClientCredentials>;
   /** Is told the certificate by which the server was known, as DER, before each reply. */
@@ -32,9 +45,11 @@ export interface TransportOptions {
 export interface Call {
   readonly method: string;
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<OutgoingHttpHeaders>;
   readonly body?: Buffer;
   readonly signal: AbortSignal;
+  /** Default: what `credentials` gives now. */
+  readonly credentials?: ClientCredentials;
 }
 
 /** HTTP/1.1 over TLS with connections kept alive. */
@@ -55,9 +70,10 @@ const socketsAtOnce = 64;
 const tcpProbeMs = 15_000;
 const staleRetries = 2;
 
-/** @throws ConnectionError INVALID_SERVER, INVALID_CA when the options cannot lead to a verified server. */
+/** @throws ConnectionError INVALID_SERVER, INVALID_CA, INVALID_PROXY when the options cannot lead to a verified server. */
 export function httpsTransport(options: TransportOptions): Transport {
   const target = serverTarget(options);
+  const tunnels = tunnelsOf(target, options);
   const agents = new Set<Agent>();
   let identity: Identity | undefined;
 
@@ -66,16 +82,18 @@ export function httpsTransport(options: TransportOptions): Transport {
     if (identity !== undefined && identity.certificate === certificate && identity.key === key) return identity;
     if (identity !== undefined) drain(identity.agent);
     const agent = agentFor(options, credentials);
+    tunnels?.dig(agent);
     agents.add(agent);
     identity = { certificate, key, agent };
     return identity;
   }
 
   async function open(call: Call): Promise<IncomingMessage> {
-    const credentials = await options.credentials();
+    const credentials = call.credentials ?? (await options.credentials());
     const { agent } = identityFor(credentials);
     const headers = {
       ...call.headers,
+      ...(options.impersonate === undefined ? {} : impersonationHeaders(options.impersonate)),
       ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
     };
     for (let attempt = 0; ; attempt += 1) {
@@ -91,6 +109,7 @@ export function httpsTransport(options: TransportOptions): Transport {
   }
 
   function close(): void {
+    tunnels?.close();
     for (const agent of agents) agent.destroy();
     agents.clear();
   }
@@ -124,6 +143,42 @@ function serverTarget(options: TransportOptions): Target {
   };
 }
 
+interface Tunnels {
+  /** From now on the agent connects through the proxy. */
+  dig(agent: Agent): void;
+  close(): void;
+}
+
+type Connect = Agent["createConnection"];
+
+function tunnelsOf(target: Target, options: TransportOptions): Tunnels | undefined {
+  if (options.proxyUrl === undefined) return undefined;
+  const proxy = parseProxy(options.proxyUrl);
+  if (proxy === undefined) {
+    // Its text may hold a password.
+    throw new ConnectionError(
+      "INVALID_PROXY",
+      "the proxy must be a URL that begins with http://, https:// or socks5://",
+    );
+  }
+  const closing = new AbortController();
+  return {
+    close: () => closing.abort(),
+    dig: (agent) => {
+      const direct = agent.createConnection.bind(agent);
+      const dug: Connect = (connection, connected) => {
+        throughProxy(proxy, target, { ...options, signal: closing.signal }).then(
+          // Over that socket the agent does what it does on its own: TLS with the server itself.
+          (socket) => connected?.(null, direct(Object.assign(connection, { socket })) as Duplex),
+          (error: Error) => connected?.(error, undefined as never),
+        );
+        return undefined;
+      };
+      agent.createConnection = dug;
+    },
+  };
+}
+
 function agentFor(options: TransportOptions, credentials: ClientCredentials): Agent {
   const { caPem, insecureSkipTlsVerify = false, tlsServerName } = options;
   if (caPem !== undefined && insecureSkipTlsVerify) {
@@ -147,11 +202,17 @@ function agentFor(options: TransportOptions, credentials: ClientCredentials): Ag
       secureContext,
       rejectUnauthorized: !insecureSkipTlsVerify,
       ALPNProtocols: ["http/1.1"],
-      ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+      ...(tlsServerName === undefined ? {} : nameOptions(tlsServerName)),
     });
   } catch (error) {
     throw connectionError(error);
   }
+}
+
+/** An address is no name that TLS may announce, but the certificate must be for it all the same. @see RFC 6066, section 3 */
+function nameOptions(name: string): Pick<TlsOptions, "servername" | "checkServerIdentity"> {
+  if (isIP(name) === 0) return { servername: name };
+  return { servername: "", checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
 }
 
 // Requests under way end in peace; idle connections of the old identity go at once, and used ones are not kept.

@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
+import { kubeconfigAccess, type KubeconfigAccess } from "../client/kubeconfig-access.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { parseKubeconfig } from "../client/kubeconfig.ts";
-import { httpsTransport } from "../client/transport.ts";
+import { httpsTransport, type Transport } from "../client/transport.ts";
 import type { Clock } from "../core/clock.ts";
+import { systemErrorText } from "../core/system-error.ts";
 import type { Audit } from "../http/audit.ts";
 import { metadataPolicy, type AuditPolicy } from "../http/audit-policy.ts";
 import { openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
@@ -11,6 +13,7 @@ import { auditWebhook } from "./audit-webhook.ts";
 import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { hubWorld } from "./hub-world.ts";
 
 /** Everything that records. */
 export interface OpenAudit {
@@ -81,7 +84,7 @@ async function logBackend(options: HubOptions, clock: Clock): Promise<readonly N
 async function webhookBackend(options: HubOptions, clock: Clock): Promise<readonly NamedBackend[]> {
   const { auditWebhookConfigFile: file } = options;
   if (file === undefined) return [];
-  const transport = await webhookTransport(file);
+  const { transport, access } = await webhookTransport(file, clock);
   const webhook = auditWebhook({
     post: async (body, signal) => {
       const headers = {
@@ -89,7 +92,10 @@ async function webhookBackend(options: HubOptions, clock: Clock): Promise<readon
         accept: "application/json",
         "user-agent": `pratique/${options.release}`,
       };
-      const reply = await transport.open({ method: "POST", path: "", headers, body, signal });
+      const credentials = await access.credentials();
+      const reply = await transport.open({ method: "POST", path: "", headers, body, signal, credentials });
+      // The next batch is sent with others, where a plugin has some.
+      if (reply.statusCode === 401) await access.refused?.(credentials).catch(() => false);
       // What it says beside its status is of no interest.
       reply.on("error", () => undefined).resume();
       const after = reply.headers["retry-after"];
@@ -110,12 +116,16 @@ async function webhookBackend(options: HubOptions, clock: Clock): Promise<readon
   return [{ plugin: "webhook", ...webhook, close }];
 }
 
-/** The server of the kubeconfig's current context, whose whole URL is posted to; credentials are read once. */
-async function webhookTransport(file: string): Promise<ReturnType<typeof httpsTransport>> {
+/** The server of the kubeconfig's current context, whose whole URL is posted to. */
+async function webhookTransport(
+  file: string,
+  clock: Clock,
+): Promise<{ readonly transport: Transport; readonly access: KubeconfigAccess }> {
   const text = await textOf(file, "--audit-webhook-config-file");
   try {
-    const { server, ...resolved } = await resolveKubeconfig(parseKubeconfig(text, file), { readFile });
-    return httpsTransport({ ...resolved, server, credentials: () => resolved });
+    const config = await resolveKubeconfig(parseKubeconfig(text, file), { readFile });
+    const access = kubeconfigAccess(config, hubWorld({ clock }));
+    return { transport: httpsTransport(access), access };
   } catch (error) {
     throw new HubError("options", `--audit-webhook-config-file ${errorText(error)}`, { cause: error });
   }
@@ -125,7 +135,9 @@ async function textOf(file: string, flag: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    throw new HubError("options", `${flag} ${file} cannot be read: ${errorText(error)}`, { cause: error });
+    throw new HubError("options", `${flag}: ${systemErrorText(error, { operation: "read", at: file })}`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,11 +1,14 @@
 import { readFile } from "node:fs/promises";
+import { kubeconfigAccess } from "../client/kubeconfig-access.ts";
 import { KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
+import { ConnectionError } from "../client/client.ts";
 import { remoteClient, type RemoteClient } from "../client/remote.ts";
 import { retryAfterMs } from "../client/replies.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import type { Clock } from "../core/clock.ts";
-import { errorText } from "./error-text.ts";
+import { systemErrorText } from "../core/system-error.ts";
 import { HubError } from "./hub-error.ts";
+import { hubWorld } from "./hub-world.ts";
 
 /** A service of the operator's that a file in the format of kubeconfig names: where it is, whom it trusts, who we are there. */
 export interface KubeconfigTarget {
@@ -48,17 +51,11 @@ export async function openKubeconfigTarget(options: KubeconfigTargetOptions): Pr
   const { flag, file } = options;
   try {
     const config = parseKubeconfig(await readFile(file, "utf8"), file);
-    const { server, insecureSkipTlsVerify, caPem, tlsServerName, clientCertPem, clientKeyPem, token } =
-      await resolveKubeconfig(config, { readFile: (path) => readFile(path) });
-    const url = new URL(server);
+    const resolved = await resolveKubeconfig(config, { readFile: (path) => readFile(path) });
+    const url = new URL(resolved.server);
     const client = remoteClient({
+      ...kubeconfigAccess(resolved, hubWorld(options)),
       server: url.origin,
-      insecureSkipTlsVerify,
-      ...(caPem === undefined ? {} : { caPem }),
-      ...(tlsServerName === undefined ? {} : { tlsServerName }),
-      ...(clientCertPem === undefined ? {} : { clientCertPem }),
-      ...(clientKeyPem === undefined ? {} : { clientKeyPem }),
-      ...(token === undefined ? {} : { token }),
       userAgent: `pratique-hub/${options.release}`,
       timeoutMs: options.timeoutMs,
       clock: options.clock,
@@ -67,7 +64,10 @@ export async function openKubeconfigTarget(options: KubeconfigTargetOptions): Pr
     });
     return { post: (body) => post(client, url.pathname, body), close: () => client.close() };
   } catch (error) {
-    const why = error instanceof KubeconfigError ? error.message : `${file} cannot be read: ${errorText(error)}`;
+    if (error instanceof ConnectionError)
+      throw new HubError("options", `${flag} ${file}: ${error.message}`, { cause: error });
+    const why =
+      error instanceof KubeconfigError ? error.message : systemErrorText(error, { operation: "read", at: file });
     throw new HubError("options", `${flag}: ${why}`, { cause: error });
   }
 }

@@ -1,23 +1,28 @@
 import { describe, expect, it } from "vitest";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
 import { testCa } from "../../../test/kits/fake-hub.ts";
+import { fakeClock } from "../../../test/kits/fake-clock.ts";
+import type { Clock } from "../../core/clock.ts";
+import { hubKubeconfig } from "./hub-kubeconfig.ts";
 import { readBootstrapHub, withLearned, type ReadFile } from "./bootstrap-hub.ts";
 
 const ca = testCa().pem;
 const good = bootstrapKubeconfig({ server: "https://hub:6443", ca: { pem: ca }, token: "abcdef.0123456789abcdef" });
-const holding =
-  (text: string): ReadFile =>
-  async () =>
-    Buffer.from(text);
+const clock = fakeClock();
+const holding = (text: string): { readonly readFile: ReadFile; readonly clock: Clock } => ({
+  clock,
+  readFile: async () => Buffer.from(text),
+});
 
 describe("a bootstrap kubeconfig", () => {
   it("names hub, CA, cluster entry and credential", async () => {
-    expect(await readBootstrapHub("/f", holding(good))).toMatchObject({
+    const hub = await readBootstrapHub("/f", holding(good));
+    expect(await hub.identity.credentials()).toEqual({ token: "abcdef.0123456789abcdef" });
+    expect(hub).toMatchObject({
       file: "/f",
       server: "https://hub:6443",
       caPem: ca,
       entry: "kubernetes",
-      credentials: { token: "abcdef.0123456789abcdef" },
     });
   });
 
@@ -31,22 +36,21 @@ describe("a bootstrap kubeconfig", () => {
     expect(await origin(other)).not.toBe(first);
   });
 
+  it("may name a way to the hub, which the agent's own kubeconfig names as well, and a program for the credential", async () => {
+    const text = good
+      .replace("      server:", "      proxy-url: http://p\n      tls-server-name: x\n      server:")
+      .replace(/token: .*/, "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: get-token}");
+    const hub = await readBootstrapHub("/f", holding(text));
+    expect(hub).toMatchObject({ proxyUrl: "http://p", tlsServerName: "x" });
+    expect(hubKubeconfig(hub)).toMatch(/proxy-url: http:\/\/p\n +server: .*\n +tls-server-name: x\n/);
+  });
+
   it.each([
     ["no credential", good.replace(/token: .*/, "username: ''"), /holds no credentials/],
     [
       "a hub that nobody vouches for",
       good.replace(/certificate-authority-data: .*/, "insecure-skip-tls-verify: true"),
       /insecure-skip-tls-verify/,
-    ],
-    [
-      "a name of its own for TLS",
-      good.replace("      server:", "      tls-server-name: x\n      server:"),
-      /tls-server-name/,
-    ],
-    [
-      "a proxy",
-      good.replace("      server:", "      proxy-url: http://p\n      server:"),
-      /proxy-url is not supported/,
     ],
     ["no YAML", "{", /\/f/],
   ])("is refused with %s", async (_what, text, why) => {
@@ -60,7 +64,9 @@ describe("a bootstrap kubeconfig", () => {
     const missing: ReadFile = async () => {
       throw Object.assign(new Error("no"), { code: "ENOENT" });
     };
-    await expect(readBootstrapHub("/f", missing)).rejects.toMatchObject({ message: "cannot read /f (ENOENT)" });
+    await expect(readBootstrapHub("/f", { readFile: missing, clock })).rejects.toMatchObject({
+      message: "/f does not exist: check the path",
+    });
   });
 
   it("counts with what was learned of its hub since, and of no other", async () => {

@@ -1,9 +1,14 @@
 import { createHash } from "node:crypto";
+import { kubeconfigAccess } from "../../client/kubeconfig-access.ts";
 import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../../client/resolve-kubeconfig.ts";
-import type { ClientCredentials } from "../../client/transport.ts";
+import type { Clock } from "../../core/clock.ts";
+import { systemErrorCode, systemErrorText } from "../../core/system-error.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
+import { hasCredentials } from "../discovery-file.ts";
+import type { HubIdentity } from "../hub-access.ts";
 import { JoinError } from "../join-error.ts";
+import { processWorld } from "../process-world.ts";
 import type { HubAddress } from "./hub-kubeconfig.ts";
 import type { LearnedTrust } from "./registration-state.ts";
 
@@ -11,7 +16,9 @@ import type { LearnedTrust } from "./registration-state.ts";
 export interface BootstrapHub extends HubAddress {
   /** The path of the kubeconfig. */
   readonly file: string;
-  readonly credentials: ClientCredentials;
+  readonly identity: HubIdentity;
+  /** The credential plugin that it names. */
+  readonly program: string | undefined;
   /** Differs where address, CA or entry name differ: then it is another hub, or one that was built anew. */
   readonly origin: string;
 }
@@ -19,37 +26,39 @@ export interface BootstrapHub extends HubAddress {
 /** Reads a file by its path; rejects as node:fs does. */
 export type ReadFile = (path: string) => Promise<Uint8Array>;
 
-/** What a bootstrap kubeconfig says. @throws JoinError bad-discovery-file */
-export async function readBootstrapHub(file: string, readFile: ReadFile): Promise<BootstrapHub> {
+/** What a bootstrap kubeconfig says; a program that it names runs as this process does, when the hub is asked. @throws JoinError bad-discovery-file */
+export async function readBootstrapHub(
+  file: string,
+  { readFile, clock }: { readonly readFile: ReadFile; readonly clock: Clock },
+): Promise<BootstrapHub> {
   const text = await readFile(file).catch((error: unknown) => {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new JoinError("bad-discovery-file", `cannot read ${file} (${code})`, { cause: error, causeCode: code });
+    throw new JoinError("bad-discovery-file", systemErrorText(error, { operation: "read", at: file }), {
+      cause: error,
+      causeCode: systemErrorCode(error),
+    });
   });
   try {
     const config = parseKubeconfig(Buffer.from(text).toString("utf8"), file);
-    const { server, caPem, insecureSkipTlsVerify, tlsServerName, ...user } = await resolveKubeconfig(config, {
-      readFile,
-    });
+    const resolved = await resolveKubeconfig(config, { readFile });
+    const { server, caPem, insecureSkipTlsVerify, tlsServerName, proxyUrl } = resolved;
     if (insecureSkipTlsVerify) {
       throw bad(
         `${file} says insecure-skip-tls-verify: credentials would go to whoever answers; put the hub's CA into it`,
       );
     }
-    if (tlsServerName !== undefined) {
-      throw bad(`${file} says tls-server-name, which the kubeconfig of an agent does not carry over`);
-    }
-    if (user.token === undefined && user.clientCertPem === undefined) throw bad(`${file} holds no credentials`);
+    if (!hasCredentials(resolved)) throw bad(`${file} holds no credentials`);
     if (caPem !== undefined) certificatesOfBundle(caPem);
     const entry = config.contexts.get(config.currentContext)?.texts.get("cluster") ?? "";
     const address = { server, caPem, entry };
+    const world = { ...processWorld({ clock }), readFile };
+    const { credentials, refused, impersonate } = kubeconfigAccess(resolved, world);
     return {
       ...address,
+      ...(proxyUrl === undefined ? {} : { proxyUrl }),
+      ...(tlsServerName === undefined ? {} : { tlsServerName }),
       file,
-      credentials: {
-        ...(user.token === undefined ? {} : { token: user.token }),
-        ...(user.clientCertPem === undefined ? {} : { clientCertPem: user.clientCertPem }),
-        ...(user.clientKeyPem === undefined ? {} : { clientKeyPem: user.clientKeyPem }),
-      },
+      program: resolved.exec?.command,
+      identity: { credentials, refused, ...(impersonate === undefined ? {} : { impersonate }) },
       origin: originOf(address),
     };
   } catch (error) {

@@ -1,4 +1,4 @@
-import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
+import { KubeconfigError, parseKubeconfig, wayTo } from "../../client/kubeconfig.ts";
 import { CertificateError } from "../../pki/certificate.ts";
 import { DerError, sameBytes } from "../../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../../pki/keys.ts";
@@ -79,7 +79,12 @@ function hubIn(text: string): HubAddress | undefined {
     const server = cluster?.texts.get("server");
     if (server === undefined || !/^https:\/\//i.test(server) || !URL.canParse(server)) return undefined;
     const data = cluster?.texts.get("certificate-authority-data");
-    return { server, entry, caPem: data === undefined ? undefined : Buffer.from(data, "base64").toString("utf8") };
+    return {
+      server,
+      entry,
+      caPem: data === undefined ? undefined : Buffer.from(data, "base64").toString("utf8"),
+      ...(cluster === undefined ? {} : wayTo(cluster)),
+    };
   } catch (error) {
     if (error instanceof KubeconfigError) return undefined;
     throw error;

@@ -1,7 +1,8 @@
-import { remoteClient, type RemoteClient } from "../../client/remote.ts";
+import type { RemoteClient, RemoteOptions } from "../../client/remote.ts";
 import type { ClusterCredential } from "./cluster-credential.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { randomFraction } from "./random-fraction.ts";
+import { hubClient } from "../hub-client.ts";
 
 /** The agent's conversation with its hub, with the newest certificate at any time. */
 export interface HubSession {
@@ -21,15 +22,19 @@ const timeoutMs = 30_000;
 export function hubSession(first: ClusterCredential, { clock, userAgent, random }: KlusterletOptions): HubSession {
   let current = first;
   const shared = { userAgent, timeoutMs, clock, random: () => randomFraction(random), retryBudgetMs: 0 };
-  const to = ({ hub: { server, caPem } }: ClusterCredential): { readonly server: string; readonly caPem?: string } => ({
+  const to = ({
+    hub: { server, caPem, proxyUrl, tlsServerName },
+  }: ClusterCredential): Pick<RemoteOptions, "server" | "caPem" | "proxyUrl" | "tlsServerName"> => ({
     server,
+    proxyUrl,
     ...(caPem === undefined ? {} : { caPem }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
   });
   const shown = (one: ClusterCredential): { readonly clientCertPem: string; readonly clientKeyPem: string } => ({
     clientCertPem: one.certificatePem,
     clientKeyPem: one.keyPem,
   });
-  const client = remoteClient({ ...shared, ...to(first), credentials: () => shown(current) });
+  const client = hubClient({ ...shared, ...to(first), credentials: () => shown(current) });
   return {
     server: first.hub.server,
     client,
@@ -37,7 +42,7 @@ export function hubSession(first: ClusterCredential, { clock, userAgent, random 
     renewed: (credential) => {
       current = credential;
     },
-    clientWith: (credential) => remoteClient({ ...shared, ...to(credential), ...shown(credential) }),
+    clientWith: (credential) => hubClient({ ...shared, ...to(credential), ...shown(credential) }),
     close: () => client.close(),
   };
 }

@@ -198,7 +198,7 @@ async function bootstrapHubs(state: KeptState, options: KlusterletOptions): Prom
   let failure: JoinError | undefined;
   for (const file of options.bootstrapKubeconfigs) {
     try {
-      found.push(withLearned(await readBootstrapHub(file, options.readFile), state.now().learned));
+      found.push(withLearned(await readBootstrapHub(file, options), state.now().learned));
     } catch (error) {
       if (!(error instanceof JoinError)) throw error;
       failure = error;

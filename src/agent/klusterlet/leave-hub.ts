@@ -139,7 +139,7 @@ async function seenByOthers(name: string, options: KlusterletOptions): Promise<L
   try {
     const text = await options.store.readState();
     const learned = text === undefined ? undefined : readRegistrationState(text)?.learned;
-    const client = bootstrapClient(withLearned(await readBootstrapHub(file, options.readFile), learned), options);
+    const client = bootstrapClient(withLearned(await readBootstrapHub(file, options), learned), options);
     try {
       return (await managedClusterOn(client, name)) === undefined ? "nothing" : undefined;
     } finally {

@@ -1,4 +1,4 @@
-import { remoteClient, type RemoteClient } from "../../client/remote.ts";
+import type { RemoteClient } from "../../client/remote.ts";
 import { clusterCondition, isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { isConditionTrue } from "../../core/conditions.ts";
 import { JoinError } from "../join-error.ts";
@@ -14,16 +14,19 @@ import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "./klusterlet-store.ts";
 import { randomFraction } from "./random-fraction.ts";
 import { isRefusal, saidFailure } from "./said-failure.ts";
+import { hubClient } from "../hub-client.ts";
 
 const timeoutMs = 30_000;
 const lookMs = 5_000;
 
 /** A client with the bootstrap credential; whoever asks for it closes it. */
 export function bootstrapClient(hub: BootstrapHub, { clock, userAgent, random }: KlusterletOptions): RemoteClient {
-  return remoteClient({
+  return hubClient({
     server: hub.server,
+    proxyUrl: hub.proxyUrl,
     ...(hub.caPem === undefined ? {} : { caPem: hub.caPem }),
-    ...hub.credentials,
+    ...(hub.tlsServerName === undefined ? {} : { tlsServerName: hub.tlsServerName }),
+    ...hub.identity,
     userAgent,
     timeoutMs,
     clock,

@@ -9,6 +9,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { klusterletObjects } from "../kubernetes/manifests/klusterlet.ts";
 import { yamlText } from "../yaml-text.ts";
+import { systemErrorText } from "../../core/system-error.ts";
 
 /** Prints what the agent of a cluster needs to run in it, as documents of YAML in the order in which they are to be made. */
 export async function clusterAgent(args: Args, io: Io): Promise<ExitName> {
@@ -38,19 +39,22 @@ function checkName(option: string, name: string): void {
 async function bootstrapText(file: string, io: Io): Promise<string> {
   const path = resolve(io.cwd, file);
   const bytes = await io.readFile(path).catch((error: unknown) => {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new CliError("usage", `cannot read --bootstrap-kubeconfig ${file} (${code})`);
+    throw new CliError("usage", `--bootstrap-kubeconfig: ${systemErrorText(error, { operation: "read", at: file })}`);
   });
   let problem: CliError | undefined;
   try {
-    await readBootstrapHub(path, async (asked) => {
+    const readFile = async (asked: string): Promise<Uint8Array> => {
       if (asked === path) return bytes;
       problem = new CliError(
         "usage",
         `${file} refers to ${asked}, which a pod does not have: put its contents into it`,
       );
       throw problem;
-    });
+    };
+    const { program } = await readBootstrapHub(path, { readFile, clock: io.clock });
+    if (program !== undefined) {
+      throw new CliError("usage", `${file} names the program ${program}, which a pod does not have: use a token`);
+    }
   } catch (error) {
     throw problem ?? (error instanceof JoinError ? new CliError("usage", error.message) : error);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { fileCredentials } from "./file-credentials.ts";
+import type { ResolvedKubeconfig } from "./resolve-kubeconfig.ts";
 
 const config: ResolvedKubeconfig = {
   context: "c",

@@ -1,6 +1,6 @@
-import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import type { ClientCredentials } from "../client/transport.ts";
-import type { Io } from "./io.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ResolvedKubeconfig } from "./resolve-kubeconfig.ts";
+import type { ClientCredentials } from "./transport.ts";
 
 /** How long what was read counts, in milliseconds. Source: client-go's token source. */
 const freshMs = 60_000;
@@ -11,7 +11,7 @@ const freshMs = 60_000;
  */
 export function fileCredentials(
   config: ResolvedKubeconfig,
-  io: Pick<Io, "readFile" | "clock">,
+  { clock, readFile }: { readonly clock: Clock; readonly readFile: (path: string) => Promise<Uint8Array> },
 ): (() => Promise<ClientCredentials>) | undefined {
   const { tokenFile, clientCertFile, clientKeyFile } = config;
   if (tokenFile === undefined && (clientCertFile === undefined || clientKeyFile === undefined)) return undefined;
@@ -20,10 +20,10 @@ export function fileCredentials(
     ...(config.clientCertPem === undefined ? {} : { clientCertPem: config.clientCertPem }),
     ...(config.clientKeyPem === undefined ? {} : { clientKeyPem: config.clientKeyPem }),
   };
-  let readAt = io.clock.now();
+  let readAt = clock.now();
 
   async function text(path: string): Promise<string> {
-    return Buffer.from(await io.readFile(path)).toString("utf8");
+    return Buffer.from(await readFile(path)).toString("utf8");
   }
 
   async function read(): Promise<ClientCredentials> {
@@ -41,7 +41,7 @@ export function fileCredentials(
   }
 
   return async () => {
-    const now = io.clock.now();
+    const now = clock.now();
     if (now - readAt < freshMs) return known;
     readAt = now;
     known = await read().catch(() => known);

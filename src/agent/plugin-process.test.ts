@@ -1,0 +1,103 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PluginEnd, PluginRun } from "../client/exec-credentials.ts";
+import { pluginProcesses, type PluginProcessOptions } from "./plugin-process.ts";
+
+let folder: string;
+let shown: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plugin-"));
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function script(name: string, text: string, mode = 0o755): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, `#!/bin/sh\n${text}\n`);
+  await chmod(path, mode);
+  return path;
+}
+
+async function end(run: Partial<PluginRun>, options: Partial<PluginProcessOptions> = {}): Promise<PluginEnd> {
+  shown = "";
+  const host = pluginProcesses({
+    env: { PATH: `${folder}:/usr/bin:/bin`, INHERITED: "yes" },
+    noTerminal: () => "there is none",
+    stderr: (text) => void (shown += text),
+    timeoutMs: 60_000,
+    ...options,
+  });
+  return host.run({ command: "", args: [], env: {}, isInteractive: false, ...run });
+}
+
+describe("a credential plugin", () => {
+  it("runs with its arguments, the environment and its own above it; its standard error is shown", async () => {
+    const command = await script("tell", 'echo "$1|$2|$INHERITED|$OWN"; echo look >&2');
+    expect(await end({ command, args: ["a b", "$HOME"], env: { OWN: "own" } })).toEqual({
+      kind: "ended",
+      code: 0,
+      output: "a b|$HOME|yes|own\n",
+    });
+    expect(shown).toBe("look\n");
+  });
+
+  it("has no standard input that it could wait for", async () => {
+    const command = await script("ask", 'read line; echo "got $line"');
+    expect(await end({ command })).toMatchObject({ output: "got \n" });
+  });
+
+  it("is found in PATH by its name, but never in the folder where the process stands", async () => {
+    await script("by-name", "echo found");
+    expect(await end({ command: "by-name" })).toMatchObject({ output: "found\n" });
+    const env = { PATH: ".::relative" };
+    expect(await end({ command: "package.json" }, { env })).toEqual({ kind: "missing" });
+  });
+
+  it("is missing when it is not there, is a folder, or is none that may be run and found by name", async () => {
+    await script("closed", "echo no", 0o644);
+    expect(await end({ command: "no-such-program" })).toEqual({ kind: "missing" });
+    expect(await end({ command: join(folder, "no-such") })).toEqual({ kind: "missing" });
+    expect(await end({ command: folder })).toEqual({ kind: "missing" });
+    expect(await end({ command: "closed" })).toEqual({ kind: "missing" });
+  });
+
+  it("that may not be run says so without a code of the system", async () => {
+    const command = await script("shut", "echo no", 0o644);
+    expect(await end({ command })).toEqual({
+      kind: "failed",
+      why: `cannot be run: this account may not run ${command}: make it executable (chmod +x), or check who owns it`,
+    });
+  });
+
+  it("that fails is known by its code", async () => {
+    expect(await end({ command: await script("fail", "echo part; exit 7") })).toEqual({
+      kind: "ended",
+      code: 7,
+      output: "part\n",
+    });
+  });
+
+  it("that hangs is ended with SIGTERM", async () => {
+    const command = await script("hang", "exec sleep 600");
+    // SIGKILL would come after the end of this test.
+    expect(await end({ command }, { timeoutMs: 50, graceMs: 600_000 })).toEqual({
+      kind: "failed",
+      why: "did not end within 1 s and was stopped: run it by hand to see what it waits for",
+    });
+  });
+
+  it("that does not end by that is killed", async () => {
+    const command = await script("stay", "trap '' TERM; while :; do sleep 0.05; done");
+    expect(await end({ command }, { timeoutMs: 100, graceMs: 100 })).toMatchObject({ kind: "failed" });
+  });
+
+  it("that writes without an end is stopped", async () => {
+    expect(await end({ command: await script("flood", "exec yes") })).toEqual({
+      kind: "failed",
+      why: "wrote more than 1 MiB and was stopped",
+    });
+  });
+});

@@ -1,0 +1,55 @@
+import type { Clock } from "../core/clock.ts";
+import { environmentProxy, type Environment } from "./environment-proxy.ts";
+import { execCredentials, type PluginHost } from "./exec-credentials.ts";
+import { fileCredentials } from "./file-credentials.ts";
+import type { RemoteOptions } from "./remote.ts";
+import type { ResolvedKubeconfig } from "./resolve-kubeconfig.ts";
+import type { ClientCredentials, TransportOptions } from "./transport.ts";
+
+/** What of the process a kubeconfig may make use of. */
+export interface KubeconfigWorld {
+  readonly clock: Clock;
+  /** Reads a file by its path; rejects as node:fs does. */
+  readonly readFile: (path: string) => Promise<Uint8Array>;
+  /** Where HTTPS_PROXY and NO_PROXY stand. */
+  readonly env: Environment;
+  readonly plugins: PluginHost;
+}
+
+/** Where a client connects to, how it trusts, and who it is there, as a kubeconfig says. */
+export type KubeconfigAccess = Omit<TransportOptions, "serverSeen"> & Pick<RemoteOptions, "refused">;
+
+/**
+ * What a kubeconfig means for a client; every kubeconfig becomes one here. Credentials of files are read again each minute; a plugin runs
+ * at the first request, before its credential ends, and after a 401. The kubeconfig's own proxy counts before that of the environment.
+ */
+export function kubeconfigAccess(config: ResolvedKubeconfig, world: KubeconfigWorld): KubeconfigAccess {
+  const { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate } = config;
+  const proxyUrl = config.proxyUrl ?? environmentProxy(server, world.env);
+  return {
+    server,
+    insecureSkipTlsVerify,
+    ...(caPem === undefined ? {} : { caPem }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...(impersonate === undefined ? {} : { impersonate }),
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ...credentialsOf(config, world),
+  };
+}
+
+function credentialsOf(
+  config: ResolvedKubeconfig,
+  world: KubeconfigWorld,
+): Pick<KubeconfigAccess, "credentials" | "refused"> {
+  if (config.exec !== undefined) {
+    const plugin = execCredentials(config.exec, config, { clock: world.clock, host: world.plugins });
+    return { credentials: () => plugin.current(), refused: (shown) => plugin.refused(shown) };
+  }
+  const { clientCertPem, clientKeyPem, token } = config;
+  const fixed: ClientCredentials = {
+    ...(clientCertPem === undefined ? {} : { clientCertPem }),
+    ...(clientKeyPem === undefined ? {} : { clientKeyPem }),
+    ...(token === undefined ? {} : { token }),
+  };
+  return { credentials: fileCredentials(config, world) ?? (() => fixed) };
+}
