@@ -104,6 +104,17 @@ describe("applying", () => {
     );
   });
 
+  it("name 100 fields at most, and say how many more there are", () => {
+    const data = (value: string): JsonObject => ({
+      data: Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`k${index}`, value])),
+    });
+    const from = apply(nothing, "a", data("1"));
+    const message = refusal(() => apply(from, "b", data("2")));
+    expect(message).toMatch(/^Apply failed with 5000 conflicts: conflicts with "a":\n- \.data\.k0\n/);
+    expect(message).toMatch(/\nand 4900 more conflicts$/);
+    expect(message.split("\n- ")).toHaveLength(101);
+  });
+
   it("takes over by force, and the other then owns only the rest", () => {
     const forced = apply(apply(nothing, "a", { data: { x: "1", y: "1" } }), "b", { data: { x: "2" } }, true);
     expect(forced.object).toEqual({ data: { x: "2", y: "1" } });

@@ -11,6 +11,7 @@ import {
   recursiveDifference,
   sortedSet,
   union,
+  unionOf,
   type FieldSet,
 } from "./field-set.ts";
 import { fieldsOf } from "./fields-of.ts";
@@ -127,7 +128,7 @@ function pruned({ schema }: Tracking, { merged, owners, last, set }: Pruning): J
   const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
   const gone = removeItems(schema, merged, named(last));
   const all = named(fieldsOf(schema, merged));
-  const owned = [...owners.values()].reduce((sum, { fieldsV1 }) => union(sum, fieldsV1), noFields);
+  const owned = unionOf([...owners.values()].map(({ fieldsV1 }) => fieldsV1));
   const staying = union(named(fieldsOf(schema, gone)), named(owned));
   const afterOwners = removeItems(schema, merged, difference(all, staying));
   const lost = difference(all, named(fieldsOf(schema, afterOwners)));

@@ -1,7 +1,7 @@
 import { jsonEqual } from "../equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
-import { insertField, isEmptySet, recursiveDifference, type FieldSet, type FieldSetBuilder } from "./field-set.ts";
+import { isEmptySet, nodeOfLevel, noFields, recursiveDifference, type FieldSet, type Level } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, isEmptyValue, namedField, shapeOf, type Shape } from "./shape.ts";
 
@@ -12,11 +12,10 @@ export interface Comparison {
   readonly added: FieldSet;
 }
 
-/** Compares two objects of one schema, both decoded. */
+/** Compares two objects of one schema, both decoded. Takes time proportional to what differs, and to look at the rest once. */
 export function compareObjects(schema: Schema, before: unknown, after: unknown): Comparison {
-  const walk: Walk = { path: [], removed: {}, modified: {}, added: {} };
-  compareValues(walk, schema, { before, after });
-  return walk;
+  const { removed, modified, added } = compareValues(schema, { before, after });
+  return { removed: removed ?? noFields, modified: modified ?? noFields, added: added ?? noFields };
 }
 
 /** The comparison without `ignored` fields and what is underneath them. */
@@ -33,12 +32,17 @@ export function isSame({ removed, modified, added }: Comparison): boolean {
   return isEmptySet(removed) && isEmptySet(modified) && isEmptySet(added);
 }
 
-interface Walk {
-  readonly path: PathElement[];
-  readonly removed: FieldSetBuilder;
-  readonly modified: FieldSetBuilder;
-  readonly added: FieldSetBuilder;
+/** What differs at one place and below it: the nodes that stand there in the sets; undefined for none. */
+interface Difference {
+  readonly removed?: FieldSet | undefined;
+  readonly modified?: FieldSet | undefined;
+  readonly added?: FieldSet | undefined;
 }
+
+const none: Difference = {};
+const removedItself: Difference = { removed: noFields };
+const modifiedItself: Difference = { modified: noFields };
+const addedItself: Difference = { added: noFields };
 
 /** Undefined is absent, which null is not. */
 interface Pair {
@@ -46,24 +50,16 @@ interface Pair {
   readonly after: unknown;
 }
 
-function compareValues(walk: Walk, schema: Schema, pair: Pair): void {
+function compareValues(schema: Schema, pair: Pair): Difference {
   const { before, after } = pair;
-  if (before === after) return;
+  if (before === after) return none;
   const shape = schema.type === "any" ? deducedShape(pair) : shapeOf(schema, after);
-  if (shape === "leaf" || bothEmpty(before, after)) return compareLeaf(walk, pair);
-  if (shape === "mixed") {
-    compareLeaf(walk, pair);
-    return compareMaps(walk, schema, pair);
-  }
-  if (shape === "list" && schema.type === "array") {
-    // Lists mostly stay as they are, which is cheaper to see than what their items are called.
-    if (jsonEqual(before, after)) return;
-    compareLists(walk, schema, pair);
-  } else {
-    compareMaps(walk, schema, pair);
-  }
-  if (before === undefined) insertField(walk.added, walk.path);
-  else if (after === undefined) insertField(walk.removed, walk.path);
+  if (shape === "leaf" || bothEmpty(before, after)) return compareLeaf(pair);
+  if (shape === "mixed") return compareMaps(schema, pair, compareLeaf(pair));
+  const itself = before === undefined ? addedItself : after === undefined ? removedItself : none;
+  if (shape !== "list" || schema.type !== "array") return compareMaps(schema, pair, itself);
+  // Lists mostly stay as they are, which is cheaper to see than what their items are called.
+  return jsonEqual(before, after) ? none : compareLists(schema, pair, itself);
 }
 
 /** `mixed` for what turns from an object into something else or the other way round. */
@@ -81,31 +77,57 @@ function bothEmpty(before: unknown, after: unknown): boolean {
   return isEmptyValue(before) && isEmptyValue(after);
 }
 
-function compareLeaf(walk: Walk, { before, after }: Pair): void {
-  if (before === undefined) insertField(walk.added, walk.path);
-  else if (after === undefined) insertField(walk.removed, walk.path);
-  else if (!jsonEqual(before, after)) insertField(walk.modified, walk.path);
+function compareLeaf({ before, after }: Pair): Difference {
+  if (before === undefined) return addedItself;
+  if (after === undefined) return removedItself;
+  return jsonEqual(before, after) ? none : modifiedItself;
 }
 
-function compareMaps(walk: Walk, schema: Schema, { before, after }: Pair): void {
+/** What differs one level down, by set. */
+interface Levels {
+  removed: Level | undefined;
+  modified: Level | undefined;
+  added: Level | undefined;
+}
+
+function put(levels: Levels, element: PathElement, { removed, modified, added }: Difference): void {
+  if (removed !== undefined) push((levels.removed ??= { elements: [], nodes: [] }), element, removed);
+  if (modified !== undefined) push((levels.modified ??= { elements: [], nodes: [] }), element, modified);
+  if (added !== undefined) push((levels.added ??= { elements: [], nodes: [] }), element, added);
+}
+
+function push({ elements, nodes }: Level, element: PathElement, node: FieldSet): void {
+  elements.push(element);
+  nodes.push(node);
+}
+
+/** What differs below a place together with what does at the place itself. */
+function joined({ removed, modified, added }: Levels, itself: Difference): Difference {
+  if (removed === undefined && modified === undefined && added === undefined) return itself;
+  return {
+    removed: removed === undefined ? itself.removed : nodeOfLevel(itself.removed !== undefined, removed),
+    modified: modified === undefined ? itself.modified : nodeOfLevel(itself.modified !== undefined, modified),
+    added: added === undefined ? itself.added : nodeOfLevel(itself.added !== undefined, added),
+  };
+}
+
+function compareMaps(schema: Schema, { before, after }: Pair, itself: Difference): Difference {
   const [one, other] = [objectOrNone(before), objectOrNone(after)];
+  const levels: Levels = { removed: undefined, modified: undefined, added: undefined };
   for (const key in one) {
     const mine = one[key];
     const theirs = Object.hasOwn(other, key) ? other[key] : undefined;
     if (mine === theirs) continue;
     const stand = theirs === undefined ? standIn(schema, key, after) : undefined;
-    compareEntry(walk, schema, { key, before: mine, after: theirs ?? stand });
+    const found = compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? stand });
+    if (found !== none) put(levels, fieldElement(key), found);
   }
   for (const key in other) {
     if (Object.hasOwn(one, key)) continue;
-    compareEntry(walk, schema, { key, before: standIn(schema, key, before), after: other[key] });
+    const found = compareValues(entrySchema(schema, key), { before: standIn(schema, key, before), after: other[key] });
+    if (found !== none) put(levels, fieldElement(key), found);
   }
-}
-
-function compareEntry(walk: Walk, schema: Schema, { key, ...pair }: Pair & { readonly key: string }): void {
-  walk.path.push(fieldElement(key));
-  compareValues(walk, entrySchema(schema, key), pair);
-  walk.path.pop();
+  return joined(levels, itself);
 }
 
 /**
@@ -124,34 +146,34 @@ function objectOrNone(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-function compareLists(walk: Walk, schema: ArraySchema, { before, after }: Pair): void {
+function compareLists(schema: ArraySchema, { before, after }: Pair, itself: Difference): Difference {
   const [one, other] = [itemsByElement(schema, before), itemsByElement(schema, after)];
-  for (const element of new Set([...one.keys(), ...other.keys()])) {
-    walk.path.push(element);
-    compareItems(walk, schema.items, { before: one.get(element) ?? [], after: other.get(element) ?? [] });
-    walk.path.pop();
+  const levels: Levels = { removed: undefined, modified: undefined, added: undefined };
+  for (const [element, items] of one) {
+    put(levels, element, compareItems(schema.items, { before: items, after: other.get(element) ?? noItems }));
   }
+  for (const [element, items] of other) {
+    if (!one.has(element)) put(levels, element, compareItems(schema.items, { before: noItems, after: items }));
+  }
+  return joined(levels, itself);
 }
+
+const noItems: readonly unknown[] = [];
 
 /** Compares the items that share one path element; several on one side are owned as one, by the element itself. */
 function compareItems(
-  walk: Walk,
   schema: Schema,
   { before, after }: { readonly before: readonly unknown[]; readonly after: readonly unknown[] },
-): void {
+): Difference {
   const [many, manyThen] = [before.length > 1, after.length > 1];
-  if (!many && !manyThen) return compareValues(walk, schema, { before: before[0], after: after[0] });
-  if (many && manyThen) {
-    if (!jsonEqual(before, after)) insertField(walk.modified, walk.path);
-    return;
-  }
+  if (!many && !manyThen) return compareValues(schema, { before: before[0], after: after[0] });
+  if (many && manyThen) return jsonEqual(before, after) ? none : modifiedItself;
   if (many) {
-    if (after.length > 0) compareValues(walk, schema, { before: undefined, after: after[0] });
-    insertField(walk.removed, walk.path);
-    return;
+    const rest = after.length > 0 ? compareValues(schema, { before: undefined, after: after[0] }) : none;
+    return { ...rest, removed: noFields };
   }
-  if (before.length > 0) compareValues(walk, schema, { before: before[0], after: undefined });
-  insertField(walk.added, walk.path);
+  const rest = before.length > 0 ? compareValues(schema, { before: before[0], after: undefined }) : none;
+  return { ...rest, added: noFields };
 }
 
 function itemsByElement(schema: ArraySchema, value: unknown): ReadonlyMap<PathElement, readonly unknown[]> {

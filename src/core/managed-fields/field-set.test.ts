@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   contains,
+  countFields,
   difference,
   hasField,
-  insertField,
   intersection,
   isEmptySet,
   pathsOf,
@@ -13,16 +13,14 @@ import {
   sameFields,
   sortedSet,
   union,
+  unionOf,
   type FieldSet,
-  type FieldSetBuilder,
 } from "./field-set.ts";
 
 type Path = readonly string[];
 
 function setOf(...paths: readonly Path[]): FieldSet {
-  const set: FieldSetBuilder = {};
-  for (const path of paths) insertField(set, path);
-  return set;
+  return unionOf(paths.map((path) => path.reduceRight<FieldSet>((below, element) => ({ [element]: below }), {})));
 }
 
 const elements = ["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"', "v:3", "i:0"];
@@ -109,4 +107,39 @@ describe("a set of fields", () => {
       "f:a": {},
     });
   });
+
+  it("costs no more to take a large set from than the small one is large", () => {
+    const large = counted(Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`f:k${index}`, {}])));
+    expect(difference(setOf(["f:k1"], ["f:x"]), large.set)).toEqual(setOf(["f:x"]));
+    expect(intersection(setOf(["f:k1"], ["f:x"]), large.set)).toEqual(setOf(["f:k1"]));
+    expect(large.reads()).toBeLessThan(20);
+  });
+
+  it("reads each of many sets once to unite them, however large they are together", () => {
+    const sets = Array.from({ length: 500 }, (_, index) => counted({ "f:data": { [`f:k${index}`]: {} } }));
+    expect(countFields(unionOf(sets.map((one) => one.set)))).toBe(500);
+    expect(sets.reduce((sum, one) => sum + one.reads(), 0)).toBeLessThan(500 * 4);
+  });
+
+  it("names no more paths than are asked for", () => {
+    const many = setOf(...Array.from({ length: 50 }, (_, index) => ["f:data", `f:k${index}`]));
+    expect(pathsOf(many, 7)).toEqual(pathsOf(many).slice(0, 7));
+    expect(countFields(many)).toBe(50);
+  });
 });
+
+/** A set that counts how often an element of it, or the list of them, is read. */
+function counted(set: FieldSet): { readonly set: FieldSet; readonly reads: () => number } {
+  let reads = 0;
+  const proxy = new Proxy(set, {
+    get: (target, key) => {
+      reads += 1;
+      return Reflect.get(target, key) as FieldSet;
+    },
+    ownKeys: (target) => {
+      reads += 1 + Object.keys(target).length;
+      return Reflect.ownKeys(target);
+    },
+  });
+  return { set: proxy, reads: () => reads };
+}

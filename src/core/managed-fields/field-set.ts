@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../json-value.ts";
-import { compareElements, readElement, type PathElement } from "./path-element.ts";
+import { inElementOrder, readElement, sortElements, type PathElement } from "./path-element.ts";
 
 /**
  * A set of fields in the very form of FieldsV1, so that what is stored is worked on without decoding: every key is a path element,
@@ -11,38 +11,49 @@ export interface FieldSet {
   readonly [element: PathElement]: FieldSet;
 }
 
-/** A set that is being put together. */
-export interface FieldSetBuilder {
-  [element: PathElement]: FieldSetBuilder;
-}
-
 /** The set without fields. */
 export const noFields: FieldSet = {};
 
-/** Adds the field at `path` to a set under construction; the empty path, the whole object, belongs to nobody. */
-export function insertField(set: FieldSetBuilder, path: readonly PathElement[]): void {
-  const last = path.length - 1;
-  let node = set;
-  for (let level = 0; level <= last; level += 1) {
-    const element = path[level] ?? "";
-    const next = node[element];
-    // Leaves are told by identity: to look for the keys of a node takes as long as it has keys.
-    if (level === last) {
-      if (next === undefined) node[element] = leaf;
-      else if (next !== leaf) next["."] = leaf;
-    } else if (next === undefined || next === leaf) {
-      // A node that was a leaf so far says so by a dot from now on.
-      const made: FieldSetBuilder = next === undefined ? {} : { ".": leaf };
-      node[element] = made;
-      node = made;
-    } else {
-      node = next;
-    }
-  }
+/** Fields on one level while a set is put together; an element may stand here more than once. */
+export interface Level {
+  readonly elements: PathElement[];
+  /** What belongs to the set at each element and below it. */
+  readonly nodes: FieldSet[];
 }
 
-/** What stands for a field with nothing underneath while a set is put together; never changed. */
-const leaf: FieldSetBuilder = {};
+/**
+ * The node of the fields of one level, put in order once, with the field above them where `member` says so; undefined for neither. Takes
+ * time proportional to the level, but for sorting.
+ */
+export function nodeOfLevel(member: boolean, { elements, nodes }: Level): FieldSet | undefined {
+  if (elements.length === 0) return member ? noFields : undefined;
+  const result: Record<string, FieldSet> = {};
+  if (member) result["."] = noFields;
+  if (inElementOrder(elements)) {
+    for (let index = 0; index < elements.length; index += 1) {
+      addNode(result, elements[index] ?? "", nodes[index] ?? noFields);
+    }
+    return result;
+  }
+  if (nodes.every((node) => node === noFields)) {
+    for (const element of sortElements([...elements])) result[element] = noFields;
+    return result;
+  }
+  const byElement = new Map<PathElement, FieldSet>();
+  for (const [index, element] of elements.entries()) {
+    const node = nodes[index] ?? noFields;
+    const before = byElement.get(element);
+    byElement.set(element, before === undefined ? node : nodeUnion(before, node));
+  }
+  for (const element of sortElements([...byElement.keys()])) result[element] = byElement.get(element) ?? noFields;
+  return result;
+}
+
+function addNode(result: Record<string, FieldSet>, element: PathElement, node: FieldSet): void {
+  // To look up what is not there costs less than to write.
+  const before = result[element];
+  result[element] = before === undefined ? node : nodeUnion(before, node);
+}
 
 /** Whether no field belongs to the set. */
 export function isEmptySet(set: FieldSet): boolean {
@@ -59,10 +70,9 @@ export function hasField(set: FieldSet, path: readonly PathElement[]): boolean {
   return path.length > 0 && isMember(node);
 }
 
-/** What stands below one step, as a set of its own; empty where nothing does. */
+/** What stands below one step, as a set of its own; empty where nothing does. It may hold a `.`, which every function here passes over. */
 export function fieldsBelow(set: FieldSet, element: PathElement): FieldSet {
-  const node = childOf(set, element);
-  return node === undefined ? noFields : childrenOf(node);
+  return childOf(set, element) ?? noFields;
 }
 
 /** Whether the field one step down belongs to the set. */
@@ -71,29 +81,50 @@ export function hasElement(set: FieldSet, element: PathElement): boolean {
   return node !== undefined && isMember(node);
 }
 
-/** The fields of either set. The very `one` when `other` adds nothing. */
+/** The fields of either set, in order. The very `one` when `other` adds nothing. */
 export function union(one: FieldSet, other: FieldSet): FieldSet {
-  let result: Record<string, FieldSet> | undefined;
-  for (const element in other) {
-    const theirs = other[element];
-    if (theirs === undefined || element === ".") continue;
-    const mine = childOf(one, element);
-    const both = mine === undefined ? theirs : nodeUnion(mine, theirs);
-    if (both === mine) continue;
-    result ??= { ...one };
-    result[element] = both;
+  return joined(one, other) ?? one;
+}
+
+/** The fields of all sets, in order. Takes time proportional to their size together, however many they are. */
+export function unionOf(sets: readonly FieldSet[]): FieldSet {
+  const [first, second] = sets;
+  if (second === undefined) return first ?? noFields;
+  const byElement = new Map<PathElement, FieldSet | FieldSet[]>();
+  for (const set of sets) {
+    for (const element in set) {
+      const node = set[element];
+      if (node === undefined || element === ".") continue;
+      const before = byElement.get(element);
+      if (before === undefined) byElement.set(element, node);
+      else if (Array.isArray(before)) before.push(node);
+      else byElement.set(element, [before, node]);
+    }
   }
-  return result ?? one;
+  const level: Level = { elements: [], nodes: [] };
+  for (const [element, nodes] of byElement) {
+    level.elements.push(element);
+    level.nodes.push(Array.isArray(nodes) ? unionOfNodes(nodes) : nodes);
+  }
+  return nodeOfLevel(false, level) ?? noFields;
+}
+
+function unionOfNodes(nodes: readonly FieldSet[]): FieldSet {
+  const branches = nodes.filter((node) => !isLeaf(node));
+  if (branches.length === 0) return noFields;
+  return (
+    nodeOf(branches.length < nodes.length || branches.some((node) => isMember(node)), unionOf(branches)) ?? noFields
+  );
 }
 
 /** The fields of both sets. */
 export function intersection(one: FieldSet, other: FieldSet): FieldSet {
   const result: Record<string, FieldSet> = {};
-  for (const element in other) {
-    const theirs = other[element];
-    const mine = childOf(one, element);
-    if (theirs === undefined || mine === undefined || element === ".") continue;
-    const both = nodeOf(isMember(mine) && isMember(theirs), intersection(mine, theirs));
+  for (const element in one) {
+    const theirs = childOf(other, element);
+    const mine = one[element];
+    if (theirs === undefined || mine === undefined) continue;
+    const both = mine === theirs ? mine : nodeOf(isMember(mine) && isMember(theirs), intersection(mine, theirs));
     if (both !== undefined) result[element] = both;
   }
   return result;
@@ -111,7 +142,14 @@ export function recursiveDifference(one: FieldSet, other: FieldSet): FieldSet {
 
 /** Whether every field of `part` is in `whole`. */
 export function contains(whole: FieldSet, part: FieldSet): boolean {
-  return isEmptySet(part) || isEmptySet(difference(part, whole));
+  if (whole === part) return true;
+  for (const element in part) {
+    const theirs = part[element];
+    if (theirs === undefined || element === ".") continue;
+    const mine = childOf(whole, element);
+    if (mine === undefined || (isMember(theirs) && !isMember(mine)) || !contains(mine, theirs)) return false;
+  }
+  return true;
 }
 
 /** Whether the two have the same fields. */
@@ -119,20 +157,45 @@ export function sameFields(one: FieldSet, other: FieldSet): boolean {
   return contains(one, other) && contains(other, one);
 }
 
-/** The paths of all fields of the set, parents first, in the order of FieldsV1. */
-export function pathsOf(set: FieldSet): readonly (readonly PathElement[])[] {
+/** The paths of the fields of the set, parents first, in the order of FieldsV1; no more than `limit`. */
+export function pathsOf(set: FieldSet, limit: number = Infinity): readonly (readonly PathElement[])[] {
   const paths: (readonly PathElement[])[] = [];
-  collect(set, [], paths);
+  collect(set, [], { paths, limit });
   return paths;
 }
 
-/** The same set with its keys in the order in which Kubernetes writes them. */
+/** How many fields belong to the set. */
+export function countFields(set: FieldSet): number {
+  let count = 0;
+  for (const element in set) {
+    const node = set[element];
+    if (node === undefined || element === ".") continue;
+    count += (isMember(node) ? 1 : 0) + countFields(node);
+  }
+  return count;
+}
+
+/** The same set with its keys in the order in which Kubernetes writes them; the very `set` where they are. */
 export function sortedSet(set: FieldSet): FieldSet {
-  const result: Record<string, FieldSet> = {};
-  const own = set["."];
-  if (own !== undefined) result["."] = noFields;
-  for (const element of elementsOf(set)) result[element] = sortedSet(set[element] ?? noFields);
-  return result;
+  const elements: PathElement[] = [];
+  const nodes: FieldSet[] = [];
+  let isSame = true;
+  let member = false;
+  for (const element in set) {
+    const node = set[element];
+    if (node === undefined) continue;
+    if (element === ".") {
+      member = true;
+      isSame &&= elements.length === 0;
+      continue;
+    }
+    const sorted = isLeaf(node) ? node : sortedSet(node);
+    isSame &&= sorted === node;
+    elements.push(element);
+    nodes.push(sorted);
+  }
+  if (isSame && inElementOrder(elements)) return set;
+  return nodeOfLevel(member, { elements, nodes }) ?? noFields;
 }
 
 /** The set that a client wrote as FieldsV1, in canonical form; undefined for anything malformed. Steps of unknown kinds are left out. */
@@ -142,9 +205,10 @@ export function readFieldSet(value: unknown): FieldSet | undefined {
 }
 
 function readNode(value: JsonObject, root: boolean): FieldSet | undefined {
-  const result: Record<string, FieldSet> = {};
+  const level: Level = { elements: [], nodes: [] };
   let member = false;
-  for (const [key, below] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const below = value[key];
     if (key === ".") {
       member = true;
       continue;
@@ -152,13 +216,12 @@ function readNode(value: JsonObject, root: boolean): FieldSet | undefined {
     const element = readElement(key);
     if (element === undefined || !isJsonObject(below)) return undefined;
     if (element === "") continue;
-    const node = readNode(below, false);
+    const node = isLeaf(below as FieldSet) ? noFields : readNode(below, false);
     if (node === undefined) return undefined;
-    const before = result[element];
-    result[element] = before === undefined ? node : nodeUnion(before, node);
+    level.elements.push(element);
+    level.nodes.push(node);
   }
-  if (root || !member || isLeaf(result)) return result;
-  return { ".": noFields, ...result };
+  return nodeOfLevel(member && !root, level) ?? noFields;
 }
 
 function isLeaf(node: FieldSet): boolean {
@@ -175,8 +238,9 @@ function childOf(node: FieldSet, element: PathElement): FieldSet | undefined {
   return element === "." ? undefined : node[element];
 }
 
-/** The node for a field with `children`; undefined where neither it nor anything underneath is in the set. */
+/** The node for a field with `children`, which may hold a dot already; undefined where neither it nor anything underneath is in the set. */
 function nodeOf(member: boolean, children: FieldSet): FieldSet | undefined {
+  if (children["."] !== undefined) return member ? children : childrenOf(children);
   if (isLeaf(children)) return member ? noFields : undefined;
   return member ? { ".": noFields, ...children } : children;
 }
@@ -188,54 +252,105 @@ function childrenOf(node: FieldSet): FieldSet {
 }
 
 function nodeUnion(one: FieldSet, other: FieldSet): FieldSet {
-  const children = union(one, other);
+  if (one === other) return one;
   const [mine, theirs] = [isMember(one), isMember(other)];
-  if (children === one && (mine || !theirs)) return one;
-  return nodeOf(mine || theirs, childrenOf(children)) ?? noFields;
+  return joined(one, other, mine || theirs) ?? (mine || !theirs ? one : (nodeOf(true, one) ?? noFields));
 }
 
-function without(one: FieldSet, other: FieldSet, recursive: boolean): FieldSet {
-  let changed: Map<PathElement, FieldSet | undefined> | undefined;
+/** The fields of both levels, by themselves a member of the set or not; undefined when `other` adds no field below. */
+function joined(one: FieldSet, other: FieldSet, member = false): FieldSet | undefined {
+  let changed: Map<PathElement, FieldSet> | undefined;
   for (const element in other) {
     const theirs = other[element];
+    if (theirs === undefined || element === ".") continue;
     const mine = childOf(one, element);
+    const both = mine === undefined ? theirs : nodeUnion(mine, theirs);
+    if (both === mine) continue;
+    changed ??= new Map();
+    changed.set(element, both);
+  }
+  if (changed === undefined) return undefined;
+  const level: Level = { elements: [], nodes: [] };
+  for (const element in one) {
+    const mine = one[element];
+    if (mine === undefined || element === ".") continue;
+    const both = changed.get(element);
+    if (both !== undefined) changed.delete(element);
+    level.elements.push(element);
+    level.nodes.push(both ?? mine);
+  }
+  for (const [element, node] of changed) {
+    level.elements.push(element);
+    level.nodes.push(node);
+  }
+  return nodeOfLevel(member, level);
+}
+
+/** Goes through `one`, so that what is taken from many sets costs no more than they are large together. */
+function without(one: FieldSet, other: FieldSet, recursive: boolean): FieldSet {
+  let first: { readonly element: PathElement; readonly rest: FieldSet | undefined } | undefined;
+  for (const element in one) {
+    const theirs = childOf(other, element);
+    const mine = one[element];
     if (theirs === undefined || mine === undefined) continue;
     const rest = nodeWithout(mine, theirs, recursive);
     if (rest === mine) continue;
-    changed ??= new Map();
-    changed.set(element, rest);
+    first = { element, rest };
+    break;
   }
-  return changed === undefined ? one : replaced(one, changed);
+  return first === undefined ? one : restOf(one, other, { first, recursive });
 }
 
-/** With other nodes for some elements, or none. Put together anew, since an object that keys were deleted from is slow for ever. */
-function replaced(set: FieldSet, changed: ReadonlyMap<PathElement, FieldSet | undefined>): FieldSet {
+/** Put together anew, since an object that keys were deleted from is slow for ever. What stands before the first that goes, stays. */
+function restOf(
+  one: FieldSet,
+  other: FieldSet,
+  {
+    first,
+    recursive,
+  }: {
+    readonly first: { readonly element: PathElement; readonly rest: FieldSet | undefined };
+    readonly recursive: boolean;
+  },
+): FieldSet {
   const result: Record<string, FieldSet> = {};
-  for (const element in set) {
-    const node = changed.has(element) ? changed.get(element) : set[element];
-    if (node !== undefined) result[element] = node;
+  let isBefore = true;
+  for (const element in one) {
+    let rest = one[element];
+    if (element === first.element) {
+      isBefore = false;
+      rest = first.rest;
+    } else if (!isBefore && rest !== undefined) {
+      const theirs = childOf(other, element);
+      if (theirs !== undefined) rest = nodeWithout(rest, theirs, recursive);
+    }
+    if (rest !== undefined) result[element] = rest;
   }
   return result;
 }
 
 function nodeWithout(mine: FieldSet, theirs: FieldSet, recursive: boolean): FieldSet | undefined {
-  const [member, taken] = [isMember(mine), isMember(theirs)];
+  const taken = isMember(theirs);
   if (taken && recursive) return undefined;
+  const member = isMember(mine);
   const rest = without(mine, theirs, recursive);
   if (rest === mine && !(member && taken)) return mine;
   return nodeOf(member && !taken, childrenOf(rest));
 }
 
-function elementsOf(node: FieldSet): readonly PathElement[] {
-  return Object.keys(node)
-    .filter((element) => element !== ".")
-    .sort(compareElements);
+interface Collecting {
+  readonly paths: (readonly PathElement[])[];
+  readonly limit: number;
 }
 
-function collect(node: FieldSet, prefix: readonly PathElement[], paths: (readonly PathElement[])[]): void {
-  const elements = elementsOf(node);
+function collect(node: FieldSet, prefix: readonly PathElement[], { paths, limit }: Collecting): void {
+  const elements = sortElements(Object.keys(node).filter((element) => element !== "."));
   for (const element of elements) {
+    if (paths.length >= limit) return;
     if (isMember(node[element] ?? noFields)) paths.push([...prefix, element]);
   }
-  for (const element of elements) collect(node[element] ?? noFields, [...prefix, element], paths);
+  for (const element of elements) {
+    if (paths.length >= limit) return;
+    collect(node[element] ?? noFields, [...prefix, element], { paths, limit });
+  }
 }

@@ -1,35 +1,36 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
-import { insertField, type FieldSet, type FieldSetBuilder } from "./field-set.ts";
+import { noFields, nodeOfLevel, type FieldSet, type Level } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, namedField, shapeOf } from "./shape.ts";
 
 /** Every leaf and every item that an object names: what its applier owns. Source: structured-merge-diff typed.ToFieldSet. */
 export function fieldsOf(schema: Schema, value: unknown): FieldSet {
-  const walk: Walk = { path: [], set: {} };
-  addFields(walk, schema, value);
-  return walk.set;
+  return isJsonObject(value) && shapeOf(schema, value) === "map"
+    ? (entriesOf(schema, value, false) ?? noFields)
+    : noFields;
 }
 
-interface Walk {
-  readonly path: PathElement[];
-  readonly set: FieldSetBuilder;
-}
-
-function addFields(walk: Walk, schema: Schema, value: unknown): void {
+/** The node of a value; undefined where it has no fields. `member` says that the place itself is owned, whatever stands there. */
+function nodeOfValue(schema: Schema, value: unknown, member: boolean): FieldSet | undefined {
   const shape = shapeOf(schema, value);
-  if (shape === "leaf") insertField(walk.set, walk.path);
-  else if (shape === "map" && isJsonObject(value)) addEntries(walk, schema, value);
-  else if (schema.type === "array" && isJsonArray(value)) addItems(walk, schema, value);
+  if (shape === "leaf") return noFields;
+  if (shape === "map" && isJsonObject(value)) return entriesOf(schema, value, member);
+  if (schema.type === "array" && isJsonArray(value)) return itemsOf(schema, value, member);
+  return member ? noFields : undefined;
 }
 
-function addEntries(walk: Walk, schema: Schema, value: JsonObject): void {
-  for (const [key, entry] of Object.entries(value)) {
-    walk.path.push(fieldElement(key));
-    addFields(walk, entrySchema(schema, key), entry);
-    if (namedField(schema, key) === undefined || isNothing(entry)) insertField(walk.set, walk.path);
-    walk.path.pop();
+function entriesOf(schema: Schema, value: JsonObject, member: boolean): FieldSet | undefined {
+  const level: Level = { elements: [], nodes: [] };
+  for (const key of Object.keys(value)) {
+    const entry = value[key];
+    const isOwned = namedField(schema, key) === undefined || isNothing(entry);
+    const node = nodeOfValue(entrySchema(schema, key), entry, isOwned);
+    if (node === undefined) continue;
+    level.elements.push(fieldElement(key));
+    level.nodes.push(node);
   }
+  return nodeOfLevel(member, level);
 }
 
 /** A named field is owned through what is underneath it, and by itself only where there is nothing. */
@@ -37,14 +38,12 @@ function isNothing(value: unknown): boolean {
   return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
-function addItems(walk: Walk, schema: ArraySchema, list: readonly unknown[]): void {
-  const elements = elementsOfList(schema, list);
-  const counts = new Map<PathElement, number>();
-  for (const element of elements) counts.set(element, (counts.get(element) ?? 0) + 1);
-  for (const [index, element] of elements.entries()) {
-    walk.path.push(element);
-    if (counts.get(element) === 1) addFields(walk, schema.items, list[index]);
-    insertField(walk.set, walk.path);
-    walk.path.pop();
+function itemsOf(schema: ArraySchema, list: readonly unknown[], member: boolean): FieldSet | undefined {
+  const nodes = new Map<PathElement, FieldSet>();
+  for (const [index, element] of elementsOfList(schema, list).entries()) {
+    // Of several items under one path element the element itself is owned, and nothing below.
+    const node = nodes.has(element) ? noFields : (nodeOfValue(schema.items, list[index], true) ?? noFields);
+    nodes.set(element, node);
   }
+  return nodeOfLevel(member, { elements: [...nodes.keys()], nodes: [...nodes.values()] });
 }

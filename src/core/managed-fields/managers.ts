@@ -1,5 +1,5 @@
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../json-value.ts";
-import { isEmptySet, readFieldSet, sortedSet, union, type FieldSet } from "./field-set.ts";
+import { isEmptySet, noFields, readFieldSet, sortedSet, unionOf, type FieldSet } from "./field-set.ts";
 
 /** Who set which fields how, as `metadata.managedFields` lists it. Source: apimachinery meta/v1 ManagedFieldsEntry. */
 export interface ManagedFieldsEntry {
@@ -104,7 +104,7 @@ export function sortedEntry(entry: ManagedFieldsEntry): ManagedFieldsEntry {
   return withFields(entry, sortedSet(entry.fieldsV1));
 }
 
-/** Folds the oldest entries of updates, those of one version into one, until there are at most ten. */
+/** Folds the oldest entries of updates, those of one version into one, until there are at most ten. Source: apimachinery managedfields capManagers. */
 export function foldedManagers(managers: Managers): Managers {
   if (managers.size <= maximumUpdaters) return managers;
   const updaters = [...managers].filter(([, { operation }]) => operation === "Update");
@@ -112,6 +112,8 @@ export function foldedManagers(managers: Managers): Managers {
   if (surplus <= 0) return managers;
   const result = new Map(managers);
   const first = new Map<string, string>();
+  // Put together at the end: to add one set after the other takes as long as all that were added before.
+  const buckets = new Map<string, FieldSet[]>();
   for (const [id, entry] of updaters.sort(([, a], [, b]) => compareEntries(a, b))) {
     if (surplus === 0) break;
     const { apiVersion } = entry;
@@ -120,13 +122,20 @@ export function foldedManagers(managers: Managers): Managers {
       first.set(apiVersion, id);
       continue;
     }
-    const bucket = entryFor({ manager: folded, operation: "Update", apiVersion, subresource: "" }, {});
+    const bucket = entryFor({ manager: folded, operation: "Update", apiVersion, subresource: "" }, noFields);
     const bucketId = identityOf(bucket);
     const before = result.get(bucketId) ?? result.get(earlier) ?? bucket;
     if (!result.has(bucketId)) result.delete(earlier);
     result.delete(id);
-    result.set(bucketId, withFields(bucket, sortedSet(union(entry.fieldsV1, before.fieldsV1)), entry.time));
+    const sets = buckets.get(bucketId) ?? [before.fieldsV1];
+    sets.push(entry.fieldsV1);
+    buckets.set(bucketId, sets);
+    result.set(bucketId, withFields(bucket, noFields, entry.time));
     surplus -= 1;
+  }
+  for (const [bucketId, sets] of buckets) {
+    const entry = result.get(bucketId);
+    if (entry !== undefined) result.set(bucketId, withFields(entry, unionOf(sets)));
   }
   return result;
 }

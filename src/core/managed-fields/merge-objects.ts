@@ -21,26 +21,38 @@ function mergeValues(schema: Schema, live: unknown, applied: unknown): unknown {
 
 function mergeMaps(schema: Schema, live: JsonObject, applied: JsonObject): JsonObject {
   const merged: [string, unknown][] = [];
+  // One of the two stands for the result where it is just that, which spares the making of what may have thousands of keys.
+  let [isLive, isApplied] = [true, true];
   for (const key of Object.keys(live)) {
     const theirs = Object.hasOwn(applied, key) ? applied[key] : undefined;
-    merged.push([key, theirs === undefined ? live[key] : mergeValues(entrySchema(schema, key), live[key], theirs)]);
+    const value = theirs === undefined ? live[key] : mergeValues(entrySchema(schema, key), live[key], theirs);
+    isLive &&= value === live[key];
+    isApplied = false;
+    merged.push([key, value]);
   }
   for (const key of Object.keys(applied)) {
-    if (!Object.hasOwn(live, key)) merged.push([key, mergeValues(entrySchema(schema, key), undefined, applied[key])]);
+    if (Object.hasOwn(live, key)) continue;
+    const value = mergeValues(entrySchema(schema, key), undefined, applied[key]);
+    isLive = false;
+    isApplied &&= value === applied[key];
+    merged.push([key, value]);
   }
-  return Object.fromEntries(merged);
+  if (isLive) return live;
+  return isApplied ? applied : Object.fromEntries(merged);
 }
 
 function mergeLists(schema: ArraySchema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
   const mine = indexed(elementsOfList(schema, live), live);
   const theirs = indexed(elementsOfList(schema, applied), applied);
   const shared = theirs.elements.filter((element) => mine.items.has(element));
+  let taken = 0;
   const merged: unknown[] = [];
   const done = new Set<PathElement>();
   const take = (element: PathElement): void => {
     done.add(element);
     merged.push(mergeValues(schema.items, mine.items.get(element), theirs.items.get(element)));
-    if (shared[0] === element) shared.shift();
+    // Counted and not removed: to shift a long list takes as long as it is.
+    if (shared[taken] === element) taken += 1;
   };
   let [at, applying] = [0, 0];
   while (at < mine.elements.length || applying < theirs.elements.length) {
@@ -53,7 +65,7 @@ function mergeLists(schema: ArraySchema, live: readonly unknown[], applied: read
       // Of several items under one path element each stays as it is.
       merged.push(live[at]);
       at += 1;
-    } else if (own !== undefined && (done.has(own) || (next !== undefined && shared[0] !== own))) {
+    } else if (own !== undefined && (done.has(own) || (next !== undefined && shared[taken] !== own))) {
       at += 1;
     } else if (next !== undefined) {
       take(next);

@@ -1,5 +1,5 @@
 import type { Schema } from "../schema.ts";
-import { isEmptySet, fieldsBelow, hasElement, type FieldSet } from "./field-set.ts";
+import { isEmptySet, noFields, type FieldSet } from "./field-set.ts";
 import type { PathElement } from "./path-element.ts";
 import { entrySchema, namedField } from "./shape.ts";
 
@@ -8,28 +8,30 @@ import { entrySchema, namedField } from "./shape.ts";
  * Source: structured-merge-diff EnsureNamedFieldsAreMembers.
  */
 export function withNamedFields(schema: Schema | undefined, set: FieldSet): FieldSet {
-  const result: Record<string, FieldSet> = {};
-  for (const element of Object.keys(set)) {
-    if (element === ".") continue;
-    const below = withNamedFields(schemaBelow(schema, element), fieldsBelow(set, element));
-    const member = hasElement(set, element) || isNamed(schema, element);
-    if (isEmptySet(below)) result[element] = below;
-    else result[element] = member ? { ".": {}, ...below } : below;
+  let changed: Map<PathElement, FieldSet> | undefined;
+  for (const element in set) {
+    const node = set[element];
+    if (element === "." || node === undefined || isEmptySet(node)) continue;
+    const isOwned = node["."] !== undefined;
+    const inner = withNamedFields(schemaBelow(schema, element), node);
+    const named = !isOwned && isNamed(schema, element) ? { ".": noFields, ...inner } : inner;
+    if (named !== node) (changed ??= new Map()).set(element, named);
   }
-  return result;
+  return changed === undefined ? set : { ...set, ...Object.fromEntries(changed) };
 }
 
 /** A field whose schema has become atomic is owned as a whole by whoever owned a part of it. Source: ReconcileFieldSetWithSchema. */
 export function reconciledFields(schema: Schema, set: FieldSet): FieldSet {
   let result: Record<string, FieldSet> | undefined;
-  for (const element of Object.keys(set)) {
-    const below = fieldsBelow(set, element);
+  for (const element in set) {
+    const node = set[element];
+    if (element === "." || node === undefined || isEmptySet(node)) continue;
     const inner = schemaBelow(schema, element);
-    if (element === "." || inner === undefined || isEmptySet(below)) continue;
-    const rest = isAtomic(inner) ? {} : reconciledFields(inner, below);
-    if (rest === below) continue;
+    if (inner === undefined) continue;
+    const rest = isAtomic(inner) ? noFields : reconciledFields(inner, node);
+    if (rest === node) continue;
     result ??= { ...set };
-    result[element] = hasElement(set, element) && !isEmptySet(rest) ? { ".": {}, ...rest } : rest;
+    result[element] = rest;
   }
   return result ?? set;
 }

@@ -53,17 +53,65 @@ export function keyFields(element: PathElement): Readonly<Record<string, unknown
 export function compareElements(one: PathElement, other: PathElement): number {
   const [a, b] = [one.charCodeAt(0), other.charCodeAt(0)];
   if (a !== b) return kindRank(a) - kindRank(b);
-  switch (a) {
+  return a === kindCodes.field ? compareTexts(one, other) : compareContents(a, contentOf(one), contentOf(other));
+}
+
+/** Whether each step stands before the next, none twice. Reads each but once. */
+export function inElementOrder(elements: readonly PathElement[]): boolean {
+  let before: PathElement | undefined;
+  let contentBefore: unknown;
+  for (const element of elements) {
+    const code = element.charCodeAt(0);
+    const content = code === kindCodes.field ? undefined : contentOf(element);
+    if (before !== undefined) {
+      const codeBefore = before.charCodeAt(0);
+      if (codeBefore !== code) {
+        if (kindRank(codeBefore) >= kindRank(code)) return false;
+      } else if (code === kindCodes.field) {
+        if (before >= element) return false;
+      } else if (before === element || compareContents(code, contentBefore, content) >= 0) return false;
+    }
+    before = element;
+    contentBefore = content;
+  }
+  return true;
+}
+
+/** Puts the steps in their order, in place. Reads each but once. */
+export function sortElements(elements: PathElement[]): PathElement[] {
+  // Fields alone, which most are, have the order of their texts, and no comparison to be called for each pair.
+  if (elements.every((element) => element.charCodeAt(0) === kindCodes.field)) return elements.sort();
+  const contents = new Map<PathElement, unknown>();
+  for (const element of elements) contents.set(element, contentOf(element));
+  return elements.sort((one, other) => {
+    const [a, b] = [one.charCodeAt(0), other.charCodeAt(0)];
+    if (a !== b) return kindRank(a) - kindRank(b);
+    return a === kindCodes.field
+      ? compareTexts(one, other)
+      : compareContents(a, contents.get(one), contents.get(other));
+  });
+}
+
+/** What a step that is no field is compared by. */
+function contentOf(element: PathElement): unknown {
+  switch (element.charCodeAt(0)) {
     case kindCodes.key:
-      return compareKeys(keyFields(one), keyFields(other));
+      return Object.entries(keyFields(element));
     case kindCodes.value:
-      return compareValues(parsed(one.slice(2)), parsed(other.slice(2)));
+      return parsed(element.slice(2));
     case kindCodes.index:
-      return Number(one.slice(2)) - Number(other.slice(2));
+      return Number(element.slice(2));
     default:
-      return compareTexts(one, other);
+      return element;
   }
 }
+
+function compareContents(code: number, one: unknown, other: unknown): number {
+  if (code === kindCodes.key) return compareKeys(one as KeyFields, other as KeyFields);
+  return code === kindCodes.index ? Number(one) - Number(other) : compareValues(one, other);
+}
+
+type KeyFields = readonly (readonly [string, unknown])[];
 
 /** A path as conflicts and errors show it: `.spec.containers[name="a"].image`. */
 export function pathText(path: readonly PathElement[]): string {
@@ -106,8 +154,7 @@ function compareTexts(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-function compareKeys(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): number {
-  const [mine, theirs] = [Object.entries(one), Object.entries(other)];
+function compareKeys(mine: KeyFields, theirs: KeyFields): number {
   for (const [index, [name, value]] of mine.entries()) {
     const their = theirs[index];
     if (their === undefined) return 1;

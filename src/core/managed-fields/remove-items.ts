@@ -1,7 +1,7 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
 import { fieldsBelow, hasElement, isEmptySet, type FieldSet } from "./field-set.ts";
-import { fieldElement } from "./path-element.ts";
+import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, shapeOf } from "./shape.ts";
 
 /** The object without the given fields and items; containers that are left without content go too. Source: structured-merge-diff typed.RemoveItems. */
@@ -20,14 +20,15 @@ function removeBelow(schema: Schema, value: unknown, fields: FieldSet): unknown 
 
 function removeEntries(schema: Schema, object: JsonObject, fields: FieldSet): JsonObject | undefined {
   const kept: [string, unknown][] = [];
-  for (const [key, value] of Object.entries(object)) {
-    const element = fieldElement(key);
-    if (hasElement(fields, element)) continue;
-    const below = fieldsBelow(fields, element);
-    const rest = isEmptySet(below) ? value : removeBelow(entrySchema(schema, key), value, below);
+  let isSame = true;
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    const rest = restOf(value, fields, { element: fieldElement(key), schemaOf: () => entrySchema(schema, key) });
+    isSame &&= rest === value;
     if (rest !== undefined) kept.push([key, rest]);
   }
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+  if (kept.length === 0) return undefined;
+  return isSame ? object : Object.fromEntries(kept);
 }
 
 function removeElements(
@@ -38,11 +39,19 @@ function removeElements(
   const elements = elementsOfList(schema, list);
   const kept: unknown[] = [];
   for (const [index, value] of list.entries()) {
-    const element = elements[index] ?? "";
-    if (hasElement(fields, element)) continue;
-    const below = fieldsBelow(fields, element);
-    const rest = isEmptySet(below) ? value : removeBelow(schema.items, value, below);
+    const rest = restOf(value, fields, { element: elements[index] ?? "", schemaOf: () => schema.items });
     if (rest !== undefined) kept.push(rest);
   }
   return kept.length === 0 ? undefined : kept;
+}
+
+/** What stays of one entry or item; undefined where it goes. */
+function restOf(
+  value: unknown,
+  fields: FieldSet,
+  { element, schemaOf }: { readonly element: PathElement; readonly schemaOf: () => Schema },
+): unknown {
+  if (hasElement(fields, element)) return undefined;
+  const below = fieldsBelow(fields, element);
+  return isEmptySet(below) ? value : removeBelow(schemaOf(), value, below);
 }

@@ -1,7 +1,7 @@
-import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
+import { isJsonArray, isJsonObject } from "../json-value.ts";
 import { propertyField } from "../schema-lookup.ts";
 import type { ArraySchema, Field, Schema } from "../schema.ts";
-import { keyElement, valueElement, type PathElement } from "./path-element.ts";
+import { valueElement, type PathElement } from "./path-element.ts";
 
 /** How a value is owned: a leaf as a whole, a map entry by entry, a list element by element. Source: structured-merge-diff schema.Atom. */
 export type Shape = "leaf" | "map" | "list";
@@ -45,10 +45,10 @@ export type Indexed = { readonly elements: readonly PathElement[] } | { readonly
 
 /** The path elements of all elements of a granular list, in their order. */
 export function indexList(schema: ArraySchema, list: readonly unknown[]): Indexed {
-  const keys = listKeys(schema);
+  const elementOf = namerOf(schema);
   const elements: PathElement[] = [];
   for (const [index, item] of list.entries()) {
-    const element = keys === undefined ? setElement(item) : keyedElement(schema, keys, item);
+    const element = elementOf(item);
     if (typeof element !== "string") return { problem: `element ${index}: ${element.problem}` };
     elements.push(element);
   }
@@ -57,9 +57,9 @@ export function indexList(schema: ArraySchema, list: readonly unknown[]): Indexe
 
 /** As `indexList`, for a list that was checked before; an element without a path element is passed over as `i:`. */
 export function elementsOfList(schema: ArraySchema, list: readonly unknown[]): readonly PathElement[] {
-  const keys = listKeys(schema);
+  const elementOf = namerOf(schema);
   return list.map((item, index) => {
-    const element = keys === undefined ? setElement(item) : keyedElement(schema, keys, item);
+    const element = elementOf(item);
     return typeof element === "string" ? element : `i:${index}`;
   });
 }
@@ -85,21 +85,34 @@ function setElement(item: unknown): PathElement | Problem {
   return valueElement(item);
 }
 
-function keyedElement(schema: ArraySchema, keys: readonly string[], item: unknown): PathElement | Problem {
-  if (item === null) return { problem: "associative list with keys may not have a null element" };
-  if (!isJsonObject(item)) return { problem: "associative list with keys may not have non-map elements" };
-  const fields = Object.fromEntries(keys.flatMap((key) => keyField(schema, key, item)));
-  if (Object.keys(fields).length > 0) return keyElement(fields);
-  const names = keys.map((key) => JSON.stringify(key)).join(" ");
-  const why = "(and doesn't have default values for any key fields)";
-  return { problem: `associative list with keys has an element that omits all key fields [${names}] ${why}` };
+/** What makes a path element of an item; made once for each list. */
+function namerOf(schema: ArraySchema): (item: unknown) => PathElement | Problem {
+  const keys = listKeys(schema);
+  return keys === undefined ? setElement : keyedNamer(schema, keys);
 }
 
-function keyField(schema: ArraySchema, key: string, item: JsonObject): readonly (readonly [string, unknown])[] {
-  if (Object.hasOwn(item, key)) return [[key, item[key]]];
+function keyedNamer(schema: ArraySchema, keys: readonly string[]): (item: unknown) => PathElement | Problem {
+  const sorted = [...new Set(keys)].sort();
+  const fields = sorted.map((key) => ({ key, label: `${JSON.stringify(key)}:`, standsFor: keyDefault(schema, key) }));
+  return (item) => {
+    if (item === null) return { problem: "associative list with keys may not have a null element" };
+    if (!isJsonObject(item)) return { problem: "associative list with keys may not have non-map elements" };
+    let text = "";
+    for (const { key, label, standsFor } of fields) {
+      const value = Object.hasOwn(item, key) ? item[key] : standsFor;
+      if (value !== undefined) text += `${text === "" ? "" : ","}${label}${JSON.stringify(value)}`;
+    }
+    if (text !== "") return `k:{${text}}`;
+    const names = keys.map((key) => JSON.stringify(key)).join(" ");
+    const why = "(and doesn't have default values for any key fields)";
+    return { problem: `associative list with keys has an element that omits all key fields [${names}] ${why}` };
+  };
+}
+
+/** What stands for a key field that an item does not have. */
+function keyDefault(schema: ArraySchema, key: string): unknown {
   const field = namedField(schema.items, key);
-  const standsFor = field?.keyDefault ?? (field === undefined ? undefined : zeroOf(field));
-  return standsFor === undefined ? [] : [[key, standsFor]];
+  return field?.keyDefault ?? (field === undefined ? undefined : zeroOf(field));
 }
 
 /** What a Go struct holds where the JSON of a built-in kind has nothing. */
