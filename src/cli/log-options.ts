@@ -8,7 +8,8 @@ export const logOptions: readonly Option[] = [
     value: "FORMAT",
     choices: ["text", "json"],
     default: "text",
-    description: "how log lines on stderr look",
+    description:
+      "how log lines on stderr look; with json, errors, warnings and faults of the program are lines of JSON too",
   },
   {
     name: "log-level",

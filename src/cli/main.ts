@@ -1,8 +1,12 @@
 #!/usr/bin/env node
 import { commands } from "./commands.ts";
+import { logProcessAsJson, wantsJsonLog } from "./json-log.ts";
 import { processIo } from "./process-io.ts";
 import { runProgram } from "./program.ts";
 
-process.exitCode = await runProgram(commands, process.argv.slice(2), processIo());
+const words = process.argv.slice(2);
+const io = processIo();
+if (wantsJsonLog(commands, words)) logProcessAsJson(io);
+process.exitCode = await runProgram(commands, words, io);
 // Whatever is still open, a kept connection say, has no more to tell: its time is up, though what is written goes out first.
 setTimeout(() => process.exit(), 1_000).unref();

@@ -5,6 +5,7 @@ import { exitCodes } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, helpPlace, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
+import { failureLine, wantsJsonLog } from "./json-log.ts";
 import { nearest } from "../core/nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { printable } from "./printable.ts";
@@ -13,13 +14,18 @@ import type { GivenTexts } from "./why/why-hint.ts";
 
 /**
  * Runs the command that `words` name and yields the exit code of the process. Never throws, never ends the process: what a
- * command throws becomes `error: …` on stderr, escaped, since servers and requesters have a say in its text.
+ * command throws becomes `error: …` on stderr, or a line of its log in JSON where it asks for that, escaped, since servers and requesters have a say in its text.
  */
 export async function runProgram(entries: readonly CommandEntry[], words: readonly string[], io: Io): Promise<number> {
   try {
     return await dispatch(entries, words, io);
   } catch (error) {
-    const { exit, message, hints } = failureOf(error);
+    const failure = failureOf(error);
+    const { exit, message, hints } = failure;
+    if (wantsJsonLog(entries, words)) {
+      io.stderr.write(failureLine(io, failure));
+      return exitCodes[exit].code;
+    }
     for (const line of [`error: ${message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
     if (exit === "usage" && error instanceof CliError) {
       io.stderr.write(`See '${helpLine(entries, words, io)}'.\n`);

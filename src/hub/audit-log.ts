@@ -75,6 +75,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
     } catch (error) {
       if (lost === told) trouble("the audit log cannot be written", error as Error);
       lost += lines.length;
+      // A disk that became full in the middle has a part of them: what comes later shall begin a line of its own.
+      if (opened.isFile()) await file.truncate(size).catch(() => undefined);
     }
     waitingSize -= lines.reduce((sum, line) => sum + line.length, 0);
   };

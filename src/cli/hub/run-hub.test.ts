@@ -179,6 +179,7 @@ describe("pratique hub", () => {
     world.io.interrupt();
     expect(await running).toBe(0);
     expect(world.io.err()).toBe('{"time":"2026-11-21T00:00:00.000Z","level":"warn","message":"loud","key":1}\n');
+    expect(JSON.parse(world.io.out())).toMatchObject({ level: "info", message: "the hub is ready", readyMs: 123 });
   });
 
   test("ends with code 1 and the reason when the hub can go on no longer", async () => {

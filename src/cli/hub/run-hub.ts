@@ -7,6 +7,7 @@ import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
+import { logLine } from "../log-line.ts";
 import { logTo } from "../log-to.ts";
 import { release } from "../release.ts";
 import { tlsSans } from "../tls-sans.ts";
@@ -18,7 +19,7 @@ export async function runHub(args: Args, io: Io): Promise<ExitName> {
   const interrupted = io.interrupted();
   const hub = await start(options, io);
   // Said while the hub still starts, the signal counts all the same.
-  if (!interrupted.aborted) io.stdout.write(welcome(hub, io));
+  if (!interrupted.aborted) sayReady(hub, args, io);
   const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
   if (ended === "signal") {
     options.log({ level: "info", message: "stopping: requests under way may finish; a second signal ends at once" });
@@ -205,6 +206,17 @@ function inflightFlags(
     maxMutatingRequestsInflight,
     maxWatchesPerUser: args.number("max-watches-per-user"),
   };
+}
+
+/** For a person, the next steps as well; in a log of JSON, one line. */
+function sayReady(hub: Hub, args: Args, io: Io): void {
+  if (args.text("log-format") !== "json") {
+    io.stdout.write(welcome(hub, io));
+    return;
+  }
+  const { url, caPin, store, adminKubeconfig, readyMs } = hub;
+  const details = { url, caPin, store, kubeconfig: adminKubeconfig, readyMs: Math.round(readyMs) };
+  io.stdout.write(logLine("json", io.clock.now(), { level: "info", message: "the hub is ready", ...details }));
 }
 
 function welcome(hub: Hub, io: Io): string {

@@ -1,0 +1,53 @@
+import { format } from "node:util";
+import { isGroup, type CommandEntry } from "./command.ts";
+import type { Failure } from "./failure.ts";
+import type { Io } from "./io.ts";
+import { logLine } from "./log-line.ts";
+
+/** Whether a command line asks for log lines as JSON; known before it is parsed, so that what is wrong with it is told that way too. */
+export function wantsJsonLog(entries: readonly CommandEntry[], words: readonly string[]): boolean {
+  const [first, second] = words;
+  const entry = entries.find(({ name }) => name === first);
+  if (entry === undefined) return false;
+  const command = isGroup(entry) ? entry.commands.find(({ name }) => name === `${first} ${second}`) : entry;
+  if (command?.options.some(({ name }) => name === "log-format") !== true) return false;
+  const at = words.findLastIndex((word) => word === "--log-format" || word.startsWith("--log-format="));
+  return words[at] === "--log-format=json" || (words[at] === "--log-format" && words[at + 1] === "json");
+}
+
+/** Why a command ended, as one line of the log. */
+export function failureLine(io: Io, { message, hints }: Failure): string {
+  const details = hints.length === 0 ? {} : { hints };
+  return logLine("json", io.clock.now(), { level: "error", message, ...details });
+}
+
+const consoleLevels = {
+  debug: "debug",
+  log: "info",
+  info: "info",
+  warn: "warn",
+  error: "error",
+  trace: "error",
+} as const;
+
+/**
+ * Lets all that this process writes by itself be lines of JSON on stderr: warnings and deprecations of Node, what libraries print on
+ * the console, and an error that nobody caught, after which the process ends with 1.
+ */
+export function logProcessAsJson(io: Io, running: NodeJS.Process = process, printer: Console = console): void {
+  const write = (level: "debug" | "info" | "warn" | "error", message: string, details: object = {}): void =>
+    io.stderr.write(logLine("json", io.clock.now(), { level, message, ...details }));
+  running.removeAllListeners("warning");
+  running.on("warning", ({ name, message, ...rest }) => {
+    const code = "code" in rest && typeof rest.code === "string" ? { code: rest.code } : {};
+    write("warn", message, { name, ...code });
+  });
+  running.on("uncaughtException", (error: unknown) => {
+    const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error), undefined];
+    write("error", `the program ends because of a fault: ${message}`, { stack });
+    running.exit(1);
+  });
+  for (const [method, level] of Object.entries(consoleLevels)) {
+    Object.assign(printer, { [method]: (...values: unknown[]) => write(level, format(...values)) });
+  }
+}
