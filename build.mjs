@@ -14,7 +14,6 @@ const dist = `${here}dist`;
 // files that stay as they are are left alone, and the others replaced in one stroke.
 const { outputFiles } = await build({
   absWorkingDir: here,
-  entryPoints: { pratique: "src/cli/main.ts" },
   outdir: "dist/bin",
   write: false,
   ...bundleOptions(version),

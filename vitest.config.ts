@@ -1,8 +1,16 @@
+import { resolve } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const config: ViteUserConfig = defineConfig({
   define: { __PRATIQUE_VERSION__: JSON.stringify("0.0.0-test") },
+  // A worker runs what globalSetup has bundled.
+  resolve: {
+    alias: [
+      { find: "./yaml-thread-url.ts", replacement: resolve(import.meta.dirname, "test/kits/yaml-thread-url.ts") },
+    ],
+  },
   test: {
+    globalSetup: ["test/kits/yaml-thread-setup.ts"],
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     // What measures waits runs by itself: npm run test:stall.
     exclude: ["test/stall/**", "**/node_modules/**"],

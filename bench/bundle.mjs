@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { bundleOptions, shippedOptions } from "../bundle-options.mjs";
+import { bundleOptions, shippedOptions, yamlThreadEntry } from "../bundle-options.mjs";
 
 /** The project's folder. */
 export const root = new URL("..", import.meta.url).pathname;
@@ -13,12 +13,12 @@ export async function bundle(stage, entry) {
   const out = await stage.folder(".bench", join(root, "node_modules"));
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   await build({
-    absWorkingDir: root,
-    entryPoints: { entry },
-    outdir: out,
-    outExtension: { ".js": ".mjs" },
     ...bundleOptions(version),
     ...shippedOptions,
+    absWorkingDir: root,
+    entryPoints: { entry, ...yamlThreadEntry },
+    outdir: out,
+    outExtension: { ".js": ".mjs" },
   });
   return join(out, "entry.mjs");
 }

@@ -2,12 +2,14 @@
 import { findDuplicateFields } from "../../src/core/json-duplicates.ts";
 import type { ApiObject } from "../../src/core/object.ts";
 import { badRequest } from "../../src/core/status.ts";
+import { yamlThread } from "../../src/formats/yaml-thread.ts";
 import { objectOfBody, parseBody } from "../../src/http/decode-body.ts";
 import { builtinResources } from "../../src/resources/builtin.ts";
 import type { Resource } from "../../src/resources/resource.ts";
 import { encodeObject, entryOf, objectOf } from "../../src/storage/stored-object.ts";
 import { isQuick, perCpuSecond, print, rounded } from "./measure.mts";
 
+const yaml = yamlThread();
 const sliceMs = isQuick() ? 50 : 300;
 const data = Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`key-${index}`, "x".repeat(100)]));
 const meta = (name: string): object => ({
@@ -42,7 +44,7 @@ async function measure(resource: Resource, bytes: Buffer): Promise<void> {
   const text = bytes.toString();
   const decoded = async (): Promise<ApiObject> => {
     const parsed = await parseBody(
-      { bytes, contentType: "application/json", maxValues: 20_000 },
+      { bytes, contentType: "application/json", maxValues: 20_000, yaml },
       () => resource.schema,
     );
     return objectOfBody(parsed, {

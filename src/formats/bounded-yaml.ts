@@ -1,12 +1,7 @@
 import { Composer, type Document, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
+import { YamlError } from "./yaml-error.ts";
 
-/** Text that is not one YAML document within the limits. The message quotes nothing of the text. */
-export class YamlError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "YamlError";
-  }
-}
+export { YamlError } from "./yaml-error.ts";
 
 /** A document in plain values. */
 export type YamlValue = string | number | boolean | null | readonly YamlValue[] | YamlObject;
@@ -18,6 +13,8 @@ export interface YamlObject {
 
 export interface YamlOptions {
   readonly maximumCharacters: number;
+  /** How many values all documents may hold together: mappings, lists and scalars, keys not counted. Default: as many as fit. */
+  readonly maxValues?: number;
   /** `text` keeps numbers to the letter, so that `123456.7890` can be a token; `number` reads them as JSON would. Default `text`. */
   readonly numbers?: "text" | "number";
 }
@@ -31,15 +28,12 @@ const maximumDepth = 64;
  * that are not text are refused. @throws YamlError
  */
 export function loadYaml(text: string, options: YamlOptions): YamlValue {
-  if (text.length > options.maximumCharacters) {
-    throw new YamlError(`larger than ${options.maximumCharacters} characters`);
-  }
   const lines = lineCounter();
-  const [document, another] = compose(text, lines, options.numbers ?? "text");
+  const [document, another] = compose(text, lines, options);
   if (document === undefined || another !== undefined) {
-    throw new YamlError("not exactly one YAML document");
+    throw new YamlError("syntax", "not exactly one YAML document");
   }
-  return valueOf(document, lines);
+  return valueOf(document, lines, counterOf(options));
 }
 
 /**
@@ -47,11 +41,9 @@ export function loadYaml(text: string, options: YamlOptions): YamlValue {
  * each. Documents that hold nothing are null. @throws YamlError
  */
 export function loadYamlDocuments(text: string, options: YamlOptions): readonly YamlValue[] {
-  if (text.length > options.maximumCharacters) {
-    throw new YamlError(`larger than ${options.maximumCharacters} characters`);
-  }
   const lines = lineCounter();
-  return compose(text, lines, options.numbers ?? "text").map((document) => valueOf(document, lines));
+  const counter = counterOf(options);
+  return compose(text, lines, options).map((document) => valueOf(document, lines, counter));
 }
 
 function lineCounter(): LineCounter {
@@ -60,23 +52,50 @@ function lineCounter(): LineCounter {
   return lines;
 }
 
-function valueOf(document: Document.Parsed, lines: LineCounter): YamlValue {
+function valueOf(document: Document.Parsed, lines: LineCounter, counter: Counter): YamlValue {
   const [error] = document.errors;
   if (error !== undefined) {
-    throw new YamlError(`not valid YAML at line ${lines.linePos(error.pos[0]).line}`, { cause: error });
+    throw new YamlError("syntax", `not valid YAML at line ${lines.linePos(error.pos[0]).line}`, { cause: error });
   }
-  return plain(document.contents);
+  return plain(document.contents, counter);
 }
 
-function compose(text: string, lines: LineCounter, numbers: "text" | "number"): readonly Document.Parsed[] {
+/** What is left of the values that a text may hold. */
+interface Counter {
+  left: number;
+  readonly maxValues: number;
+}
+
+function counterOf({ maxValues = Infinity }: YamlOptions): Counter {
+  return { left: maxValues, maxValues };
+}
+
+function tooManyValues(maxValues: number): YamlError {
+  return new YamlError("values", `more than ${maxValues} values`);
+}
+
+/** One value in a mapping takes eight lexemes: indentation, key, colon, space, scalar and line break, with a marker before each scalar. */
+const lexemesPerValue = 12;
+/** For comments and blank lines in texts that hold few values. */
+const spareLexemes = 4096;
+
+function compose(text: string, lines: LineCounter, options: YamlOptions): readonly Document.Parsed[] {
+  const { maximumCharacters, maxValues = Infinity, numbers = "text" } = options;
+  if (text.length > maximumCharacters) {
+    throw new YamlError("characters", `larger than ${maximumCharacters} characters`);
+  }
   const parser = new Parser(lines.addNewLine);
   const tokens = [];
+  let lexemesLeft = lexemesPerValue * maxValues + spareLexemes;
   for (const lexeme of new Lexer().lex(text)) {
     tokens.push(...parser.next(lexeme));
     // Composing recurses: nesting without bound overflows the stack, in which V8 can abort the whole process.
     if (parser.stack.length > maximumDepth) {
-      throw new YamlError(`nested more than ${maximumDepth} deep`);
+      throw new YamlError("depth", `nested more than ${maximumDepth} deep`);
     }
+    // Tokens take fifty times the memory of their text, so they are counted before there are values.
+    lexemesLeft -= 1;
+    if (lexemesLeft < 0) throw tooManyValues(maxValues);
   }
   tokens.push(...parser.end());
   // The library's own search for duplicate keys is quadratic; `plain` does it.
@@ -87,29 +106,40 @@ function compose(text: string, lines: LineCounter, numbers: "text" | "number"): 
   return [...new Composer({ ...scalars, uniqueKeys: false } as ComposerOptions).compose(tokens)];
 }
 
-function plain(node: unknown): YamlValue {
+function plain(node: unknown, counter: Counter): YamlValue {
+  counter.left -= 1;
+  if (counter.left < 0) throw tooManyValues(counter.maxValues);
   if (node === null) {
     return null;
   }
   if (isScalar(node)) {
-    const { value } = node;
-    return typeof value === "string" || typeof value === "boolean" || typeof value === "number" ? value : null;
+    return scalar(node.value);
   }
   if (isSeq(node)) {
-    return node.items.map(plain);
+    return node.items.map((item) => plain(item, counter));
   }
   if (!isMap(node)) {
-    throw new YamlError("YAML aliases are not accepted");
+    throw new YamlError("syntax", "YAML aliases are not accepted");
   }
   const entries = new Map<string, YamlValue>();
   for (const { key, value } of node.items) {
     if (!isScalar(key) || typeof key.value !== "string") {
-      throw new YamlError("a YAML key is not text");
+      throw new YamlError("syntax", "a YAML key is not text");
     }
     if (entries.has(key.value)) {
-      throw new YamlError("a YAML key stands twice in one mapping");
+      throw new YamlError("syntax", duplicateKey);
     }
-    entries.set(key.value, plain(value));
+    entries.set(key.value, plain(value, counter));
   }
   return Object.fromEntries(entries);
+}
+
+/** What is said of a mapping that has a key twice. */
+export const duplicateKey = "a YAML key stands twice in one mapping";
+
+/** Only what JSON has too. */
+function scalar(value: unknown): YamlValue {
+  if (typeof value !== "number") return typeof value === "string" || typeof value === "boolean" ? value : null;
+  if (!Number.isFinite(value)) throw new YamlError("syntax", "a YAML number is not finite");
+  return value === 0 ? 0 : value;
 }

@@ -4,13 +4,15 @@ import { isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { appliedProblem } from "../core/managed-fields/check-applied.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { StatusError, badRequest, conflict } from "../core/status.ts";
+import { YamlError } from "../formats/yaml-error.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
 import { appliedTo, type Write } from "../registry/field-owners.ts";
 import type { Resource, ShownAs } from "../resources/resource.ts";
-import { maxBodyBytes } from "./body.ts";
 import { decodeTyped, textOf, typeText } from "./decode-body.ts";
 import { flag, type Query } from "./exchange.ts";
 import { shapedConfig } from "./shown-as.ts";
 import { inTurns, type Turn } from "../registry/large-work.ts";
+import { parseYamlBody } from "./yaml-body.ts";
 
 /** The media type of server-side apply; JSON is YAML. */
 export const applyType = "application/apply-patch+yaml";
@@ -25,6 +27,8 @@ export interface ApplyOptions {
   readonly query: Query;
   /** JSON values that the configuration may hold. */
   readonly maxValues: number;
+  /** Reads what is YAML. */
+  readonly yaml: YamlThread;
 }
 
 /** What an apply makes of the stored object, or of none; `turn` is given where that is much work. */
@@ -45,7 +49,7 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
   const force = flag(query, "force");
   return async (bytes, large) => {
     if (large !== undefined) await large();
-    const config = await readConfig(textOf(bytes));
+    const config = await readConfig(textOf(bytes), options);
     checkKind(config, kind);
     const applied = (stored: ApiObject | undefined): JsonObject => {
       checkFields(config, kind);
@@ -69,10 +73,9 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
   };
 }
 
-async function readConfig(text: string): Promise<JsonObject> {
-  const { loadYaml, YamlError } = await import("../formats/bounded-yaml.ts");
+async function readConfig(text: string, { yaml, maxValues }: ApplyOptions): Promise<JsonObject> {
   try {
-    const value = loadYaml(text, { maximumCharacters: maxBodyBytes, numbers: "number" });
+    const value = await parseYamlBody(yaml, text, { maxValues });
     if (isJsonObject(value)) return value;
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;

@@ -1,8 +1,9 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { StatusError } from "../core/status.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
 import { deleteOptionsSchema } from "../resources/schemas/meta.ts";
-import { jsonOf, mediaType, parseBody, textOf } from "./decode-body.ts";
-import type { Reply } from "./exchange.ts";
+import { jsonOf, mediaType, parseBody, textOf, type RawBody } from "./decode-body.ts";
+import { tooLong, type Reply } from "./exchange.ts";
 import type { HeardBody } from "./progress.ts";
 
 /** The longest body that is recorded, in characters of JSON. */
@@ -14,13 +15,17 @@ const maxValues = 65_536;
 export type AuditBody = { readonly text: string } | "tooLong" | undefined;
 
 /** What was sent, as JSON: protobuf and YAML too. What cannot be read was refused, and is left out. */
-export async function requestBody(heard: HeardBody | undefined, managedFields: ManagedFields): Promise<AuditBody> {
+export async function requestBody(
+  heard: HeardBody | undefined,
+  managedFields: ManagedFields,
+  yaml: YamlThread,
+): Promise<AuditBody> {
   if (heard === undefined) return undefined;
   if ("value" in heard) return lineOf(heard.value, managedFields);
   if (heard.bytes.length === 0) return undefined;
   if (heard.bytes.length > longest) return "tooLong";
   try {
-    return lineOf(await parsed(heard.bytes, heard.contentType), managedFields);
+    return lineOf(await parsed({ bytes: heard.bytes, contentType: heard.contentType, maxValues, yaml }), managedFields);
   } catch (error) {
     if (error instanceof StatusError || error instanceof SyntaxError) return undefined;
     throw error;
@@ -32,7 +37,10 @@ export type ManagedFields = "keep" | "omit";
 
 /** What was answered, as JSON: a Table as a Table, protobuf and YAML as what they say. */
 export function responseBody(reply: Reply, managedFields: ManagedFields): AuditBody {
-  if (reply.plain !== undefined) return lineOf(reply.plain(), managedFields);
+  if (reply.plain !== undefined) {
+    const plain = reply.plain();
+    return plain === tooLong ? "tooLong" : lineOf(plain, managedFields);
+  }
   if (mediaType(reply.contentType) !== "application/json") return undefined;
   if (reply.body.length > longest) return "tooLong";
   const text = reply.body.toString();
@@ -41,11 +49,11 @@ export function responseBody(reply: Reply, managedFields: ManagedFields): AuditB
   return lineOf(JSON.parse(text), managedFields);
 }
 
-async function parsed(bytes: Buffer, contentType: string | undefined): Promise<unknown> {
-  const type = mediaType(contentType);
-  if (type.endsWith("+json")) return jsonOf(textOf(bytes), maxValues);
-  const plain = type.endsWith("+yaml") ? "application/yaml" : contentType;
-  return (await parseBody({ bytes, contentType: plain, maxValues }, () => deleteOptionsSchema)).value;
+async function parsed(raw: RawBody): Promise<unknown> {
+  const type = mediaType(raw.contentType);
+  if (type.endsWith("+json")) return jsonOf(textOf(raw.bytes), maxValues);
+  const contentType = type.endsWith("+yaml") ? "application/yaml" : raw.contentType;
+  return (await parseBody({ ...raw, contentType }, () => deleteOptionsSchema)).value;
 }
 
 function lineOf(value: unknown, managedFields: ManagedFields): AuditBody {

@@ -1,4 +1,5 @@
 import { isJsonObject } from "../core/json-value.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
 import { auditLine, type Audit, type AuditRecord, type ObjectNames } from "./audit.ts";
 import { requestBody, responseBody, type AuditBody, type ManagedFields } from "./audit-body.ts";
 import { traceAnnotation, traceText } from "./authorization-trace.ts";
@@ -24,7 +25,12 @@ const noTrail: AuditTrail = {
 };
 
 /** Records what `audit` asks for; nothing where there is none. */
-export function auditTrail(audit: Audit | undefined, request: Incoming, progress: Progress): AuditTrail {
+export function auditTrail(
+  audit: Audit | undefined,
+  request: Incoming,
+  progress: Progress,
+  yaml: YamlThread,
+): AuditTrail {
   if (audit === undefined) return noTrail;
   let begun = false;
   const write = (stage: AuditStage, now: number, bodies?: Bodies): void => {
@@ -53,7 +59,7 @@ export function auditTrail(audit: Audit | undefined, request: Incoming, progress
       begin(now);
       const { audited, faulted } = progress;
       if (audited === undefined) return;
-      const bodies = audited.level === "Metadata" ? undefined : await bodiesOf(audited, progress, reply);
+      const bodies = audited.level === "Metadata" ? undefined : await bodiesOf(audited, { progress, reply, yaml });
       write(faulted ? "Panic" : "ResponseComplete", now, bodies);
     },
   };
@@ -64,11 +70,17 @@ interface Bodies {
   readonly response: AuditBody;
 }
 
-async function bodiesOf(decision: AuditDecision, progress: Progress, reply: Reply | "streamed"): Promise<Bodies> {
+interface Answered {
+  readonly progress: Progress;
+  readonly reply: Reply | "streamed";
+  readonly yaml: YamlThread;
+}
+
+async function bodiesOf(decision: AuditDecision, { progress, reply, yaml }: Answered): Promise<Bodies> {
   const managedFields: ManagedFields = decision.omitManagedFields ? "omit" : "keep";
   const answered = decision.level === "RequestResponse" && reply !== "streamed" && progress.info.isResource;
   return {
-    request: await requestBody(progress.heard, managedFields),
+    request: await requestBody(progress.heard, managedFields, yaml),
     response: answered ? responseBody(reply, managedFields) : undefined,
   };
 }

@@ -1,15 +1,19 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { StatusError, badRequest } from "../core/status.ts";
+import { yamlThread } from "../formats/yaml-thread.ts";
 import { auditLine, type AuditRecord } from "./audit.ts";
 import { requestBody, responseBody } from "./audit-body.ts";
 import { metadataPolicy, type AuditLevel } from "./audit-policy.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
 
+const yaml = yamlThread();
 const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", {
   watch: false,
   nameSelector: undefined,
 }) as RequestInfo;
+
+afterAll(yaml.close);
 
 const record: AuditRecord = {
   auditId: "id",
@@ -106,7 +110,7 @@ describe("bodies", () => {
           undefined,
         ),
         async (bytes, contentType) => {
-          const body = await requestBody({ bytes, contentType }, "omit");
+          const body = await requestBody({ bytes, contentType }, "omit", yaml);
           if (typeof body !== "object") return;
           expect(body.text).not.toContain("\n");
           expect(() => void JSON.parse(body.text)).not.toThrow();

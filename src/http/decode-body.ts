@@ -9,6 +9,8 @@ import { isJsonObject, maximumDepth, type JsonObject } from "../core/json-value.
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import { StatusError, badRequest } from "../core/status.ts";
+import { YamlError } from "../formats/yaml-error.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
 import { ProtobufError } from "../resources/protobuf-error.ts";
 import { decodeProtobuf } from "../resources/protobuf.ts";
 import type { Turn } from "../registry/large-work.ts";
@@ -17,6 +19,7 @@ import { maxBodyBytes } from "./body.ts";
 import type { FieldValidation } from "./query-options.ts";
 import { tooManyValues } from "./request-limits.ts";
 import { handledAs, notRegistered, unconvertible, type Refuse } from "./undecodable.ts";
+import { parseYamlBody } from "./yaml-body.ts";
 
 /** A body before it is checked against a schema. */
 export interface RawBody {
@@ -26,6 +29,8 @@ export interface RawBody {
   readonly maxValues: number;
   /** Waits between the parts of a large body; undefined for a small one. */
   readonly turn?: Turn | undefined;
+  /** Reads what is YAML. */
+  readonly yaml: YamlThread;
 }
 
 const jsonTypes = "application/json";
@@ -128,11 +133,9 @@ export function jsonTypeOf(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
-async function parseYaml({ bytes }: RawBody, refuse: Refuse): Promise<ParsedBody> {
-  const text = textOf(bytes);
-  const { loadYaml, YamlError } = await import("../formats/bounded-yaml.ts");
+async function parseYaml({ bytes, yaml, maxValues }: RawBody, refuse: Refuse): Promise<ParsedBody> {
   try {
-    const loaded = loadYaml(text, { maximumCharacters: maxBodyBytes, numbers: "number" });
+    const loaded = await parseYamlBody(yaml, textOf(bytes), { maxValues });
     return { value: objectIn(() => loaded, refuse), typed: false, duplicates: [] };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;

@@ -34,7 +34,10 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer | string;
-  /** What `body` says, where it does not say it in JSON; for the audit log. */
+  /** What `body` says, where it does not say it in JSON, or `tooLong`; for the audit log. */
   readonly plain?: () => unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** What is said in place of an answer that is longer than the audit log records. */
+export const tooLong: unique symbol = Symbol("too long");

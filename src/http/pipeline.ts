@@ -6,6 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import { StatusError, badRequest, unauthorized } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Credential } from "../resources/revocation-index.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
 import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
 import { readBody } from "./body.ts";
@@ -82,6 +83,8 @@ export interface PipelineOptions {
   readonly places: RequestPlaces;
   readonly audit: Audit | undefined;
   readonly activity: RequestActivity;
+  /** Reads bodies in YAML for the audit log. */
+  readonly yaml: YamlThread;
   /** Called with every finished request. */
   readonly observe: (seen: { readonly info: RequestInfo; readonly code: number; readonly ms: number }) => void;
   /** A fault of ours: what was thrown, with the id that the client was given. */
@@ -104,7 +107,7 @@ export function pipeline(options: PipelineOptions): (request: Incoming, response
   return function serve(request, response) {
     const progress = newProgress(auditId(request, options.uuid), options.clock.now());
     options.activity.began(progress);
-    const trail = auditTrail(options.audit, request, progress);
+    const trail = auditTrail(options.audit, request, progress, options.yaml);
     void finish(options, { request, response, progress, trail });
   };
 }

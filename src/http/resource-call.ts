@@ -5,6 +5,7 @@ import { badRequest } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { RequestContext } from "../registry/context.ts";
 import type { Credential } from "../resources/revocation-index.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
 import type { Registry } from "../registry/registry.ts";
 import { largeBytes, type Turn } from "../registry/large-work.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
@@ -24,6 +25,8 @@ export interface ResourceVerbsOptions {
   readonly clock: Clock;
   /** For the parts of large work; those of the registry. */
   readonly turns: Turns;
+  /** Reads and writes what is YAML. */
+  readonly yaml: YamlThread;
   /** A number from 0 up to 1, for spreading the ends of watches. */
   readonly chance: () => number;
   /** Aborts when the hub shuts down: open watches end in the normal way. */
@@ -85,9 +88,12 @@ export function namespaceOf({ info, resource }: Call): string {
 export function viewOf(call: Call): View {
   const { kind: resource, now, request, query } = call;
   const media = negotiate(header(request, "accept"), { meta: true, protobuf: speaksProtobuf(resource) || "meta" });
+  const { turns, yaml } = call.options;
   return {
     resource,
     now,
+    yaml,
+    turn: () => turns.next(call.user.username),
     includeObject: media.as === "Table" ? includeObjectOf(query) : "Metadata",
     media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
   };

@@ -2,8 +2,9 @@ import type { Status } from "../core/status.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { Resource } from "../resources/resource.ts";
 import { deletionOf } from "./delete-options.ts";
-import { entryReply, listReply, structured } from "./encode.ts";
+import { entryReply, structured } from "./encode.ts";
 import { header, type Reply } from "./exchange.ts";
+import { listReply } from "./list-reply.ts";
 import { defaultManager } from "./query-options.ts";
 import { contextOf, namespaceOf, selectionIn, viewOf, type Call } from "./resource-call.ts";
 
@@ -41,6 +42,7 @@ async function deletionIn(call: Call): ReturnType<typeof deletionOf> {
     bytes: await call.body(),
     contentType: header(call.request, "content-type"),
     maxValues: limits.maxValues,
+    yaml: call.options.yaml,
   };
   call.heard(raw);
   return deletionOf(raw, call.query);

@@ -1,8 +1,9 @@
 import { listFrom, readVersion, watchStart } from "../core/resource-version.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import type { Registry } from "../registry/registry.ts";
-import { entryReply, listReply } from "./encode.ts";
+import { entryReply } from "./encode.ts";
 import { flag, type Reply } from "./exchange.ts";
+import { listReply } from "./list-reply.ts";
 import { countOf } from "./query-options.ts";
 import { namespaceOf, selectionIn, shownAsOf, viewOf, type Call } from "./resource-call.ts";
 import { writeHead } from "./respond.ts";

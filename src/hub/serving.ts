@@ -3,6 +3,7 @@ import { accessRequestRate, defaultAccessRequestLimits } from "./access-requests
 import { accountLives } from "./account-lives.ts";
 import { abortListeners } from "../core/abort-listeners.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
+import { yamlThread, type YamlThread } from "../formats/yaml-thread.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { HealthCheck } from "../http/health.ts";
 import { peerCertificates } from "../http/peer.ts";
@@ -78,10 +79,13 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
   }
 }
 
-function resourcesOf({ verbs, clock, shutdown, cache, revoked, turns }: ServeParts): ReturnType<typeof resourceVerbs> {
+function resourcesOf(
+  { verbs, clock, shutdown, cache, revoked, turns }: ServeParts,
+  yaml: YamlThread,
+): ReturnType<typeof resourceVerbs> {
   const { follow } = revoked;
   const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
-  return resourceVerbs({ registry: verbs, clock, turns, chance, shutdown, onAbort, lifeOf, follow });
+  return resourceVerbs({ registry: verbs, clock, turns, yaml, chance, shutdown, onAbort, lifeOf, follow });
 }
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
@@ -97,6 +101,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const places = placesOf(options, clock);
   const activity = requestActivity();
   const stalls = stallsOf(options, clock, activity);
+  const yaml = yamlThread();
   let server: Server | undefined;
   const metrics = hubMetrics({
     revision: cache.revision,
@@ -115,6 +120,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     openApi: openApiPublisher(`v${options.release}`),
     health: healthOf(parts, certificates),
     metrics: metrics.text,
+    yaml,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
@@ -123,7 +129,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       time(path, query) ?? rehearsal.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
-  const resources = resourcesOf(parts);
+  const resources = resourcesOf(parts, yaml);
   server = await listen({
     ...certificates.first,
     host: options.bindAddress,
@@ -140,6 +146,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       places,
       audit: recording.audit,
       activity,
+      yaml,
       observe: metrics.observeRequest,
       fault: faultLog(options),
       clock,
@@ -157,6 +164,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       await kept.stopped;
       await rehearsal.stopped;
       await close(drainMs);
+      await yaml.close();
       await recording.close();
     },
   };

@@ -8,8 +8,8 @@ import type { ObjectSchema } from "../core/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import {
   decodeProtobuf,
-  encodeMessage,
   encodeProtobuf,
+  encodeListItems,
   encodeProtobufList,
   encodeWatchFrame,
   type SchemaLookup,
@@ -183,11 +183,11 @@ describe("lists and watch frames", () => {
   it("writes a list as Go does", () => {
     const sample = read("protobuf-list.json") as Sample;
     const { metadata, items } = sample.json as { metadata: Json; items: Json[] };
-    const encoded = encodeProtobufList(
-      { apiVersion: "v1", kind: "ConfigMapList", metadata },
-      items.map((item) => encodeMessage(item, configMapSchema)),
-    );
-    expect(Buffer.from(encoded).toString("base64")).toBe(sample.protobuf);
+    const list = { apiVersion: "v1", kind: "ConfigMapList", metadata };
+    const encoded = encodeProtobufList(list, [encodeListItems(items, configMapSchema)]);
+    expect(encoded.toString("base64")).toBe(sample.protobuf);
+    const single = items.map((item) => encodeListItems([item], configMapSchema));
+    expect(encodeProtobufList(list, single).equals(encoded)).toBe(true);
   });
 
   it("writes a watch event as Go does", () => {

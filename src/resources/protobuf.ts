@@ -68,8 +68,7 @@ export function encodeProtobuf(object: Readonly<Record<string, unknown>>, schema
   return envelope(typeOf(object), encodeMessage(object, schema));
 }
 
-/** The bytes of an object without envelope, as they stand among the items of a list. @throws ProtobufError `value`. */
-export function encodeMessage(object: Readonly<Record<string, unknown>>, schema: ObjectSchema): Uint8Array {
+function encodeMessage(object: Readonly<Record<string, unknown>>, schema: ObjectSchema): Uint8Array {
   const writer = protobuf.Writer.create();
   messageCodec(schema).writeFields(writer, object);
   return writer.finish();
@@ -82,13 +81,25 @@ export interface ProtobufList {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Encodes a list with its envelope from items that `encodeMessage` made, so that each object is encoded once however often it is listed. */
-export function encodeProtobufList(list: ProtobufList, items: Iterable<Uint8Array>): Uint8Array {
+/** Items as they stand in a list, one after the other; what `encodeProtobufList` puts together. @throws ProtobufError `value`. */
+export function encodeListItems(items: readonly Readonly<Record<string, unknown>>[], schema: ObjectSchema): Uint8Array {
   const writer = protobuf.Writer.create();
-  writer.uint32(10);
-  nested(writer, () => messageCodec(listMeta).writeFields(writer, list.metadata));
-  for (const item of items) writer.uint32(18).bytes(item);
-  return envelope(list, writer.finish());
+  const codec = messageCodec(schema);
+  for (const item of items) {
+    writer.uint32(18);
+    nested(writer, () => codec.writeFields(writer, item));
+  }
+  return writer.finish();
+}
+
+/** Encodes a list with its envelope from parts that `encodeListItems` made, each byte of which is copied once. */
+export function encodeProtobufList(list: ProtobufList, parts: readonly Uint8Array[]): Buffer {
+  const metadata = protobuf.Writer.create().uint32(10);
+  nested(metadata, () => messageCodec(listMeta).writeFields(metadata, list.metadata));
+  const first = metadata.finish();
+  const length = parts.reduce((sum, part) => sum + part.length, first.length);
+  const { head, end } = envelopeOf(list, length);
+  return Buffer.concat([head, first, ...parts, end]);
 }
 
 /** One event of a protobuf watch stream, length prefix included; `object` is enveloped. The stream itself has no magic. */
@@ -104,16 +115,21 @@ export function encodeWatchFrame(type: string, object: Uint8Array): Uint8Array {
 }
 
 function envelope(type: { readonly apiVersion: string; readonly kind: string }, raw: Uint8Array): Uint8Array {
+  const { head, end } = envelopeOf(type, raw.length);
+  return Buffer.concat([head, raw, end]);
+}
+
+/** What stands before and after the bytes of an object of this length. */
+function envelopeOf(
+  type: { readonly apiVersion: string; readonly kind: string },
+  length: number,
+): { readonly head: Uint8Array; readonly end: Uint8Array } {
   const writer = protobuf.Writer.create();
   writer.uint32(10);
   nested(writer, () => writer.uint32(10).string(type.apiVersion).uint32(18).string(type.kind));
+  const head = Buffer.concat([Uint8Array.from(magic), writer.uint32(18).uint32(length).finish()]);
   // Go writes the two empty texts, encoding and content type, as well.
-  writer.uint32(18).bytes(raw).uint32(26).string("").uint32(34).string("");
-  const unknown = writer.finish();
-  const whole = Buffer.alloc(magic.length + unknown.length);
-  whole.set(magic);
-  whole.set(unknown, magic.length);
-  return whole;
+  return { head, end: protobuf.Writer.create().uint32(26).string("").uint32(34).string("").finish() };
 }
 
 function typeOf(object: Readonly<Record<string, unknown>>): { readonly apiVersion: string; readonly kind: string } {

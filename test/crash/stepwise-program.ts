@@ -31,10 +31,10 @@ export async function stepwiseProgram(): Promise<StepwiseProgram> {
     "node:https": join(here, "https.ts"),
   };
   await build({
+    ...bundleOptions("0.0.0-test"),
     entryPoints: { program: join(here, "program.ts") },
     outdir: dir,
     outExtension: { ".js": ".mjs" },
-    ...bundleOptions("0.0.0-test"),
     plugins: [
       {
         name: "stepwise",

@@ -20,7 +20,6 @@ export async function pratiqueProgram(): Promise<PratiqueProgram> {
   const dir = await mkdtemp(join(tmpdir(), "pratique-program-"));
   await build({
     absWorkingDir: root,
-    entryPoints: { pratique: "src/cli/main.ts" },
     outdir: dir,
     outExtension: { ".js": ".mjs" },
     ...bundleOptions("0.0.0-test"),

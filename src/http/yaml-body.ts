@@ -1,0 +1,66 @@
+import { findDuplicateFields } from "../core/json-duplicates.ts";
+import { jsonExcess } from "../core/json-measure.ts";
+import { StatusError } from "../core/status.ts";
+import { YamlError } from "../formats/yaml-error.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
+import { maxBodyBytes } from "./body.ts";
+import { yamlThreadStatus } from "./yaml-reply.ts";
+
+/** Up to so many characters YAML is read on the main thread: the worst text of this length takes less than 10 ms. */
+const maxInlineCharacters = 1024;
+/** As deep as `loadYaml` goes. */
+const maxDepth = 64;
+
+/**
+ * What stands in a body of YAML. JSON, which is YAML too and what kubectl sends, is read as JSON; other text is read by the YAML
+ * thread, unless it is short.
+ * @throws YamlError for text that cannot be read; StatusError RequestEntityTooLarge where the text is too much work, TooManyRequests
+ * where too many texts wait.
+ */
+export async function parseYamlBody(
+  thread: YamlThread,
+  text: string,
+  { maxValues }: { readonly maxValues: number },
+): Promise<unknown> {
+  const json = jsonIn(text, maxValues);
+  if (json !== undefined) {
+    if (findDuplicateFields(text).length === 0) return json;
+    const { duplicateKey } = await import("../formats/bounded-yaml.ts");
+    throw new YamlError("syntax", duplicateKey);
+  }
+  try {
+    if (text.length <= maxInlineCharacters) {
+      const { loadYaml } = await import("../formats/bounded-yaml.ts");
+      return loadYaml(text, { maximumCharacters: maxBodyBytes, maxValues, numbers: "number" });
+    }
+    return JSON.parse(await thread.parse(text, { maxCharacters: maxBodyBytes, maxValues })) as unknown;
+  } catch (error) {
+    throw tooCostly(error);
+  }
+}
+
+/** The object or list that a JSON text holds; undefined for other text, and for JSON beyond the limits, which is refused as YAML then. */
+function jsonIn(text: string, maxValues: number): object | undefined {
+  if (!/^[\t\n\r ]*[[{]/.test(text) || jsonExcess(text, { maxDepth, maxValues }) !== undefined) return undefined;
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The answer to a body that is too much work; every other error as it is. */
+function tooCostly(error: unknown): unknown {
+  if (!(error instanceof YamlError)) return error;
+  switch (error.code) {
+    case "values":
+    case "time":
+    case "memory": {
+      const why = error.code === "values" ? `holds ${error.message}` : error.message;
+      const next = "send less, or application/json";
+      return new StatusError("RequestEntityTooLarge", `Request entity too large: the YAML body ${why}; ${next}`);
+    }
+    default:
+      return yamlThreadStatus(error);
+  }
+}

@@ -1,0 +1,47 @@
+import { StatusError } from "../core/status.ts";
+import { YamlError } from "../formats/yaml-error.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
+
+/** Up to so many characters of JSON are written as YAML on the main thread: the worst value of this length takes less than 10 ms. */
+const maxInlineCharacters = 4096;
+
+/** Whether JSON text of this length is written on the main thread. */
+export function isWrittenInline(characters: number): boolean {
+  return characters <= maxInlineCharacters;
+}
+
+/**
+ * JSON text as YAML, written by the YAML thread unless it is short.
+ * @throws StatusError NotAcceptable where that is too much work, TooManyRequests where too many texts wait.
+ */
+export async function yamlOfJson(thread: YamlThread, json: string): Promise<string> {
+  if (isWrittenInline(json.length)) {
+    const { yamlText } = await import("../formats/yaml-text.ts");
+    return yamlText(JSON.parse(json));
+  }
+  try {
+    return await thread.stringify(json);
+  } catch (error) {
+    throw tooCostly(error);
+  }
+}
+
+/** The answer where the YAML thread takes no more jobs; every other error as it is. */
+export function yamlThreadStatus(error: YamlError): StatusError | YamlError {
+  switch (error.code) {
+    case "busy": {
+      const message = "too many YAML texts wait to be read or written; try again later, or use application/json";
+      return new StatusError("TooManyRequests", message, { details: { retryAfterSeconds: 1 } });
+    }
+    case "closed":
+      return new StatusError("ServiceUnavailable", "the hub is shutting down");
+    default:
+      return error;
+  }
+}
+
+function tooCostly(error: unknown): unknown {
+  if (!(error instanceof YamlError)) return error;
+  if (error.code !== "time" && error.code !== "memory") return yamlThreadStatus(error);
+  return new StatusError("NotAcceptable", `the answer ${error.message} as application/yaml; ask for application/json`);
+}

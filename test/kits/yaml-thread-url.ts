@@ -1,0 +1,13 @@
+import { inject } from "vitest";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Where the program of the YAML thread lies in JavaScript; see yaml-thread-setup.ts. */
+    yamlThreadProgram: string;
+  }
+}
+
+/** Stands for src/formats/yaml-thread-url.ts in tests (vitest.config.ts): a worker of Node 20 runs no TypeScript. */
+export function yamlThreadUrl(): URL {
+  return new URL(inject("yamlThreadProgram"));
+}
