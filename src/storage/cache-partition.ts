@@ -1,3 +1,4 @@
+import { createSortedKeys } from "./sorted-keys.ts";
 import type { Entry } from "./stored-object.ts";
 
 /** One change as watchers see it, before selectors. For a delete, `entry` is the last state under the revision of the deletion. */
@@ -31,7 +32,8 @@ export interface Subscription {
 /** The objects of one resource with a window of their recent changes. */
 export interface Partition {
   get(key: string): Entry | undefined;
-  list(prefix: string, after?: string): Iterable<Entry>;
+  /** Those of this moment, in the order of their keys, at most `max`. */
+  list(prefix: string, after?: string, max?: number): readonly Entry[];
   count(prefix: string, after?: string): number;
   lastChange(): number;
   load(entry: Entry): void;
@@ -50,9 +52,6 @@ interface Reader {
 /** For how many of the newest events what was made of their text is kept: frames, and the parsed objects of states that are gone. */
 const sharedEvents = 256;
 
-/** Up to so many keys, keeping them in order costs less at each insertion than sorting them at the next list. */
-const orderedKeys = 32_768;
-
 /** How many readers are woken before the event loop gets a turn, so that a thousand watches do not hold up requests. */
 const wakesPerTurn = 64;
 
@@ -63,23 +62,20 @@ export function cachePartition(options: {
   readonly windowBytes: number;
 }): Partition {
   const entries = new Map<string, Entry>();
-  /** Key order; sorted again only when a list follows an insertion. */
-  let keys: string[] | undefined = [];
+  const inOrder = createSortedKeys<Entry>();
   const window = eventWindow(options);
   const byKey = new Map<string, Set<Reader>>();
   const byPrefix = new Set<Reader>();
   const waking = wakeQueue();
 
-  const sortedKeys = (): readonly string[] => {
-    keys ??= [...entries.keys()].sort(compareKeys);
-    return keys;
-  };
   const put = (entry: Entry): void => {
-    if (!entries.has(entry.key)) keys = insertKey(keys, entry.key);
+    const isKnown = entries.has(entry.key);
     entries.set(entry.key, entry);
+    if (isKnown) inOrder.replace(entry);
+    else inOrder.add(entry);
   };
   const remove = (key: string): void => {
-    if (entries.delete(key)) keys = removeKey(keys, key);
+    if (entries.delete(key)) inOrder.remove(key);
   };
   const wakeReaders = (key: string, place: number): void => {
     for (const reader of byKey.get(key) ?? []) {
@@ -91,19 +87,8 @@ export function cachePartition(options: {
 
   return {
     get: (key) => entries.get(key),
-    list: function* list(prefix, after) {
-      const all = sortedKeys();
-      for (let at = lowerBound(all, after === undefined ? prefix : `${after}\u0000`); at < all.length; at += 1) {
-        const key = all[at] as string;
-        if (!key.startsWith(prefix)) return;
-        const entry = entries.get(key);
-        if (entry !== undefined) yield entry;
-      }
-    },
-    count: (prefix, after) => {
-      const all = sortedKeys();
-      return lowerBound(all, `${prefix}\uffff`) - lowerBound(all, after === undefined ? prefix : `${after}\u0000`);
-    },
+    list: (prefix, after, max = Infinity) => inOrder.range(startOf(prefix, after), endOf(prefix), max),
+    count: (prefix, after) => inOrder.countBelow(endOf(prefix)) - inOrder.countBelow(startOf(prefix, after)),
     lastChange: window.lastChange,
     load: put,
     apply: (event) => {
@@ -277,29 +262,12 @@ function wakeQueue(): WakeQueue {
   };
 }
 
-function compareKeys(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** The key next to `after`, or the first under the prefix. */
+function startOf(prefix: string, after: string | undefined): string {
+  return after === undefined ? prefix : `${after}\u0000`;
 }
 
-function lowerBound(keys: readonly string[], key: string): number {
-  let [low, high] = [0, keys.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((keys[middle] as string) < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function insertKey(keys: string[] | undefined, key: string): string[] | undefined {
-  if (keys === undefined || keys.length > orderedKeys) return undefined;
-  keys.splice(lowerBound(keys, key), 0, key);
-  return keys;
-}
-
-function removeKey(keys: string[] | undefined, key: string): string[] | undefined {
-  if (keys === undefined || keys.length > orderedKeys) return undefined;
-  const at = lowerBound(keys, key);
-  if (keys[at] === key) keys.splice(at, 1);
-  return keys;
+/** Behind every key under the prefix. */
+function endOf(prefix: string): string {
+  return `${prefix}\uffff`;
 }

@@ -33,6 +33,11 @@ describe("createSortedKeys", () => {
         const expected = [...model].filter((key) => (exclusive ? key > start : key >= start)).toSorted();
         expect(from(sorted, start, exclusive)).toEqual(expected);
         expect(sorted.size()).toBe(model.size);
+        const keysOf = (items: readonly Item[]): readonly string[] => items.map(({ key }) => key);
+        const between = [...model].filter((key) => key >= start && key < "b").toSorted();
+        expect(keysOf(sorted.range(start, "b", Infinity))).toEqual(between);
+        expect(keysOf(sorted.range(start, "b", 2))).toEqual(between.slice(0, 2));
+        expect(sorted.countBelow(start)).toBe([...model].filter((key) => key < start).length);
       }),
       { numRuns: 200 },
     );
@@ -44,9 +49,19 @@ describe("createSortedKeys", () => {
       const keys = Array.from({ length: 20_000 }, (_, index) => String((index * stride) % 20_000).padStart(5, "0"));
       for (const key of keys) sorted.add({ key });
       expect(from(sorted, "")).toEqual(keys.toSorted());
+      expect(sorted.countBelow("12345")).toBe(12_345);
+      expect(sorted.range("00600", "19000", Infinity)).toHaveLength(18_400);
+      expect(sorted.range("00600", "19000", 10_000).at(-1)).toEqual({ key: "10599" });
       for (const key of keys.slice(0, 19_000)) expect(sorted.remove(key)).toBe(true);
       expect(from(sorted, "")).toEqual(keys.slice(19_000).toSorted());
     }
+  });
+
+  it("replaces an item by another with its key, and adds none", () => {
+    const sorted = createSortedKeys<Item & { readonly value: number }>();
+    for (const key of ["a", "b", "c"]) sorted.add({ key, value: 1 });
+    expect([sorted.replace({ key: "b", value: 2 }), sorted.replace({ key: "bb", value: 2 })]).toEqual([true, false]);
+    expect(sorted.range("a", "z", Infinity).map(({ key, value }) => `${key}${value}`)).toEqual(["a1", "b2", "c1"]);
   });
 
   it("stops a walk when the visitor has enough", () => {

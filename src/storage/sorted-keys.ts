@@ -2,11 +2,17 @@
 export interface SortedKeys<T extends { readonly key: string }> {
   /** Adds an item whose key is not there yet. */
   add(item: T): void;
+  /** Puts an item in the place of the one that has its key; false when there is none. */
+  replace(item: T): boolean;
   /** Takes the item of `key` out; false when there is none. */
   remove(key: string): boolean;
   /** Calls `visit` for every item from `key` on (after it when `exclusive`), in order, until it returns false. */
   walk(from: { readonly key: string; readonly exclusive: boolean }, visit: (item: T) => boolean): void;
+  /** Items from the key `from` on and below the key `below`, in order, at most `max`: a copy of their pointers, whatever they hold. */
+  range(from: string, below: string, max: number): T[];
   size(): number;
+  /** How many items have a key below this one. */
+  countBelow(key: string): number;
 }
 
 // An insert moves at most this many pointers; 100,000 keys make some 300 chunks, which a binary search crosses in nine steps.
@@ -46,6 +52,14 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
       if (chunk.length > chunkLimit) chunks.splice(at + 1, 0, chunk.splice(chunk.length >>> 1));
     },
 
+    replace(item) {
+      const chunk = chunks[chunkFor(item.key)] ?? [];
+      const index = lowerBound(chunk, item.key);
+      if (chunk[index]?.key !== item.key) return false;
+      chunk[index] = item;
+      return true;
+    },
+
     remove(key) {
       const at = chunkFor(key);
       const chunk = chunks[at];
@@ -71,7 +85,28 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
       }
     },
 
+    range(from, below, max) {
+      const last = chunkFor(below);
+      const found: T[] = [];
+      for (let at = chunkFor(from); at <= last && found.length < max; at += 1) {
+        const chunk = chunks[at] ?? [];
+        // Only the first and the last chunk hold other keys as well.
+        const start = found.length === 0 ? lowerBound(chunk, from) : 0;
+        const end = at === last ? lowerBound(chunk, below) : chunk.length;
+        const most = start + max - found.length;
+        for (let index = start; index < end && index < most; index += 1) found.push(chunk[index] as T);
+      }
+      return found;
+    },
+
     size: () => size,
+
+    countBelow(key) {
+      const at = chunkFor(key);
+      let count = lowerBound(chunks[at] ?? [], key);
+      for (let index = 0; index < at; index += 1) count += chunks[index]?.length ?? 0;
+      return count;
+    },
   };
 }
 

@@ -17,7 +17,7 @@ export type { CacheEvent, Subscription } from "./cache-partition.ts";
 export interface WatchCache {
   get(key: string): Entry | undefined;
   /** Entries under `prefix` in key order, after the key `after` when given. `prefix` begins with a whole partition. */
-  list(prefix: string, after?: string): Iterable<Entry>;
+  list(prefix: string, after?: string, max?: number): readonly Entry[];
   /** How many objects lie under `prefix`, after the key `after` when given. */
   count(prefix: string, after?: string): number;
   /** The newest revision whose changes are all in the cache. */
@@ -102,7 +102,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
 
   const cache: WatchCache = {
     get: (key) => partitions.get(partitionName(key))?.get(key),
-    list: (under, after) => partitionOf(under).list(under, after),
+    list: (under, after, max) => partitionOf(under).list(under, after, max),
     count: (under, after) => partitionOf(under).count(under, after),
     revision: () => current,
     lastChange: (under) => partitionOf(under).lastChange(),
