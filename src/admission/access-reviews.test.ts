@@ -101,7 +101,10 @@ describe("a review", () => {
 
   it.each<[string, JsonObject]>([
     ["another kind", { resource: { group: "", version: "v1", resource: "pods" } }],
-    ["an account itself", { resource: { group: "", version: "v1", resource: "serviceaccounts" }, object: {} }],
+    [
+      "a part of a Secret",
+      { resource: { group: "", version: "v1", resource: "secrets" }, subResource: "x", object: {} },
+    ],
     ["another operation", { operation: "CONNECT" }],
     ["no object", {}],
     ["no old object", { operation: "UPDATE", object: request() }],

@@ -5,8 +5,9 @@ import type { ApiObject } from "../core/object.ts";
 import { forbidden } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import { accessProfiles } from "../resources/access-profile.ts";
-import { accessRequests, readKey, type AccessRequest } from "../resources/access-request.ts";
+import { accessGroup, accessRequests, readKey, type AccessRequest } from "../resources/access-request.ts";
 import { kindOf } from "../resources/resource.ts";
+import { secrets } from "../resources/secret.ts";
 import { serviceAccounts } from "../resources/service-account.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { answeredReview, type ReviewNotes, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
@@ -16,8 +17,8 @@ import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
 const requesterAnnotation = "access.pratique.dev/requester";
 
 /**
- * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests, profiles and tokens of
- * accounts, by the very plugins that guard them on a hub, and by the validation that a hub does itself. Whatever cannot be judged is refused.
+ * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests, profiles, and the
+ * accounts of machines, by the very plugins that guard them on a hub, and by the validation that a hub does itself. Whatever cannot be judged is refused.
  */
 export interface AccessReviews {
   /** The review to reply with. @throws StatusError BadRequest for what is no review */
@@ -46,13 +47,14 @@ function admissionRequest(request: JsonObject, notes: ReviewNotes): AdmissionReq
 }
 
 const reviewed: ReviewedKinds = {
-  kinds: [accessRequests, accessProfiles, serviceAccounts],
-  guards: (resource, subresource) => resource !== serviceAccounts || subresource === "token",
+  kinds: [accessRequests, accessProfiles, serviceAccounts, secrets],
+  guards: (resource, subresource) => resource !== secrets || subresource === "",
   decode: (value, resource, subresource) => {
     const { object } = decodeObject(kindOf(resource, resource.subresources[subresource]).schema, value);
     return { metadata: {}, ...object } as ApiObject;
   },
-  refusal: "the access webhook is asked about something else than access requests, profiles and tokens",
+  refusal:
+    "the access webhook is asked about something else than access requests, profiles, accounts, their tokens and Secrets",
 };
 
 function requesterOf({ metadata }: ApiObject): string | undefined {
@@ -113,7 +115,7 @@ function requesterPatch({ metadata }: ApiObject, username: string): ReviewPatch 
 async function check(plugins: readonly AdmissionPlugin[], asked: AdmissionRequest): Promise<undefined> {
   const { resource, name, subresource, object, oldObject, user, operation } = asked;
   if (object === undefined) return undefined;
-  if (subresource === "") {
+  if (subresource === "" && resource.group === accessGroup) {
     const stored = operation === "CREATE" ? undefined : oldObject;
     const errors = [
       ...(resource.validate?.(object, stored) ?? []),

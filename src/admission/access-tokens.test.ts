@@ -14,6 +14,7 @@ const account: ApiObject = {
   metadata: {
     name: "vm-1",
     namespace: "vms",
+    uid: "a-1",
     ownerReferences: [{ apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessRequest", name: "vm-1", uid: "r-1" }],
   },
 };
@@ -28,15 +29,20 @@ interface World {
   readonly request?: AccessRequest | undefined;
   readonly profile?: AccessProfile | undefined;
   readonly user?: string;
+  readonly uid?: string;
 }
 
 async function renewed(spec: object, world: World = {}, more: Partial<AdmissionRequest> = {}): Promise<unknown> {
   const found = { request: asked(), profile: accessProfile("pods"), account, ...world };
-  const { mutate } = accessTokenAdmission({
-    accountOf: () => found.account,
-    requestOf: (name) => (name === "vm-1" ? found.request : undefined),
-    profileOf: (name) => (name === "pods" ? found.profile : undefined),
-  });
+  const lookups = {
+    accountOf: async () => found.account,
+    requestOf: (name: string) => (name === "vm-1" ? found.request : undefined),
+    profileOf: (name: string | undefined) => (name === "pods" ? found.profile : undefined),
+  };
+  const { mutate } = accessTokenAdmission(lookups, async ({ user }) => ({
+    allowed: user.username === "kubernetes-admin",
+    reason: "",
+  }));
   const request: AdmissionRequest = {
     operation: "CREATE",
     resource: serviceAccounts,
@@ -45,7 +51,7 @@ async function renewed(spec: object, world: World = {}, more: Partial<AdmissionR
     name: "vm-1",
     object: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {}, spec },
     oldObject: undefined,
-    user: { username: world.user ?? machine, groups: [] },
+    user: { username: world.user ?? machine, groups: [], uid: world.uid ?? "a-1" },
     dryRun: false,
     warn: () => undefined,
     annotate: () => undefined,
@@ -102,12 +108,38 @@ describe("a token that a machine asks for by itself", () => {
 
 describe("a token that is none of this", () => {
   it.each<readonly [string, World, Partial<AdmissionRequest>]>([
-    ["of an account of another origin", { account: { ...account, metadata: { name: "vm-1", namespace: "vms" } } }, {}],
-    ["that somebody else asks for", { user: "ada" }, {}],
-    ["that another account asks for", { user: "system:serviceaccount:vms:vm-2" }, {}],
-    ["of the same name elsewhere", { user: "system:serviceaccount:other:vm-1" }, {}],
+    [
+      "of an account of another origin",
+      { account: { ...account, metadata: { name: "vm-1", namespace: "vms", uid: "a-1" } } },
+      {},
+    ],
+    ["that an administrator asks for", { user: "kubernetes-admin" }, {}],
     ["and no token at all", {}, { subresource: "" }],
   ])("is left alone: one %s", async (_what, world, more) => {
     expect(await renewed({ expirationSeconds: 1e6, audiences: ["vault"] }, world, more)).toBeUndefined();
+  });
+});
+
+describe("the token of a machine's account", () => {
+  it.each<readonly [string, World]>([
+    ["a person", { user: "ada" }],
+    ["another account", { user: "system:serviceaccount:vms:vm-2" }],
+    ["an account of the same name elsewhere", { user: "system:serviceaccount:other:vm-1" }],
+    ["an account that was made anew", { uid: "a-0" }],
+    ["whoever impersonates the account", { uid: "" }],
+  ])("is not for %s", async (_who, world) => {
+    await expect(renewed({}, world)).rejects.toMatchObject({
+      reason: "Forbidden",
+      message: expect.stringContaining("gives its token to its own machine alone"),
+    });
+  });
+
+  it("is kept within the terms by what the request says, whatever became of the account's owners", async () => {
+    const grant = { namespace: "vms", serviceAccount: "vm-1", uid: "a-1" };
+    const stripped = { ...account, metadata: { name: "vm-1", namespace: "vms", uid: "a-1" } };
+    const request = asked({ accepted: true, grant });
+    expect(await renewed({ expirationSeconds: 1e9 }, { account: stripped, request })).toEqual({
+      expirationSeconds: 3600,
+    });
   });
 });

@@ -2,14 +2,14 @@ import type { ApiObject } from "../core/object.ts";
 import { forbidden, type StatusError } from "../core/status.ts";
 import { serviceAccountUser } from "../core/user.ts";
 import { profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
-import { accessGroup, type AccessRequest } from "../resources/access-request.ts";
+import type { AccessRequest } from "../resources/access-request.ts";
 import { fieldsAt, numberAt, stringsAt, type Fields } from "../resources/json-fields.ts";
+import type { AccessCheck } from "./access-check.ts";
+import { accessOwner, holdsEverywhere, mayIssue, requestOfAccount, type AccountLookups } from "./account-owner.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 /** What there is already, asked about anew for each token. */
-export interface AccessTokenLookups {
-  readonly accountOf: (namespace: string, name: string) => ApiObject | undefined;
-  readonly requestOf: (name: string) => AccessRequest | undefined;
+export interface AccessTokenLookups extends AccountLookups {
   /** The profile of that name, or the default one for undefined; undefined where there is none. */
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
 }
@@ -18,34 +18,48 @@ const defaultSeconds = 3600;
 
 /**
  * Keeps the token that a machine asks for with the one it has within the terms of its profile: no longer life, no other audience,
- * bound to nothing else, and none once its request is over. Tokens that somebody else asks for are left alone.
+ * bound to nothing else, and none once its request is over. The account of a machine gives no token to others, unless they may have
+ * those of all accounts; an impersonated account is another, as it has no uid.
  */
-export function accessTokenAdmission(lookups: AccessTokenLookups): AdmissionPlugin {
+export function accessTokenAdmission(lookups: AccessTokenLookups, may: AccessCheck): AdmissionPlugin {
   return {
     name: "PratiqueAccessToken",
     concerns: ({ group, plural }) => group === "" && plural === "serviceaccounts",
     mutate: async (request) => {
-      const { object } = request;
-      if (object === undefined || !isRenewal(request)) return undefined;
-      const account = lookups.accountOf(request.namespace, request.name);
-      const owner = account?.metadata.ownerReferences?.find(
-        ({ kind, apiVersion }) => kind === "AccessRequest" && apiVersion.split("/", 1)[0] === accessGroup,
-      );
-      if (owner === undefined) return undefined;
-      const asked = lookups.requestOf(owner.name);
-      return withinTerms(
-        request,
-        object,
-        profileOf(request, asked?.metadata.uid === owner.uid ? asked : undefined, lookups),
-      );
+      const { object, namespace, name } = request;
+      if (object === undefined || !isTokenRequest(request)) return undefined;
+      const account = await lookups.accountOf(namespace, name);
+      const asked = await requestOfAccount(lookups, namespace, name);
+      if (!isOwn(request, account)) {
+        if (asked !== undefined) await checkForeign(may, request, asked);
+        return undefined;
+      }
+      // Of an account whose request is gone, its owner still tells.
+      if (asked === undefined && (account === undefined || accessOwner(account) === undefined)) return undefined;
+      return withinTerms(request, object, profileOf(request, asked, lookups));
     },
   };
 }
 
-function isRenewal({ resource, operation, subresource, namespace, name, user }: AdmissionRequest): boolean {
-  if (resource.group !== "" || resource.plural !== "serviceaccounts") return false;
-  if (operation !== "CREATE" || subresource !== "token") return false;
-  return user.username === serviceAccountUser(namespace, name).username;
+function isTokenRequest({ resource, operation, subresource }: AdmissionRequest): boolean {
+  return (
+    resource.group === "" && resource.plural === "serviceaccounts" && operation === "CREATE" && subresource === "token"
+  );
+}
+
+/** Whether the very account asks. */
+function isOwn({ namespace, name, user }: AdmissionRequest, account: ApiObject | undefined): boolean {
+  if (user.username !== serviceAccountUser(namespace, name).username) return false;
+  return (user.uid ?? "") !== "" && user.uid === account?.metadata.uid;
+}
+
+/** @throws StatusError Forbidden */
+async function checkForeign(may: AccessCheck, request: AdmissionRequest, asked: AccessRequest): Promise<void> {
+  const { user } = request;
+  if (await mayIssue(may, user, asked.metadata.name ?? "")) return;
+  if (await holdsEverywhere(may, user, { verb: "create", resource: "serviceaccounts", subresource: "token" })) return;
+  const named = JSON.stringify(asked.metadata.name ?? "");
+  throw refused(request, `the account of AccessRequest ${named} gives its token to its own machine alone`);
 }
 
 /** The profile that the machine was let in by. @throws StatusError Forbidden for a request that is over. */

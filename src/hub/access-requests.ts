@@ -1,3 +1,4 @@
+import { accessAccountAdmission } from "../admission/access-accounts.ts";
 import { accessProfileAdmission } from "../admission/access-profiles.ts";
 import {
   accessRequestAdmission,
@@ -53,16 +54,17 @@ export function accessAdmission(options: {
     const entry = cache.get(prefix + name);
     return entry === undefined ? undefined : objectOf(entry);
   };
+  const owners = {
+    accountOf: async (namespace: string, name: string) => at(accounts, `${namespace}/${name}`),
+    requestOf: (name: string) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
+  };
   const now = (): number => clock.now();
   return [
     accessRequestAdmission({ lookups, may, mostPending: limits.pending, now }),
     accessProfileAdmission(may),
     recoveryPolicyAdmission(may),
-    accessTokenAdmission({
-      profileOf,
-      accountOf: (namespace, name) => at(accounts, `${namespace}/${name}`),
-      requestOf: (name) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
-    }),
+    accessAccountAdmission({ lookups: owners, may }),
+    accessTokenAdmission({ profileOf, ...owners }, may),
   ];
 }
 

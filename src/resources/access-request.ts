@@ -12,6 +12,9 @@ import { accessRequestSchema } from "./schemas/access.ts";
 /** The group of everything about access. */
 export const accessGroup = "access.pratique.dev";
 
+/** On everything that is made for a request: its uid. */
+export const requestLabel = "access.pratique.dev/request-uid";
+
 /** A machine's request. */
 export interface AccessRequest extends ApiObject {
   readonly spec: AccessRequestSpec;

@@ -254,6 +254,49 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     expect(other.object()).toMatchObject({ spec: { expirationSeconds: 7200 } });
   });
 
+  test("a machine with role edit does not untie its account from its request", { timeout: limitMs }, async () => {
+    const machine = apiClient(kube, { token: (await approved("vm-edits", "editing")).token });
+    const other = apiClient(kube, { token: (await approved("vm-edits-too", "editing")).token });
+    onTestFinished(() => {
+      machine.close();
+      other.close();
+    });
+    const accounts = "/api/v1/namespaces/vms/serviceaccounts";
+    const patch = (metadata: object): Promise<Reply> =>
+      machine(`${accounts}/vm-edits`, { method: "PATCH", type: merge, body: { metadata } });
+    const strips: readonly object[] = [
+      { ownerReferences: null },
+      { labels: { "access.pratique.dev/request-uid": null } },
+      { finalizers: ["a.b/c"] },
+    ];
+    for (const strip of strips) expect([strip, (await patch(strip)).status]).toEqual([strip, 403]);
+    expect((await patch({ annotations: { note: "a" } })).status).toBe(200);
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      type: "kubernetes.io/service-account-token",
+      metadata: { name: "hoard", annotations: { "kubernetes.io/service-account.name": "vm-edits" } },
+    };
+    const hoard = await machine("/api/v1/namespaces/vms/secrets", { method: "POST", body: secret });
+    expect([hoard.status, hoard.text]).toEqual([403, expect.stringContaining("would outlive the terms")]);
+    // Role edit lets a machine impersonate the accounts of its namespace, and gives it no token of theirs.
+    const reply = await machine(`${accounts}/vm-edits-too/token`, {
+      method: "POST",
+      body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} },
+      headers: { "impersonate-user": "system:serviceaccount:vms:vm-edits-too" },
+    });
+    expect([reply.status, reply.text]).toEqual([403, expect.stringContaining("to its own machine alone")]);
+    expect((await machine(`${accounts}/vm-edits`, { method: "DELETE" })).status).toBe(200);
+    const again = await other(accounts, {
+      method: "POST",
+      body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "vm-edits" } },
+    });
+    expect([again.status, again.text]).toEqual([403, expect.stringContaining("the name belongs to AccessRequest")]);
+    expect((await decide("vm-edits", { revoked: true })).status).toBe(200);
+    await until("vm-edits", has("Revoked"));
+    expect((await granted("vm-edits")).map(({ kind }) => kind)).toEqual([]);
+  });
+
   test("a profile of networks takes no request here, since nobody says where it comes from", async () => {
     const reply = await ask("vm-near", { spec: { profile: "near" } });
     expect(reply.status).toBe(403);
@@ -473,8 +516,8 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     expect(lease["spec"]).toMatchObject({ holderIdentity: "", leaseTransitions: 2 });
   });
 
-  async function approved(name: string): Promise<{ readonly token: string }> {
-    await ask(name);
+  async function approved(name: string, profile = "pods"): Promise<{ readonly token: string }> {
+    await ask(name, { spec: { profile } });
     await decide(name, { accepted: true });
     const request = await until(name, ({ status }) => status?.ready === true);
     const { key: sealed = "", token = "", ca = "" } = request.status ?? {};
@@ -502,6 +545,11 @@ apiVersion: access.pratique.dev/v1alpha1
 kind: AccessProfile
 metadata: { name: near }
 spec: { namespace: vms, sourceNetworks: [127.0.0.0/8] }
+---
+apiVersion: access.pratique.dev/v1alpha1
+kind: AccessProfile
+metadata: { name: editing }
+spec: { namespace: vms, roles: [{ kind: ClusterRole, name: edit }] }
 ---
 apiVersion: access.pratique.dev/v1alpha1
 kind: AccessProfile

@@ -1,36 +1,19 @@
-import { accessTokenAdmission, type AccessTokenLookups } from "../../admission/access-tokens.ts";
+import type { AccountLookups } from "../../admission/account-owner.ts";
 import type { AdmissionPlugin } from "../../admission/admission.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
-import { serviceAccountUser } from "../../core/user.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
 import { namespaces } from "../../resources/namespace.ts";
 import { serviceAccounts } from "../../resources/service-account.ts";
 import { machinesLabel } from "./manifests/webhook-configurations.ts";
 
-/**
- * Keeps the tokens that machines renew within the terms of their profile, as a hub does; the account is looked up in the cluster for
- * each, and only where it asks for itself.
- */
-export function renewalAdmission(
-  client: Client,
-  lookups: Pick<AccessTokenLookups, "requestOf" | "profileOf">,
-): AdmissionPlugin {
-  return {
-    name: "PratiqueAccessToken",
-    mutate: async (request, round) => {
-      const { resource, namespace, name, user } = request;
-      if (resource !== serviceAccounts || user.username !== serviceAccountUser(namespace, name).username) {
-        return undefined;
-      }
-      const account = await found(client, serviceAccounts, { namespace, name });
-      return accessTokenAdmission({ ...lookups, accountOf: () => account }).mutate?.(request, round);
-    },
-  };
+/** Reads an account from the cluster, anew each time. */
+export function accountsOf(client: Client): AccountLookups["accountOf"] {
+  return (namespace, name) => found(client, serviceAccounts, { namespace, name });
 }
 
-/** Warns whoever writes a profile whose namespace is not marked as one of machines: renewals there are not looked at. */
+/** Warns the writer of a profile whose namespace is not marked as one of machines: accounts and renewals there are not looked at. */
 export function namespaceWarning(client: Client): AdmissionPlugin {
   return {
     name: "PratiqueAccessNamespace",
@@ -40,7 +23,7 @@ export function namespaceWarning(client: Client): AdmissionPlugin {
       const labels = (await found(client, namespaces, { name }))?.metadata.labels ?? {};
       if (Object.hasOwn(labels, machinesLabel) && labels[machinesLabel] === "true") return;
       warn(
-        `namespace ${name} has no label ${machinesLabel}=true: tokens that machines renew there may outlive the profile`,
+        `namespace ${name} has no label ${machinesLabel}=true: machines there may renew tokens beyond the profile, and with role edit untie their account from its request`,
       );
     },
   };

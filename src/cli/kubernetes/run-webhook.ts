@@ -1,6 +1,8 @@
+import { accessAccountAdmission } from "../../admission/access-accounts.ts";
 import { accessProfileAdmission } from "../../admission/access-profiles.ts";
 import { accessRequestAdmission } from "../../admission/access-requests.ts";
 import type { AccessCheck } from "../../admission/access-check.ts";
+import { accessTokenAdmission } from "../../admission/access-tokens.ts";
 import { accessReviews, type AccessReviews } from "../../admission/access-reviews.ts";
 import { clusterReviews, type ClusterReviews } from "../../admission/cluster-reviews.ts";
 import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
@@ -22,7 +24,7 @@ import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { namespaceWarning, renewalAdmission } from "./machine-namespaces.ts";
+import { accountsOf, namespaceWarning } from "./machine-namespaces.ts";
 import { logTo } from "../log-to.ts";
 import {
   addOnConversion,
@@ -196,6 +198,7 @@ async function guarded({ args, io, server, log }: Serving, signal: AbortSignal):
   const profileOf = (name: string | undefined): AccessProfile | undefined =>
     profileFor(profiles.list() as readonly AccessProfile[], name);
   const requestOf = (name: string): AccessRequest | undefined => requests.get({ name }) as AccessRequest | undefined;
+  const owners = { accountOf: accountsOf(client), requestOf };
   const reviews = accessReviews([
     accessRequestAdmission({
       lookups: {
@@ -210,7 +213,8 @@ async function guarded({ args, io, server, log }: Serving, signal: AbortSignal):
       now,
     }),
     accessProfileAdmission(may),
-    renewalAdmission(client, { requestOf, profileOf }),
+    accessAccountAdmission({ lookups: owners, may }),
+    accessTokenAdmission({ profileOf, ...owners }, may),
     namespaceWarning(client),
   ]);
   const ready = Promise.all([requests.synced, profiles.synced]).then((synced) => synced.every(Boolean));

@@ -1,11 +1,8 @@
 import type { ApiObject, ObjectKey, OwnerReference } from "../../core/object.ts";
 import type { AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
+import { accessRequests, requestLabel, type AccessRequest } from "../../resources/access-request.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { clusterRoleBindings, roleBindings, roles } from "../kinds.ts";
-
-/** On everything that is made for a request: its uid. */
-export const requestLabel = "access.pratique.dev/request-uid";
 
 /** One object of a grant. */
 export interface GrantedObject {
@@ -41,13 +38,12 @@ export function isMadeFor(request: AccessRequest, object: ApiObject): boolean {
 export function grantsOf(request: AccessRequest, { spec }: AccessProfile): readonly GrantedObject[] {
   const { namespace } = spec;
   const account = accountKey(request, namespace);
-  const uid = request.metadata.uid ?? "";
-  const renewal = `access-${uid}-renewal`;
+  const renewal = `${grantPrefix(request)}renewal`;
   const meta = (name: string): ApiObject["metadata"] => ({ name, namespace, ...markOf(request) });
   const subjects = [{ kind: "ServiceAccount", ...account }];
   const granted = (spec.roles ?? []).map(({ kind, name, clusterWide = false }, index): GrantedObject => {
     const roleRef = { apiGroup: rbacGroup, kind, name };
-    const { namespace: within, ...unplaced } = meta(`access-${uid}-${index}`);
+    const { namespace: within, ...unplaced } = meta(`${grantPrefix(request)}${index}`);
     const metadata = clusterWide ? unplaced : { ...unplaced, ...(within === undefined ? {} : { namespace: within }) };
     const resource = clusterWide ? clusterRoleBindings : roleBindings;
     return { resource, object: { apiVersion: rbacVersion, kind: resource.kind, metadata, subjects, roleRef } };
@@ -76,6 +72,11 @@ export function grantsOf(request: AccessRequest, { spec }: AccessProfile): reado
     },
     ...granted,
   ];
+}
+
+/** What the names of all bindings and roles of a request begin with; names cannot be changed, as labels and owners can. */
+export function grantPrefix({ metadata }: AccessRequest): string {
+  return `access-${metadata.uid ?? ""}-`;
 }
 
 /** What marks an object as made for a request; it goes when the request goes. */

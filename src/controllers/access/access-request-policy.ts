@@ -49,7 +49,7 @@ export function profileFor(profiles: readonly AccessProfile[], name: string | un
 export function accessStep(view: AccessView): AccessStep {
   const { request, profile } = view;
   const status = request.status ?? {};
-  if (request.metadata.deletionTimestamp !== undefined) return wait("it is being deleted");
+  if (request.metadata.deletionTimestamp !== undefined) return deleted(view, status);
   if (status.revoked === true) return closed(view, condition("Revoked", "Revoked", lastReason(status)));
   if (status.denied === true) return denied(view, status);
   if (status.accepted === true) return accepted(view, status);
@@ -62,6 +62,11 @@ export function accessStep(view: AccessView): AccessStep {
     return closed(view, condition("Expired", "Unanswered", `nobody answered within ${pendingMs / 1000} seconds`));
   }
   return ruled(view, status) ?? recovered(view, status) ?? wait("nobody has decided", pendingMs - age);
+}
+
+/** What is held by a finalizer, as when its dependents are to be orphaned, loses what it gave like one that is revoked. */
+function deleted(view: AccessView, { grant }: AccessRequestStatus): AccessStep {
+  return grant === undefined ? wait("it is being deleted") : closed(view);
 }
 
 function wait(why: string, afterMs?: number): AccessStep {

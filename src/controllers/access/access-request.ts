@@ -7,25 +7,17 @@ import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { serviceAccountUser } from "../../core/user.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
-import { tokenSecretNamespace } from "../../trust/token-secret.ts";
 import { hasReason } from "../api-errors.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
-import {
-  clusterRoleBindings,
-  clusterRoles,
-  namespaces,
-  roleBindings,
-  roles,
-  secrets,
-  serviceAccounts,
-} from "../kinds.ts";
+import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import type { Told } from "../told.ts";
-import { accountKey, isMadeFor, requestLabel, type GrantedObject } from "./access-grant.ts";
+import { isMadeFor } from "./access-grant.ts";
 import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
 import { accessStep, condition, profileFor, withConditions, type AccessStep } from "./access-request-policy.ts";
 import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
+import { bindingKinds, takeBack } from "./access-withdrawal.ts";
 
 const serviceAccount = "access-request-controller";
 
@@ -77,6 +69,9 @@ export function accessRequest(options: AccessRequestOptions): Controller {
     return isOpen(request) ? othersOfKey(requests.list() as readonly AccessRequest[], request) : [];
   }
 
+  const withdraw = (request: AccessRequest): Promise<void> =>
+    takeBack(client, request, (resource) => bindings[bindingKinds.indexOf(resource)]?.list() ?? []);
+
   async function take(step: AccessStep, request: AccessRequest): Promise<Outcome> {
     const { name = "", uid = "" } = request.metadata;
     switch (step.kind) {
@@ -86,13 +81,13 @@ export function accessRequest(options: AccessRequestOptions): Controller {
       case "write":
         return write(client, request, step.status);
       case "close":
-        await takeBack(client, request);
+        await withdraw(request);
         return write(client, request, step.status);
       case "remove":
         await client.delete(accessRequests, { name }, { preconditions: { uid } });
         return done;
       case "issue": {
-        const superseded = await supersede({ client, requests, now: options.clock.now() }, request);
+        const superseded = await supersede({ client, requests, now: options.clock.now(), withdraw }, request);
         const status = await answered({ client, options, isBound, hasRole }, request, step.profile);
         const outcome = await write(client, request, status);
         return { ...outcome, tell: [...superseded, ...(outcome.tell ?? [])] };
@@ -125,9 +120,16 @@ function watchesOf(requests: Reader): readonly Watch[] {
   ];
 }
 
+interface Superseding {
+  readonly client: Client;
+  readonly requests: Reader;
+  readonly now: number;
+  readonly withdraw: (request: AccessRequest) => Promise<void>;
+}
+
 /** A machine that has come back does not use what it was given before, and nobody else shall. */
 async function supersede(
-  { client, requests, now }: { readonly client: Client; readonly requests: Reader; readonly now: number },
+  { client, requests, now, withdraw }: Superseding,
   request: AccessRequest,
 ): Promise<readonly Told[]> {
   const reports: Told[] = [];
@@ -136,7 +138,7 @@ async function supersede(
     const { accepted, grant, decisions = [] } = earlier.status ?? {};
     const ours = request.status?.decisions?.at(-1)?.profile?.name;
     if (accepted !== true || grant === undefined || decisions.at(-1)?.profile?.name !== ours) continue;
-    await takeBack(client, earlier);
+    await withdraw(earlier);
     const { tell = [] } = await write(client, earlier, supersededStatus(earlier, { by: request, now }));
     reports.push(...tell);
   }
@@ -160,8 +162,6 @@ function stands(request: AccessRequest, status: AccessRequestStatus, tell: reado
   const again = obstacle.reason === "IssuingFailed" ? "paused" : "woken";
   return { kind: "blocked", because: obstacleReport({ ...request, status }, obstacle), again, tell };
 }
-
-const bindingKinds = [roleBindings, clusterRoleBindings] as const;
 
 /** Whether a binding names the account, which need not be there. */
 function names(binding: ApiObject, { namespace = "", name }: ObjectKey): boolean {
@@ -209,51 +209,4 @@ function supersededStatus(
   } = request.status ?? {};
   const over = condition("Expired", "Superseded", `its machine has come back as ${by.metadata.name}`);
   return { ...rest, conditions: withConditions({ request, now }, [over]) };
-}
-
-/** Removes everything that was made for the request; the account first, so that its tokens end at once. */
-async function takeBack(client: Client, request: AccessRequest): Promise<void> {
-  const { namespace, bootstrapSecret } = request.status?.grant ?? {};
-  if (namespace !== undefined) {
-    await removeOwn(client, request, { resource: serviceAccounts, key: accountKey(request, namespace) });
-    for (const resource of [roleBindings, roles]) await removeAll(client, request, { resource, namespace });
-  }
-  await removeAll(client, request, { resource: clusterRoleBindings });
-  if (bootstrapSecret !== undefined) {
-    const key = { namespace: tokenSecretNamespace, name: bootstrapSecret };
-    await missingIsFine(client.delete(secrets, key));
-  }
-}
-
-interface Place {
-  readonly resource: GrantedObject["resource"];
-  readonly key: ObjectKey;
-}
-
-async function removeAll(
-  client: Client,
-  request: AccessRequest,
-  { resource, namespace }: { readonly resource: GrantedObject["resource"]; readonly namespace?: string },
-): Promise<void> {
-  const labelSelector = `${requestLabel}=${request.metadata.uid ?? ""}`;
-  const { items } = await client.list(resource, { labelSelector, ...(namespace === undefined ? {} : { namespace }) });
-  for (const { metadata } of items) {
-    const name = metadata.name ?? "";
-    await removeOwn(client, request, { resource, key: namespace === undefined ? { name } : { namespace, name } });
-  }
-}
-
-async function removeOwn(client: Client, request: AccessRequest, { resource, key }: Place): Promise<void> {
-  const there = await missingIsFine(client.get(resource, key));
-  if (there === undefined || !isMadeFor(request, there)) return;
-  await missingIsFine(client.delete(resource, key, { preconditions: { uid: there.metadata.uid ?? "" } }));
-}
-
-async function missingIsFine<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (hasReason(error, "NotFound")) return undefined;
-    throw error;
-  }
 }

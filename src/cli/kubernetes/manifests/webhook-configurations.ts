@@ -37,6 +37,9 @@ export function webhookConfigurations(place: WebhookPlace, caPem: string | undef
     scope: "Cluster",
   });
   const both = ["CREATE", "UPDATE"];
+  const coreRule = { apiGroups: [""], apiVersions: ["v1"], scope: "Namespaced" };
+  // Elsewhere accounts, Secrets and tokens are no concern of ours, and must not wait for us.
+  const namespaceSelector = { matchLabels: { [machinesLabel]: "true" } };
   const metadata = { name: webhookConfigurationName };
   return [
     {
@@ -52,17 +55,8 @@ export function webhookConfigurations(place: WebhookPlace, caPem: string | undef
         {
           ...common("token", webhookPaths.mutate),
           reinvocationPolicy: "Never",
-          // Elsewhere tokens are no concern of ours, and must not wait for us.
-          namespaceSelector: { matchLabels: { [machinesLabel]: "true" } },
-          rules: [
-            {
-              apiGroups: [""],
-              apiVersions: ["v1"],
-              operations: ["CREATE"],
-              resources: ["serviceaccounts/token"],
-              scope: "Namespaced",
-            },
-          ],
+          namespaceSelector,
+          rules: [{ ...coreRule, operations: ["CREATE"], resources: ["serviceaccounts/token"] }],
         },
       ],
     },
@@ -74,6 +68,11 @@ export function webhookConfigurations(place: WebhookPlace, caPem: string | undef
         {
           ...common("check", webhookPaths.validate),
           rules: [rule(both, ["accessrequests", "accessrequests/status", "accessprofiles"])],
+        },
+        {
+          ...common("account", webhookPaths.validate),
+          namespaceSelector,
+          rules: [{ ...coreRule, operations: both, resources: ["serviceaccounts", "secrets"] }],
         },
       ],
     },

@@ -1,0 +1,60 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { requestLabel, type AccessRequest } from "../../resources/access-request.ts";
+import { tokenSecretNamespace } from "../../trust/token-secret.ts";
+import { accountKey, grantPrefix } from "./access-grant.ts";
+import { hasReason } from "../api-errors.ts";
+import { clusterRoleBindings, roleBindings, roles, secrets, serviceAccounts } from "../kinds.ts";
+
+/** The kinds in which a request is given rights. */
+export const bindingKinds: readonly ResourceRef[] = [roleBindings, clusterRoleBindings];
+
+/**
+ * Removes everything that was made for the request; the account first, so that its tokens end at once. The status says which account
+ * that is, and names say which bindings: labels and owners can be stripped by a machine that may write in its namespace.
+ */
+export async function takeBack(
+  client: Client,
+  request: AccessRequest,
+  seen: (kind: ResourceRef) => readonly ApiObject[],
+): Promise<void> {
+  const { namespace, bootstrapSecret } = request.status?.grant ?? {};
+  if (namespace !== undefined) {
+    await missingIsFine(client.delete(serviceAccounts, accountKey(request, namespace)));
+    await removeAll(client, request, { resource: roleBindings, namespace, seen: seen(roleBindings) });
+    await missingIsFine(client.delete(roles, { namespace, name: `${grantPrefix(request)}renewal` }));
+  }
+  await removeAll(client, request, { resource: clusterRoleBindings, seen: seen(clusterRoleBindings) });
+  if (bootstrapSecret !== undefined) {
+    const key = { namespace: tokenSecretNamespace, name: bootstrapSecret };
+    await missingIsFine(client.delete(secrets, key));
+  }
+}
+
+interface Grants {
+  readonly resource: ResourceRef;
+  readonly namespace?: string;
+  /** Those that were seen by now; a label that is there still finds younger ones. */
+  readonly seen: readonly ApiObject[];
+}
+
+async function removeAll(client: Client, request: AccessRequest, { resource, namespace, seen }: Grants): Promise<void> {
+  const labelSelector = `${requestLabel}=${request.metadata.uid ?? ""}`;
+  const { items } = await client.list(resource, { labelSelector, ...(namespace === undefined ? {} : { namespace }) });
+  const prefix = grantPrefix(request);
+  const ours = [...items, ...seen].filter(
+    ({ metadata }) => metadata.namespace === namespace && (metadata.name ?? "").startsWith(prefix),
+  );
+  for (const name of new Set(ours.map(({ metadata }) => metadata.name ?? ""))) {
+    await missingIsFine(client.delete(resource, namespace === undefined ? { name } : { namespace, name }));
+  }
+}
+
+async function missingIsFine<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (hasReason(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
