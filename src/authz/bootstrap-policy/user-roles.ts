@@ -38,7 +38,8 @@ function credentialRevokerRules(): readonly PolicyRule[] {
 export function accessApproverRules(): readonly PolicyRule[] {
   return [
     rule("get list watch", "access.pratique.dev", "accessprofiles accessrequests"),
-    rule("patch update", "access.pratique.dev", "accessrequests/status"),
+    // kubectl patch reads the subresource before it writes.
+    rule("get patch update", "access.pratique.dev", "accessrequests/status"),
     rule("approve", "access.pratique.dev", "accessprofiles"),
   ];
 }
