@@ -7,6 +7,8 @@ import type { RequestInfo } from "./request-info.ts";
 export interface Audit {
   readonly policy: AuditPolicy;
   readonly sink: AuditSink;
+  /** Leaves the trace of each decision out, which costs as much as all the rest of an event. */
+  readonly omitTrace?: boolean;
 }
 
 /** Takes one event as a line of JSON with its newline; must not throw and must not block for long. */

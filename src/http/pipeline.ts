@@ -227,7 +227,8 @@ async function admit(
   { user, requester, query, place }: Entered,
 ): Promise<Reply | "streamed"> {
   const attributes = requestAttributes(progress.info, user, query);
-  progress.decision = await options.authorizer.decide(attributes, progress.audited === undefined ? undefined : traced);
+  const isTraced = progress.audited !== undefined && options.audit?.omitTrace !== true;
+  progress.decision = await options.authorizer.decide(attributes, isTraced ? traced : undefined);
   // A place, and authorizers elsewhere, may have been waited for.
   checkStillGood(options, requester);
   const uri = request.url ?? "/";

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { kubeconfigAccess, type KubeconfigAccess } from "../client/kubeconfig-access.ts";
+import { join } from "node:path";
+import { privateFolder } from "../agent/private-files.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { parseKubeconfig } from "../client/kubeconfig.ts";
 import { httpsTransport, type Transport } from "../client/transport.ts";
@@ -10,6 +12,7 @@ import { metadataPolicy, type AuditPolicy } from "../http/audit-policy.ts";
 import { openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
 import { auditWebhook } from "./audit-webhook.ts";
+import { defaultAuditPolicy } from "./default-audit-policy.ts";
 import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -34,8 +37,8 @@ interface NamedBackend extends AuditBackend {
 }
 
 /**
- * Reads the policy and opens the backends that the options name; without a backend nothing is recorded, without a policy everything at
- * level Metadata. @throws HubError options when a file cannot be used.
+ * Reads the policy and opens the log and the backends that the options name; without a backend nothing is recorded. Without a policy file
+ * it is everything at level Metadata where a log or a webhook was asked for, else what `defaultAuditPolicy` says. @throws HubError options when a file cannot be used.
  */
 export async function openAudit(options: HubOptions, clock: Clock): Promise<OpenAudit> {
   const policy = await policyOf(options);
@@ -46,25 +49,36 @@ export async function openAudit(options: HubOptions, clock: Clock): Promise<Open
     for (const { write } of backends) write(line);
   };
   return {
-    audit: backends.length === 0 ? undefined : { policy, sink },
+    audit: backends.length === 0 ? undefined : { policy, sink, omitTrace: !isAskedFor(options) },
     counts: () => ({ events, lost: backends.map(({ plugin, lost }) => ({ plugin, count: lost() })) }),
     close: async () => void (await Promise.all(backends.map(({ close }) => close()))),
   };
 }
 
-async function policyOf({ auditPolicyFile: file }: HubOptions): Promise<AuditPolicy> {
-  if (file === undefined) return metadataPolicy;
+/** Whether the log is not just there by default. */
+function isAskedFor({ auditLogPath, auditPolicyFile, auditWebhookConfigFile }: HubOptions): boolean {
+  return [auditLogPath, auditPolicyFile, auditWebhookConfigFile].some((flag) => flag !== undefined);
+}
+
+async function policyOf(options: HubOptions): Promise<AuditPolicy> {
+  const { auditPolicyFile: file } = options;
+  if (file === undefined) return isAskedFor(options) ? metadataPolicy : defaultAuditPolicy();
   return parseAuditPolicy(await textOf(file, "--audit-policy-file"), file);
 }
 
 const megabyte = 1 << 20;
 const dayMs = 24 * 3600 * 1000;
-/** Source: kube-apiserver 1.36, where files are put aside and removed unless told otherwise. */
-const logDefaults = { maxSizeMb: 100, maxBackups: 100, maxAgeDays: 366 } as const;
+/** At most 1.1 GB: unlike that of kube-apiserver, the log is written unless it is switched off, beside the store. */
+const logDefaults = { maxSizeMb: 100, maxBackups: 10, maxAgeDays: 30 } as const;
+
+/** What switches the log off. */
+const noLog: readonly string[] = ["", "none"];
 
 async function logBackend(options: HubOptions, clock: Clock): Promise<readonly NamedBackend[]> {
-  const { auditLogPath: path } = options;
-  if (path === undefined) return [];
+  const folder = join(options.dataDir, "audit");
+  const { auditLogPath: path = join(folder, "audit.log") } = options;
+  if (noLog.includes(path)) return [];
+  if (options.auditLogPath === undefined) await privateFolder(folder);
   if (path === "-") return [{ plugin: "log", ...streamAuditLog(process.stdout) }];
   try {
     const log = await openAuditLog({

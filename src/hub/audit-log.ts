@@ -31,6 +31,8 @@ export interface AuditLogOptions {
 const mostWaiting = 64 << 20;
 /** About so many characters go to the disk with one write. */
 const writeSize = 1 << 20;
+/** How long lines are gathered before they are written together: a write for each request would cost more than many requests do. */
+const gatherMs = 100;
 
 /**
  * Appends to a file that its owner alone may read, and puts it aside under a name with the time when it is full. While the disk is so
@@ -48,6 +50,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
   let lost = 0;
   let told = 0;
   let writing: Promise<void> | undefined;
+  const gathering = pause(gatherMs);
 
   const putAside = async (): Promise<void> => {
     // Counted anew whatever comes of it, so that a folder that refuses is not asked for each line.
@@ -93,14 +96,31 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
       }
       waiting.push(line);
       waitingSize += line.length;
-      // Later, so that the lines of one turn of the event loop go with one write.
-      writing ??= new Promise((resolve) => setImmediate(resolve)).then(writeAll);
+      writing ??= gathering.wait().then(writeAll);
+      if (waitingSize > writeSize) gathering.end();
     },
     lost: () => lost,
     close: async () => {
+      gathering.end();
       await writing;
       await file.close();
     },
+  };
+}
+
+/** A time to wait, which can be ended early. */
+function pause(ms: number): { readonly wait: () => Promise<void>; readonly end: () => void } {
+  let wake: (() => void) | undefined;
+  return {
+    wait: () =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      }),
+    end: () => wake?.(),
   };
 }
 

@@ -66,21 +66,21 @@ export interface HubOptions {
   readonly servingApproval?: ServingApprovalFlags | undefined;
   /** Let clusters join as managed clusters; default not. */
   readonly managedClusters?: { readonly configFile?: string | undefined } | undefined;
-  /** An audit.k8s.io/v1 Policy; default everything at level Metadata. */
+  /** An audit.k8s.io/v1 Policy; default that of `default-audit-policy.ts`. */
   readonly auditPolicyFile?: string | undefined;
-  /** `-` is stdout. */
   /** Admission plugins to run besides those that always do. */
   readonly enableAdmissionPlugins?: readonly string[];
   /** Admission plugins not to run. */
   readonly disableAdmissionPlugins?: readonly string[];
   /** How wide the door for machines without a credential is; default `defaultAccessRequestLimits`. */
   readonly accessRequests?: AccessRequestLimits;
+  /** Default `audit/audit.log` in the data directory; `-` is stdout, and `none` or nothing writes no log. */
   readonly auditLogPath?: string | undefined;
   /** When the file is put aside; default 100, and 0 never. */
   readonly auditLogMaxSizeMb?: number | undefined;
-  /** How many such files are kept; default 100, and 0 keeps all. */
+  /** How many such files are kept; default 10, and 0 keeps all. */
   readonly auditLogMaxBackups?: number | undefined;
-  /** How long they are kept; default 366, and 0 keeps them for ever. */
+  /** How long they are kept; default 30, and 0 keeps them for ever. */
   readonly auditLogMaxAgeDays?: number | undefined;
   /** A kubeconfig whose server is sent the events. */
   readonly auditWebhookConfigFile?: string | undefined;

@@ -34,7 +34,7 @@ const post = (path: string, body: object): Promise<Reply> => api(path, { method:
 /** The annotations of the event of a request; a line is written just after its reply. */
 async function annotationsOf(reply: Reply): Promise<Readonly<Record<string, string>>> {
   const id = String(reply.headers["audit-id"]);
-  for (let attempt = 0; attempt < 500; attempt += 1) {
+  for (let attempt = 0; attempt < 5000; attempt += 1) {
     const lines = (await readFile(join(folder, "audit.log"), "utf8")).split("\n").slice(0, -1);
     const events = lines.map((line) => JSON.parse(line) as { readonly auditID: string; readonly annotations: object });
     const event = events.find(({ auditID }) => auditID === id);

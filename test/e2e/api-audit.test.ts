@@ -35,7 +35,7 @@ afterAll(async () => {
 
 /** The lines of one request. A line is written just after its reply, so the log is read again until it has come. */
 async function eventsOf(auditId: string, stage = "ResponseComplete"): Promise<readonly AuditEvent[]> {
-  for (let attempt = 0; attempt < 500; attempt += 1) {
+  for (let attempt = 0; attempt < 5000; attempt += 1) {
     const lines = (await readFile(path, "utf8")).split("\n").slice(0, -1);
     const events = lines.map((line) => JSON.parse(line) as AuditEvent).filter(({ auditID }) => auditID === auditId);
     if (events.some((event) => event.stage === stage)) return events;

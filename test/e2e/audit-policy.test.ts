@@ -130,7 +130,7 @@ const logText = (): Promise<string> => readFile(join(folder, "audit.log"), "utf8
 
 /** The events of one request; what is written just after the reply is waited for. */
 async function eventsOf(id: string, count = 1): Promise<readonly AuditEvent[]> {
-  for (let attempt = 0; attempt < 500; attempt += 1) {
+  for (let attempt = 0; attempt < 5000; attempt += 1) {
     const lines = (await logText()).split("\n").slice(0, -1);
     const events = lines.map((line) => JSON.parse(line) as AuditEvent).filter(({ auditID }) => auditID === id);
     if (events.length >= count) return events;

@@ -306,7 +306,8 @@ export const hubCommand: Command = {
       kind: "text",
       value: "FILE",
       completes: "file",
-      description: "a Policy (audit.k8s.io/v1) that says what is recorded; default every request, without bodies",
+      description:
+        "a Policy (audit.k8s.io/v1) that says what is recorded; default every request, without bodies; of a log that no flag asks for, without health checks and the like",
     },
     {
       name: "enable-admission-plugins",
@@ -325,7 +326,8 @@ export const hubCommand: Command = {
       kind: "text",
       value: "FILE",
       completes: "file",
-      description: "append audit events to this file, one line of JSON each; - for stdout",
+      description:
+        "append audit events to this file, one line of JSON each; - for stdout, none for no log (default audit/audit.log in the data directory)",
     },
     {
       name: "audit-log-format",
@@ -346,14 +348,14 @@ export const hubCommand: Command = {
       name: "audit-log-maxbackup",
       kind: "integer",
       value: "N",
-      default: "100",
+      default: "10",
       description: "how many such files are kept; 0 keeps all",
     },
     {
       name: "audit-log-maxage",
       kind: "integer",
       value: "DAYS",
-      default: "366",
+      default: "30",
       description: "how many days they are kept; 0 keeps them for ever",
     },
     {

@@ -59,7 +59,7 @@ Stop with Ctrl-C.
 `;
 
 describe("pratique hub", () => {
-  test("has the defaults of the API server", async () => {
+  test("has the defaults of the API server, and those of a log that is on", async () => {
     const world = hubWorld();
     expect(await stopped(world, "hub")).toBe(0);
     const [{ log, ...options }] = world.options as [HubOptions];
@@ -82,8 +82,8 @@ describe("pratique hub", () => {
       enableAdmissionPlugins: [],
       disableAdmissionPlugins: [],
       auditLogMaxSizeMb: 100,
-      auditLogMaxBackups: 100,
-      auditLogMaxAgeDays: 366,
+      auditLogMaxBackups: 10,
+      auditLogMaxAgeDays: 30,
       auditWebhookBatchMaxSize: 400,
       auditWebhookBatchMaxWaitMs: 30_000,
       auditWebhookInitialBackoffMs: 10_000,
