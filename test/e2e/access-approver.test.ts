@@ -24,19 +24,23 @@ const people = { carol: "pratique:access-approver", dan: "approver-of-pods" } as
 
 beforeAll(async () => {
   stage = await startAccessStage({ users: { carol: [], dan: [] } });
-  const role = await stage.admin(`${rbac}/clusterroles`, { method: "POST", body: documentedRole() });
-  expect([role.status, role.object().metadata.name]).toEqual([201, people.dan]);
+  await made(`${rbac}/clusterroles`, documentedRole());
   for (const [user, name] of Object.entries(people)) {
     const body = {
       metadata: { name: `approver-${user}` },
       subjects: [{ kind: "User", name: user, apiGroup }],
       roleRef: { kind: "ClusterRole", name, apiGroup },
     };
-    expect((await stage.admin(`${rbac}/clusterrolebindings`, { method: "POST", body })).status).toBe(201);
+    await made(`${rbac}/clusterrolebindings`, body);
   }
 });
 
 afterAll(() => stage.close());
+
+async function made(path: string, body: object): Promise<void> {
+  const reply = await stage.admin(path, { method: "POST", body });
+  if (reply.status !== 201) throw new TypeError(reply.text);
+}
 
 async function asked(name: string, labels?: object): Promise<void> {
   expect((await stage.ask(name)).status).toBe(201);
@@ -78,7 +82,8 @@ describe.each(Object.keys(people))("what docs/access-requests.md says, done by %
       const kubectl = kubectlRunner({ home: `${stage.hub.dir}/home-${who}`, kubeconfig });
       const patch = ["--subresource=status", "--type=merge", "-p", '{"status":{"accepted":true}}'];
       await kubectl.ok("patch", "accessrequest", name, ...patch);
-      await stage.until(name, isReady);
+      const { status } = await stage.until(name, isReady);
+      expect(status?.decisions).toMatchObject([{ user: who, verdict: "Approved" }]);
     });
   });
 });
