@@ -31,6 +31,8 @@ export interface StructuralSchema {
   readonly nullable: boolean;
   /** Empty when any value will do. */
   readonly enum: readonly unknown[];
+  /** Those of `enum` that are no objects and lists; undefined where `enum` is empty. */
+  readonly enumScalars: ReadonlySet<unknown> | undefined;
   readonly minimum: number | undefined;
   readonly maximum: number | undefined;
   readonly exclusiveMinimum: boolean;
@@ -94,7 +96,7 @@ export function readStructural(raw: JsonObject): StructuralSchema {
     default: ownValue(raw, "default") ?? undefined,
     example: ownValue(raw, "example") ?? undefined,
     nullable: isTrueAt(raw, "nullable"),
-    enum: arrayAt(raw, "enum"),
+    ...readEnum(raw),
     uniqueItems: isTrueAt(raw, "uniqueItems"),
     required: textsAt(raw, "required"),
     items,
@@ -114,6 +116,12 @@ export function readStructural(raw: JsonObject): StructuralSchema {
     holdsEmbedded: embeddedResource || below.some((schema) => schema.holdsEmbedded),
     holdsUniqueLists: listType === "set" || listType === "map" || below.some((schema) => schema.holdsUniqueLists),
   };
+}
+
+function readEnum(raw: JsonObject): Pick<StructuralSchema, "enum" | "enumScalars"> {
+  const values = arrayAt(raw, "enum");
+  const scalars = values.length === 0 ? undefined : new Set(values.filter((value) => typeof value !== "object"));
+  return { enum: values, enumScalars: scalars };
 }
 
 const types = ["array", "boolean", "integer", "number", "object", "string"] as const;

@@ -69,6 +69,78 @@ describe("wording", () => {
   });
 });
 
+describe("what it costs", () => {
+  const nested = "(a?){50}a{50}b";
+  const allowed = 100 * 1024;
+
+  test("refuses a text before it is matched against a pattern for too long, and says what is allowed", () => {
+    const [error, ...more] = errorsOf({ type: "string", pattern: nested }, "a".repeat(3_000_000));
+    expect(more).toEqual([]);
+    expect(error).toMatch(
+      /^x: Invalid value: pattern '.*' cannot be checked: the value has 3000000 characters, and about \d+ of them may be matched in this object; shorten the value or set maxLength in the schema$/,
+    );
+  });
+
+  test("counts all texts of an object together", () => {
+    const raw: JsonObject = { type: "array", items: { type: "string", pattern: nested } };
+    expect(
+      errorsOf(
+        raw,
+        Array.from({ length: 20 }, () => `${"a".repeat(60)}b`),
+      ),
+    ).toEqual([]);
+    const [error, ...more] = errorsOf(
+      raw,
+      Array.from({ length: 1000 }, () => `${"a".repeat(60)}b`),
+    );
+    expect(error).toMatch(/^x\[\d+\]: Invalid value: pattern .* cannot be checked/);
+    expect(more).toEqual([]);
+  });
+
+  test("lets no alternative and no negation pass for a pattern that was not checked", () => {
+    const value = "a".repeat(3_000_000);
+    for (const raw of [
+      { not: { pattern: nested } },
+      { anyOf: [{ pattern: nested }, { type: "string" }] },
+      { oneOf: [{ pattern: nested }, { type: "string" }] },
+    ] as readonly JsonObject[]) {
+      expect(errorsOf(raw, value).some((error) => error.includes("cannot be checked"))).toBe(true);
+    }
+  });
+
+  test.each([
+    "^[a-z]*$",
+    "^[A-Za-z]{1,63}$",
+    "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+    "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
+  ])("matches 100 KiB of names against %s", (pattern) => {
+    const names = Array.from({ length: allowed / 32 }, () => "a".repeat(32));
+    expect(errorsOf({ type: "array", items: { type: "string", pattern } }, names)).toEqual([]);
+  });
+
+  test("refuses a schema that looks at each of many values in many ways", () => {
+    const passing = Array.from({ length: 1000 }, () => ({ minLength: 1 }));
+    expect(
+      errorsOf(
+        { type: "array", items: { type: "string", allOf: passing } },
+        Array.from({ length: 20_000 }, () => "a"),
+      ),
+    ).toEqual([
+      expect.stringMatching(
+        /^x\[199\]: Invalid value: the schema cannot be checked: it takes more than 200000 checks of values/,
+      ),
+    ]);
+  });
+
+  test("finds a value among many that are allowed", () => {
+    const values = Array.from({ length: 500 }, (_, index) => `e${index}`);
+    expect(errorsOf({ type: "string", enum: values }, "e499")).toEqual([]);
+    expect(errorsOf({ enum: [{ a: 1 }, 2, null] }, { a: 1 })).toEqual([]);
+    expect(errorsOf({ enum: [{ a: 1 }, 2, null] }, 2)).toEqual([]);
+    expect(errorsOf({ enum: [{ a: 1 }, 2, null] }, { a: 2 })).toHaveLength(1);
+  });
+});
+
 describe("ratcheting", () => {
   const short: JsonObject = { type: "string", maxLength: 1 };
 

@@ -14,6 +14,7 @@ import { canonicalText } from "./list-errors.ts";
 import { isInt64, numberErrors, numberFormat } from "./number-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { isUnchanged, memberStructure, storedElements } from "./unchanged.ts";
+import { newValueBudget, takeChecks, takePattern, type ValueBudget } from "./value-budget.ts";
 import { emptyResult, maximumErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
 
 /**
@@ -26,8 +27,10 @@ export function valueSchemaErrors(
   value: unknown,
   options: { readonly stored: unknown; readonly path: string },
 ): readonly FieldError[] {
-  const visit: Visit = { structure: schema, stored: options.stored, where: { prefix: options.path, name: "" } };
-  const { errors } = checkPlace(schema, value, visit);
+  const budget = newValueBudget();
+  const where: Where = { prefix: options.path, name: "" };
+  const found = checkPlace(schema, value, { structure: schema, stored: options.stored, where, budget });
+  const errors = budget.refused === undefined ? found.errors : [...found.errors, budget.refused];
   const seen = new Set<string>();
   return errors.filter(({ path, message }) => {
     const text = `${path}\n${message}`;
@@ -42,6 +45,8 @@ interface Visit {
   /** What stood here before; undefined when nothing did, or when nobody can tell what. */
   readonly stored: unknown;
   readonly where: Where;
+  /** Shared by all places of the object. */
+  readonly budget: ValueBudget;
 }
 
 function checkPlace(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
@@ -50,8 +55,9 @@ function checkPlace(schema: StructuralSchema, value: unknown, visit: Visit): Val
 }
 
 function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
-  const { where } = visit;
+  const { where, budget } = visit;
   const result = emptyResult();
+  if (!takeChecks(budget, 1, () => pathOf(where))) return result;
   if (value === null || value === undefined) {
     add(result, schema.nullable ? [] : typeErrors(schema, null, where));
     if (result.errors.length === 0) result.passed += 1;
@@ -59,9 +65,9 @@ function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueRes
     return result;
   }
   checkType(schema, value, { where, result });
-  merge(result, checkJunctors(schema, value, visit));
+  if (hasJunctors(schema)) merge(result, checkJunctors(schema, value, visit));
   result.passed += 2;
-  if (typeof value === "string") checkText(schema, value, { where, result });
+  if (typeof value === "string") checkText(schema, value, { where, result, budget });
   if (typeof value === "number") {
     add(result, numberErrors(schema, value, where));
     result.passed += 2;
@@ -70,7 +76,9 @@ function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueRes
     merge(result, checkArray(schema, value, visit));
     result.passed += 2;
   }
-  add(result, enumErrors(schema, value, where));
+  if (typeof value !== "object" || takeChecks(budget, schema.enum.length, () => pathOf(where))) {
+    add(result, enumErrors(schema, value, where));
+  }
   result.passed += 1;
   if (isJsonObject(value)) {
     merge(result, checkObject(schema, value, visit));
@@ -86,7 +94,7 @@ interface Target {
 }
 
 function add(result: ValueResult, errors: readonly FieldError[]): void {
-  merge(result, { errors: [...errors], passed: 0 });
+  if (errors.length > 0) merge(result, { errors: [...errors], passed: 0 });
 }
 
 function checkType(schema: StructuralSchema, value: unknown, { where, result }: Target): void {
@@ -137,21 +145,30 @@ function typeOf(value: unknown): string {
 function enumErrors(schema: StructuralSchema, value: unknown, where: Where): readonly FieldError[] {
   if (schema.enum.length === 0) return [];
   // A null matches no enumeration, even one that holds it.
-  if (value !== null && schema.enum.some((allowed) => jsonEqual(allowed, value))) return [];
+  const isAllowed =
+    typeof value === "object"
+      ? schema.enum.some((one) => jsonEqual(one, value))
+      : schema.enumScalars?.has(value) === true;
+  if (value !== null && isAllowed) return [];
   const allowed = schema.enum.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
   return [notSupported(pathOf(where), value, allowed)];
 }
 
-function checkText(schema: StructuralSchema, value: string, { where, result }: Target): void {
-  const { minLength, maxLength, pattern } = schema;
+function checkText(
+  schema: StructuralSchema,
+  value: string,
+  { where, result, budget }: Target & Pick<Visit, "budget">,
+): void {
+  const { minLength, maxLength, pattern, format } = schema;
+  result.passed += 1;
+  if (minLength === undefined && maxLength === undefined && pattern === undefined && format === undefined) return;
   const path = pathOf(where);
   if (maxLength !== undefined && isLonger(value, maxLength)) add(result, [tooLong(path, maxLength)]);
   else if (minLength !== undefined && !isLonger(value, minLength - 1)) {
     add(result, [invalid(path, value, `${where.name} in body should be at least ${minLength} chars long`)]);
-  } else if (pattern !== undefined && !pattern.matches(value)) {
+  } else if (pattern !== undefined && takePattern(budget, pattern, { text: value, path }) && !pattern.matches(value)) {
     add(result, [invalid(path, value, `${where.name} in body should match '${pattern.source}'`)]);
   }
-  result.passed += 1;
   const isFormatted = checkedTextFormat(schema);
   if (isFormatted === undefined) return;
   if (!isFormatted(value)) {
@@ -183,6 +200,7 @@ function checkArray(schema: StructuralSchema, value: readonly unknown[], visit: 
         checkPlace(items, element, {
           structure: visit.structure?.items,
           stored: storedElement(element),
+          budget: visit.budget,
           where: { ...visit.where, name: `${name}[${index}]` },
         }),
       );
@@ -234,7 +252,7 @@ function checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit):
 }
 
 function member(visit: Visit, key: string, name: string): Visit {
-  const { structure, stored, where } = visit;
+  const { structure, stored, where, budget } = visit;
   const below = memberStructure(structure, key);
   // The version that the client wrote is not visible in what was stored.
   const isVersioned = where.name === "" && (key === "apiVersion" || key === "kind");
@@ -242,12 +260,17 @@ function member(visit: Visit, key: string, name: string): Visit {
     structure: below,
     stored: below !== undefined && !isVersioned && isJsonObject(stored) ? ownValue(stored, key) : undefined,
     where: { ...where, name },
+    budget,
   };
 }
 
-function checkJunctors(schema: StructuralSchema, value: unknown, { where }: Visit): ValueResult {
+function hasJunctors({ anyOf, oneOf, allOf, not }: StructuralSchema): boolean {
+  return anyOf.length > 0 || oneOf.length > 0 || allOf.length > 0 || not !== undefined;
+}
+
+function checkJunctors(schema: StructuralSchema, value: unknown, { where, budget }: Visit): ValueResult {
   // As in Kubernetes, alternatives are decided upon by the whole value, whether parts of it have changed or not.
-  const visit: Visit = { structure: undefined, stored: undefined, where };
+  const visit: Visit = { structure: undefined, stored: undefined, where, budget };
   const result = emptyResult();
   if (schema.anyOf.length > 0) merge(result, checkAnyOf(schema.anyOf, value, visit));
   if (schema.oneOf.length > 0) merge(result, checkOneOf(schema.oneOf, value, visit));
