@@ -141,6 +141,25 @@ describe("attacks", () => {
     expect(codeOf({ a: ["x".repeat(1000)] }, doubling)).toBe("tooLarge");
   });
 
+  test("copies of a large value are stopped after fifty thousand values", () => {
+    const large = Array.from({ length: 20_000 }, () => 0);
+    const copies = (count: number): unknown => {
+      const operations = Array.from({ length: count }, (_, index) => ({
+        op: "copy",
+        from: "/large",
+        path: `/c${index}`,
+      }));
+      return applyJsonPatch({ large }, operations);
+    };
+    expect(Object.keys(copies(2) as object)).toEqual(["large", "c0", "c1"]);
+    expect(() => copies(3)).toThrow(
+      expect.objectContaining({
+        code: "tooLarge",
+        message: "Unable to complete the copy, the patch copies more than 50000 values",
+      }),
+    );
+  });
+
   test("shifting a huge array over and over is stopped", () => {
     const document = { a: Array.from({ length: 200_000 }, () => 0) };
     const shifting = Array.from({ length: 10_000 }, () => ({ op: "add", path: "/a/0", value: 0 }));

@@ -6,8 +6,10 @@ import { PatchError } from "./patch-error.ts";
 export const maximumPatchOperations = 10_000;
 /** How much all `copy` operations of a patch may copy, about in bytes of JSON. Source: apiserver JSONPatchMaxCopyBytes. */
 const maximumCopiedBytes = 3 << 20;
-/** How many array elements all operations may shift; about a tenth of a second of work. */
-const maximumShiftedElements = 1 << 26;
+/** How many values all `copy` operations may copy: each is looked at, and made anew where one of the copies changes. About 30 ms of work. */
+const maximumCopiedValues = 50_000;
+/** How many array elements all operations may shift; about 25 ms of work. */
+const maximumShiftedElements = 1 << 24;
 
 /**
  * The document with the JSON patch applied, all operations or none. Neither argument is changed; what the patch leaves alone
@@ -25,7 +27,7 @@ export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   const problem = jsonProblem(patch, maximumDepth);
   if (problem !== undefined) throw new PatchError("malformed", problem);
   if (!patch.every(isJsonObject)) throw new PatchError("malformed", "an operation of a JSON patch is an object");
-  const draft: Draft = { root: document, owned: new WeakSet(), copiedBytes: 0, shiftedElements: 0 };
+  const draft: Draft = { root: document, owned: new WeakSet(), copiedBytes: 0, copiedValues: 0, shiftedElements: 0 };
   for (const operation of patch) applyOperation(draft, operation);
   // Moving can nest deeper than any single value of the patch.
   if (jsonProblem(draft.root) !== undefined) throw new PatchError("failed", "the result nests too deeply");
@@ -43,6 +45,7 @@ interface Draft {
   root: unknown;
   readonly owned: WeakSet<object>;
   copiedBytes: number;
+  copiedValues: number;
   shiftedElements: number;
 }
 
@@ -208,6 +211,13 @@ function arrayIndex(array: readonly unknown[], key: string, last: number): numbe
 /** Counts what is copied, and makes it unfit for change in place, as it now stands in two places. */
 function chargeCopy(draft: Draft, value: unknown, depth: number): void {
   draft.copiedBytes += typeof value === "string" ? value.length + 3 : 6;
+  draft.copiedValues += 1;
+  if (draft.copiedValues > maximumCopiedValues) {
+    throw new PatchError(
+      "tooLarge",
+      `Unable to complete the copy, the patch copies more than ${maximumCopiedValues} values`,
+    );
+  }
   if (draft.copiedBytes > maximumCopiedBytes) {
     throw new PatchError(
       "tooLarge",
@@ -230,7 +240,10 @@ function chargeCopy(draft: Draft, value: unknown, depth: number): void {
 function chargeShift(draft: Draft, elements: number): void {
   draft.shiftedElements += elements;
   if (draft.shiftedElements > maximumShiftedElements) {
-    throw new PatchError("tooLarge", "the patch moves too many array elements");
+    throw new PatchError(
+      "tooLarge",
+      `the patch moves more than ${maximumShiftedElements} array elements; add and remove at the end of lists`,
+    );
   }
 }
 

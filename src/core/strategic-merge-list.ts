@@ -121,23 +121,26 @@ function inOrder(lists: {
     mergeKey !== undefined && isJsonObject(element) ? keyOf(element, mergeKey) : element;
   const asked = indexByKey(first, mergeKey);
   const stood = indexByKey(live, mergeKey);
-  const place = (positions: ReadonlyMap<unknown, number>, element: unknown): number =>
-    positions.get(identity(element)) ?? -1;
-  const named = list.filter((element) => asked.has(identity(element)));
-  const others = list.filter((element) => !asked.has(identity(element)));
-  named.sort((one, other) => place(asked, one) - place(asked, other));
-  others.sort((one, other) => place(stood, one) - place(stood, other));
+  // Places are looked up once for each element and not for each comparison.
+  const placed = list.map((element) => {
+    const id = identity(element);
+    return { element, askedAt: asked.get(id) ?? -1, stoodAt: stood.get(id) ?? -1 };
+  });
+  const named = placed.filter(({ askedAt }) => askedAt >= 0).sort((one, other) => one.askedAt - other.askedAt);
+  const others = placed.filter(({ askedAt }) => askedAt < 0).sort((one, other) => one.stoodAt - other.stoodAt);
   const result: unknown[] = [];
   let next = 0;
-  for (const element of named) {
-    const position = place(stood, element);
-    while (next < others.length && place(stood, others[next]) < position) {
-      result.push(others[next]);
+  const takeOthers = (position: number): void => {
+    for (let other = others[next]; other !== undefined && other.stoodAt < position; other = others[next]) {
+      result.push(other.element);
       next += 1;
     }
+  };
+  for (const { element, stoodAt } of named) {
+    takeOthers(stoodAt);
     result.push(element);
   }
-  result.push(...others.slice(next));
+  takeOthers(Infinity);
   return result.length === live.length && result.every((element, index) => element === live[index]) ? live : result;
 }
 
