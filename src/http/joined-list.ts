@@ -1,5 +1,5 @@
 import type { Entry } from "../registry/entry.ts";
-import { partsOf, type PartSize } from "./list-parts.ts";
+import { partsOf, type PartSize } from "../registry/entry-parts.ts";
 
 /** Texts are only copied, which is fast. */
 const partSize: PartSize = { maxCharacters: 1024 * 1024, maxEntries: 8192 };

@@ -39,6 +39,7 @@ export async function list(call: Call): Promise<Reply> {
     selection: selectionIn(call),
     from: listFrom(query, limit),
     limit: limit === 0 ? undefined : limit,
+    turn: view.turn,
   });
   return listReply(view, listed);
 }

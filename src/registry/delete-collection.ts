@@ -22,7 +22,9 @@ export async function removeCollection(
 ): Promise<Listed> {
   const { namespace, selection, options, context } = request;
   checkOptions(options);
-  const found = await list(backend, resource, { namespace, selection, from: { kind: "newest" }, limit: undefined });
+  const turn = (): Promise<void> => backend.turns.next(context.user.username);
+  const newest = { from: { kind: "newest" }, limit: undefined, turn } as const;
+  const found = await list(backend, resource, { namespace, selection, ...newest });
   for (const entry of found.entries) {
     const { metadata } = objectOf(entry);
     await removeIfThere(backend, resource, {

@@ -4,7 +4,9 @@ import type { Resource } from "../resources/resource.ts";
 import { StorageError } from "../storage/store.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageNamespacePrefix, type Backend } from "./backend.ts";
+import { partsOf, type PartSize } from "./entry-parts.ts";
 import { waitForVersion } from "./freshness.ts";
+import type { Turn } from "./large-work.ts";
 import type { Selection } from "./selection.ts";
 
 /** From which moment a list is: the newest, any at hand, at least or exactly a revision, or the next page of an earlier one. */
@@ -20,6 +22,8 @@ export interface ListRequest {
   readonly from: ListFrom;
   /** Undefined for all. */
   readonly limit: number | undefined;
+  /** Waits between the parts of a large list. */
+  readonly turn?: Turn | undefined;
 }
 
 export interface Listed {
@@ -39,16 +43,17 @@ export async function list(backend: Backend, resource: Resource, request: ListRe
     throw badRequest("continue key is not valid: it belongs to another list");
   const { cache } = backend;
   const page: Page = { prefix, after, limit: request.limit, selection: request.selection };
+  const shown: Shown = { backend, resource, turn: request.turn };
   // Nothing under this resource changed since then: the cache still shows that moment.
   if (revision === undefined || (revision <= cache.revision() && cache.lastChange(prefix) <= revision)) {
-    return collect(await present(backend, resource, page), page, {
-      revision: revision ?? cache.revision(),
-      countAfter: (key) => cache.count(prefix, key),
-    });
+    const entries = cache.list(prefix, after, neededOf(page));
+    // Read in one go with the entries: the cache goes on while the list is made.
+    const at = { revision: revision ?? cache.revision(), countAfter: (key: string) => cache.count(prefix, key) };
+    return collect(shown, page, { ...at, entries });
   }
   const stored = await pastValues(backend, page, revision);
   const entries = stored.map((value) => entryOf(value.key, value.value, value.revision));
-  return collect(await backend.versions.shownAll(resource, entries), page, { revision, countAfter: undefined });
+  return collect(shown, page, { revision, countAfter: undefined, entries });
 }
 
 interface Page {
@@ -58,18 +63,9 @@ interface Page {
   readonly selection: Selection;
 }
 
-/** What the cache holds for a page, at least; of custom kinds in the version asked for. */
-async function present({ cache, versions }: Backend, resource: Resource, page: Page): Promise<Iterable<Entry>> {
-  const { prefix, after, limit, selection } = page;
-  const entries = cache.list(prefix, after);
-  if (resource.custom === undefined) return entries;
-  if (limit === undefined || !selection.everything) return versions.shownAll(resource, [...entries]);
-  const taken: Entry[] = [];
-  for (const entry of entries) {
-    if (taken.length > limit) break;
-    taken.push(entry);
-  }
-  return versions.shownAll(resource, taken);
+/** How many entries a page needs at most: one more than asked for, to know whether there is more. With a selector that is not known. */
+function neededOf({ limit, selection }: Page): number | undefined {
+  return limit === undefined || !selection.everything ? undefined : limit + 1;
 }
 
 /** `revision` undefined: the present of the cache. */
@@ -102,12 +98,12 @@ async function pastValues(
   page: Page,
   revision: number,
 ): Promise<Awaited<ReturnType<Backend["store"]["list"]>>["values"]> {
+  const needed = neededOf(page);
   try {
     const { values } = await backend.store.list(page.prefix, {
       revision,
       ...(page.after === undefined ? {} : { after: page.after }),
-      // One more than asked for, to know whether there is more; with a selector nobody knows how many it takes.
-      ...(page.limit === undefined || !page.selection.everything ? {} : { limit: page.limit + 1 }),
+      ...(needed === undefined ? {} : { limit: needed }),
     });
     return values;
   } catch (error) {
@@ -116,20 +112,38 @@ async function pastValues(
   }
 }
 
-function collect(
-  entries: Iterable<Entry>,
-  page: Page,
-  at: { readonly revision: number; readonly countAfter: ((key: string) => number) | undefined },
-): Listed {
-  const { limit, selection } = page;
+/** In which version entries are shown, and how a large list waits for its turns. */
+interface Shown {
+  readonly backend: Backend;
+  readonly resource: Resource;
+  readonly turn: Turn | undefined;
+}
+
+/** The entries of one moment, from which a page is taken. */
+interface Moment {
+  readonly entries: readonly Entry[];
+  readonly revision: number;
+  readonly countAfter: ((key: string) => number) | undefined;
+}
+
+/** Parsing and matching takes about 10 ms for each part. */
+const partSize: PartSize = { maxCharacters: 1024 * 1024, maxEntries: 1024 };
+
+async function collect({ backend, resource, turn }: Shown, page: Page, at: Moment): Promise<Listed> {
+  const { limit = Infinity, selection } = page;
   const taken: Entry[] = [];
   let more = false;
-  for (const entry of entries) {
-    if (limit !== undefined && taken.length === limit) {
-      more = true;
-      break;
+  // Nothing is looked at where everything is taken as it is.
+  const isTakenWhole = selection.everything && resource.custom === undefined;
+  const parts = isTakenWhole ? [at.entries] : partsOf(at.entries, partSize);
+  for (const part of parts) {
+    if (parts.length > 1) await turn?.();
+    for (const entry of await backend.versions.shownAll(resource, part)) {
+      more = taken.length === limit;
+      if (more) break;
+      if (selection.everything || selection.matches(entry)) taken.push(entry);
     }
-    if (selection.everything || selection.matches(entry)) taken.push(entry);
+    if (more) break;
   }
   const last = taken.at(-1);
   if (!more || last === undefined)

@@ -1,17 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { admissionChain } from "../admission/admission.ts";
 import { decodeContinueToken } from "../core/continue-token.ts";
+import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
 import { configMaps } from "../resources/config-map.ts";
 import { openMemory } from "../storage/memory.ts";
 import type { Store } from "../storage/store.ts";
-import { objectOf } from "../storage/stored-object.ts";
+import { encodeObject, objectOf } from "../storage/stored-object.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import type { RequestContext } from "./context.ts";
 import { entryVersions } from "./entry-versions.ts";
-import type { Listed } from "./list.ts";
+import type { Listed, ListRequest } from "./list.ts";
 import { registry, type Registry } from "./registry.ts";
-import { everything } from "./selection.ts";
+import { everything, selectionOf, type Selection } from "./selection.ts";
+import type { WatchItem } from "./watch.ts";
 
 const context: RequestContext = {
   user: { username: "u", groups: [] },
@@ -28,6 +30,8 @@ let verbs: Registry;
 const served = [configMaps];
 /** The bytes that names are generated from, in order; then zeros. */
 let random: Uint8Array[];
+/** How often large work has waited for its turn. */
+let turns = 0;
 
 beforeEach(async () => {
   store = await openMemory();
@@ -39,7 +43,7 @@ beforeEach(async () => {
       cache,
       admission: admissionChain([]),
       versions: entryVersions(),
-      turns: { next: async () => undefined, waiting: () => 0 },
+      turns: { next: async () => void (turns += 1), waiting: () => 0 },
       uuid: () => "uid",
       random: (size) => random.shift() ?? new Uint8Array(size),
     },
@@ -127,3 +131,87 @@ describe("a generated name", () => {
     });
   });
 });
+
+describe("ten thousand objects", () => {
+  const many = 10_000;
+  const chosen = [0, 5000, 9999];
+  const turn = async (): Promise<void> => void (turns += 1);
+  const selected = (labelSelector: string): Selection => selectionOf(configMaps, { labelSelector, fieldSelector: "" });
+
+  beforeEach(async () => {
+    for (let index = 0; index < many; index += 1) {
+      const object = labelled(`n${index}`, chosen.includes(index) ? "yes" : "no");
+      await store.create(`/registry/core/configmaps/ns/n${index}`, encodeObject(object));
+    }
+    turns = 0;
+  });
+
+  it("are listed whole in one go", async () => {
+    const listed = await verbs.list(configMaps, { ...all, selection: everything, turn });
+    expect([listed.entries.length, turns]).toEqual([many, 0]);
+  });
+
+  it("are looked through in parts for a selector, of one moment, though objects come and go meanwhile", async () => {
+    const begun = await store.currentRevision();
+    const disturb = async (): Promise<void> => {
+      await turn();
+      await store.create(`/registry/core/configmaps/ns/a${turns}`, encodeObject(labelled(`a${turns}`, "yes")));
+      await store.create(`/registry/core/configmaps/ns/z${turns}`, encodeObject(labelled(`z${turns}`, "yes")));
+    };
+    const listed = await verbs.list(configMaps, { ...all, selection: selected("chosen=yes"), turn: disturb });
+    expect(turns).toBeGreaterThanOrEqual(9);
+    expect(names(listed)).toEqual(chosen.map((index) => `n${index}`));
+    expect(listed.revision).toBe(begun);
+  });
+
+  it("come in pages with a selector, each looked through no further than it needs", async () => {
+    const found: (string | undefined)[] = [];
+    let from: ListRequest["from"] = { kind: "newest" };
+    for (let pages = 0; pages < 10; pages += 1) {
+      const page: Listed = await verbs.list(configMaps, {
+        ...all,
+        selection: selected("chosen=yes"),
+        from,
+        limit: 1,
+        turn,
+      });
+      found.push(...names(page));
+      if (page.continue === undefined) break;
+      from = { kind: "continue", token: decodeContinueToken(page.continue) };
+    }
+    const whole = await verbs.list(configMaps, { ...all, selection: selected("chosen=yes"), turn });
+    expect(found).toEqual(names(whole));
+  });
+
+  it("are looked through in parts at the start of a watch whose selector passes most of them over", async () => {
+    let woken = 0;
+    const start = { revision: undefined, state: "send-and-mark" } as const;
+    const handle = await verbs.watch(configMaps, {
+      namespace: "ns",
+      selection: selected("chosen=yes"),
+      start,
+      wake: () => (woken += 1),
+    });
+    const items: WatchItem[] = [];
+    let empty = 0;
+    while (items.at(-1)?.type !== "BOOKMARK") {
+      const taken = handle.take(32);
+      if (!Array.isArray(taken)) throw new TypeError("the watch has ended");
+      items.push(...(taken as readonly WatchItem[]));
+      if (taken.length > 0) continue;
+      empty += 1;
+      // It is called when there is more to take, and only then.
+      await vi.waitFor(() => expect(woken).toBe(empty));
+    }
+    handle.close();
+    expect(items).toHaveLength(chosen.length + 1);
+    expect(empty).toBeGreaterThan(10);
+    expect(turns).toBe(empty);
+  });
+});
+
+const all = { namespace: "ns", from: { kind: "newest" }, limit: undefined } as const;
+
+function labelled(name: string, chosen: string): ApiObject {
+  return { kind: "ConfigMap", apiVersion: "v1", metadata: { name, namespace: "ns", labels: { chosen } } };
+}

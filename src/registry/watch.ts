@@ -96,7 +96,11 @@ export async function watch(
   return {
     take: (max) => {
       const first = takeFrom(initial, max);
-      if (first.length > 0) return first;
+      if (first.items.length > 0) return first.items;
+      if (first.pending) {
+        void backend.turns.next(prefix).then(wake);
+        return [];
+      }
       // What existed at the start has been told; a watch may live for long, and must not keep it.
       initial = undefined;
       return next(max);
@@ -120,25 +124,37 @@ async function initialItems(
   backend: Backend,
   resource: Resource,
   options: Scope & { readonly start: WatchStart; readonly from: number },
-): Promise<Iterator<WatchItem>> {
+): Promise<Iterator<WatchItem | undefined>> {
   const { prefix, key, selection, start, from } = options;
   const one = key === undefined ? undefined : backend.cache.get(key);
   const stored = key === undefined ? [...backend.cache.list(prefix)] : one === undefined ? [] : [one];
   const state = await backend.versions.shownAll(resource, stored);
-  return (function* send(): Generator<WatchItem> {
-    for (const entry of state) if (selection.matches(entry)) yield { type: "ADDED", entry, event: undefined };
+  return (function* send(): Generator<WatchItem | undefined> {
+    let passedOver = 0;
+    for (const entry of state) {
+      if (selection.matches(entry)) yield { type: "ADDED", entry, event: undefined };
+      else if (++passedOver % maxPassedOver === 0) yield undefined;
+    }
     if (start.state === "send-and-mark") yield { type: "BOOKMARK", revision: from, initialEnd: true };
   })();
 }
 
-function takeFrom(items: Iterator<WatchItem> | undefined, max: number): readonly WatchItem[] {
+/** After so many objects that a selector passes over, others have their turn. */
+const maxPassedOver = 512;
+
+/** What existed at the start; `pending` where there is more to look through before anything else may be told. */
+function takeFrom(
+  items: Iterator<WatchItem | undefined> | undefined,
+  max: number,
+): { readonly items: readonly WatchItem[]; readonly pending: boolean } {
   const taken: WatchItem[] = [];
   while (items !== undefined && taken.length < max) {
     const { done, value } = items.next();
     if (done === true) break;
+    if (value === undefined) return { items: taken, pending: true };
     taken.push(value);
   }
-  return taken;
+  return { items: taken, pending: false };
 }
 
 /** What a change means to a watcher with this selection: objects enter and leave it without being created or deleted. */

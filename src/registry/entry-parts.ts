@@ -1,6 +1,6 @@
-import type { Entry } from "../registry/entry.ts";
+import type { Entry } from "../storage/stored-object.ts";
 
-/** What is encoded of a list at once takes about 10 ms in the slowest form. */
+/** How much of a list is worked on at once. */
 export interface PartSize {
   readonly maxCharacters: number;
   readonly maxEntries: number;
