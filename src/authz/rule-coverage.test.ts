@@ -104,3 +104,22 @@ describe("ruleText", () => {
     expect(ruleText(pathRule("get", "/a"))).toBe('{NonResourceURLs:["/a"], Verbs:["get"]}');
   });
 });
+
+describe("many rules held and many asked for", () => {
+  const on = (count: number, verbs: readonly string[]): readonly PolicyRule[] =>
+    Array.from({ length: count }, (_, index) => ({ verbs, apiGroups: [`g${index}`], resources: ["r"] }));
+
+  it("are compared one by one as long as that is cheap", () => {
+    expect(uncoveredRules(on(500, ["get"]), on(500, ["get"]))).toEqual([]);
+    expect(uncoveredRules(on(500, ["get"]), on(500, ["list"]))).toHaveLength(500);
+  });
+
+  it("come back unbroken once it is not, unless everything is held", () => {
+    const asked = on(3000, ["get"]);
+    expect(uncoveredRules(on(3000, ["get"]), asked)).toBe(asked);
+    expect(uncoveredRules([...on(3000, ["get"]), ...fullAuthority], asked)).toEqual([]);
+    const urls = Array.from({ length: 10_000 }, (_, index) => `/a${index}/*`);
+    const paths = [{ verbs: ["get"], nonResourceURLs: urls }];
+    expect(uncoveredRules(paths, paths)).toBe(paths);
+  });
+});

@@ -12,17 +12,29 @@ export const fullAuthority: readonly PolicyRule[] = [
 /** How many atomic rules are compared one by one before only full authority will do. The largest default role has 1,000. */
 export const maxAtoms = 20_000;
 
+/** How often a rule or path that is held is compared with an atomic rule before only full authority will do; about 20 ms of work. */
+export const maxComparisons = 500_000;
+
+/** The rules that are held, and how many comparisons with them are left. */
+interface Held {
+  readonly owned: CompiledRules;
+  comparisons: number;
+}
+
 /**
  * What `requested` permits and `held` does not, as atomic rules (one group, resource, verb and name, or one path and verb);
- * empty when all of it is held. Requests of more than `maxAtoms` atoms come back unbroken unless everything is held.
+ * empty when all of it is held. Requests of more than `maxAtoms` atoms, and those that take more than `maxComparisons`, come back unbroken
+ * unless everything is held.
  * Source: component-helpers auth/rbac/validation Covers.
  */
-export function uncoveredRules(held: readonly PolicyRule[], requested: readonly PolicyRule[]): readonly PolicyRule[] {
-  const owned = compileRules(held);
+export function uncoveredRules(rules: readonly PolicyRule[], requested: readonly PolicyRule[]): readonly PolicyRule[] {
+  const owned = compileRules(rules);
   if (requested.reduce((sum, rule) => sum + atomCount(rule), 0) > maxAtoms) {
-    return fullAuthority.every((atom) => atomCovered(owned, atom)) ? [] : requested;
+    return holdsEverything(owned) ? [] : requested;
   }
-  return requested.flatMap(atoms).filter((atom) => !atomCovered(owned, atom));
+  const held = { owned, comparisons: maxComparisons };
+  const uncovered = requested.flatMap(atoms).filter((atom) => !atomCovered(held, atom));
+  return held.comparisons >= 0 ? uncovered : holdsEverything(owned) ? [] : requested;
 }
 
 /** Joins atomic rules that differ only in their verb. Source: component-helpers CompactRules. */
@@ -83,20 +95,31 @@ function atoms(rule: PolicyRule): PolicyRule[] {
   return [...onResources, ...onPaths];
 }
 
-function atomCovered(owned: CompiledRules, atom: PolicyRule): boolean {
+function holdsEverything(owned: CompiledRules): boolean {
+  const held = { owned, comparisons: Infinity };
+  return fullAuthority.every((atom) => atomCovered(held, atom));
+}
+
+function atomCovered(held: Held, atom: PolicyRule): boolean {
+  const { owned } = held;
   const verb = atom.verbs[0] ?? "";
   const path = atom.nonResourceURLs?.[0];
   if (path !== undefined) {
     return owned.byPath.some(({ rule, names }) => {
-      if (names !== undefined || !covers(rule.verbs, verb)) return false;
-      return (rule.nonResourceURLs ?? []).some((pattern) => pathCovers(pattern, path));
+      const urls = rule.nonResourceURLs ?? [];
+      held.comparisons -= 1 + urls.length;
+      if (held.comparisons < 0 || names !== undefined || !covers(rule.verbs, verb)) return false;
+      return urls.some((pattern) => pathCovers(pattern, path));
     });
   }
   const resource = atom.resources?.[0] ?? "";
   const slash = resource.indexOf("/");
   const candidates = [resource, "*", ...(slash < 0 ? [] : [`*${resource.slice(slash)}`])];
   return candidates.some((candidate) =>
-    (owned.byResource.get(candidate) ?? []).some((one) => ruleCovers(one, atom, verb)),
+    (owned.byResource.get(candidate) ?? []).some((one) => {
+      held.comparisons -= 1;
+      return held.comparisons >= 0 && ruleCovers(one, atom, verb);
+    }),
   );
 }
 
