@@ -58,7 +58,7 @@ describe("bash completes", () => {
     "a choice after a long flag": [["token", "list", "--output", "y"], ["yaml"]],
     "a choice after a short flag": [
       ["pending", "-o", ""],
-      ["table", "json", "yaml"],
+      ["table", "wide", "json", "yaml"],
     ],
     "an operand with choices": [["completion", "fi"], ["fish"]],
     "nothing for a value that is anything": [["token", "create", "--ttl", ""], []],

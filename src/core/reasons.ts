@@ -46,6 +46,7 @@ export const reasons = {
   InstanceDeletionFailed: "Warning",
   NamesNotAccepted: "Warning",
   NamespaceContentLeft: "Warning",
+  NodeNameInUse: "Warning",
   ReconcileFailed: "Warning",
   ReconcileRetried: "Warning",
   RequesterCloned: "Warning",

@@ -126,7 +126,9 @@ describe("pratique approve --words", () => {
     const seen = await pratique("ada", "pending");
     expect(seen.out).toMatch(/accessrequest\/vm-words +\S+ +pods +vms: ClusterRole\/viewer +0 of 1 +127\.0\.0\.1 /);
     expect(seen.out).toMatch(/ proven +0 +hostname=vm-words,rack=7\n/);
-    expect(seen.err).toContain("note: not shown, since certificatesigningrequests.certificates.k8s.io is forbidden");
+    expect(seen.err).toContain(
+      "note: certificate requests are not visible with this credential: certificatesigningrequests.certificates.k8s.io is forbidden",
+    );
     const ran = await pratique("ada", "approve", "accessrequest/vm-words", "--words", words, "--wait", "20s");
     expect(ran).toMatchObject({ code: 0, err: "" });
     expect(ran.out).toMatch(

@@ -92,7 +92,7 @@ describe("a second machine with another key, under the name of one that is in", 
     ]);
     const { fingerprint } = heard.find((event) => event.kind === "key-ready") as { readonly fingerprint: string };
     expect(message).toMatch(
-      /^the node name worker-1 is in use by another key, SHA256:\S+ \(valid until \S+Z, csr\/\S+\); it is not approved automatically, an approver must decide$/,
+      /^the node name worker-1 is in use by another key, SHA256:\S+ \(valid until \S+Z, csr\/\S+\); this request is not approved automatically, an approver must decide$/,
     );
     expect(message).toContain(`csr/${first.requestName}`);
     expect(message).not.toContain(fingerprint);

@@ -3,11 +3,12 @@ import type { ApiObject } from "../../src/core/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 
-/** The key of every request made here. */
+/** The key of every request made here that names no other. */
 export const csrKey: KeyObject = generatePrivateKey();
 
 /** What a request asks for; all of it may be left out. */
 export interface AskedCsr {
+  readonly key?: KeyObject;
   readonly commonName?: string;
   readonly organizations?: readonly string[];
   readonly dnsNames?: readonly string[];
@@ -33,7 +34,8 @@ export function csrObject(asked: AskedCsr = {}): ApiObject {
     username = "system:bootstrap:abcdef",
   } = asked;
   const { dnsNames = [], ipAddresses = [] } = asked;
-  const request = asked.request ?? createCsr({ key: csrKey, commonName, organizations, dnsNames, ipAddresses });
+  const request =
+    asked.request ?? createCsr({ key: asked.key ?? csrKey, commonName, organizations, dnsNames, ipAddresses });
   return {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",

@@ -19,6 +19,7 @@ import {
   type AccessRequest,
   type DecidedProfile,
 } from "../../resources/access-request.ts";
+import { accessMarks, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts of the machine are as it chose them: escape them before they reach a terminal. */
 export interface AccessReview {
@@ -43,6 +44,8 @@ export interface AccessReview {
   /** The machine's own words, as `claims` are. */
   readonly hostname?: string;
   readonly claims?: Readonly<Record<string, string>>;
+  /** Why its host name needs a second look; their sentences are among the warnings. */
+  readonly nameMarks: readonly NameMark[];
   /** Who has approved so far. */
   readonly approvals: readonly string[];
   /** Whether something about it is a reason to look twice; a missing second approver is none. */
@@ -67,8 +70,19 @@ interface AccessSurroundings {
   readonly profiles: readonly AccessProfile[] | undefined;
   /** Requests that were denied or revoked, by the fingerprint of their key. */
   readonly turnedAway: ReadonlyMap<string, readonly AccessRequest[]>;
+  /** By the name of the request. */
+  readonly nameMarks: ReadonlyMap<string, readonly NameMark[]>;
   /** The accounts of the profile's namespace, by name. */
   readonly accounts: ReadonlyMap<string, ApiObject>;
+}
+
+export interface AccessReviewerOptions {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** All access requests, where they were read already. */
+  readonly requests?: readonly AccessRequest[];
+  /** Told of each kind that may not be read, with the refusal. */
+  readonly unseen?: (resource: ResourceRef, refusal: StatusError) => void;
 }
 
 /**
@@ -77,17 +91,17 @@ interface AccessSurroundings {
  */
 export function accessReviewer(
   client: Client,
-  requests?: readonly AccessRequest[],
+  { now, requests, unseen }: AccessReviewerOptions,
 ): (request: AccessRequest) => Promise<AccessReview> {
   let shared: Promise<Omit<AccessSurroundings, "accounts">> | undefined;
   const accounts = new Map<string, Promise<ReadonlyMap<string, ApiObject>>>();
   async function read(): Promise<Omit<AccessSurroundings, "accounts">> {
-    const profiles = await listed<AccessProfile>(client, accessProfiles);
-    const all = requests ?? (await listed<AccessRequest>(client, accessRequests)) ?? [];
-    return { profiles, turnedAway: turnedAwayIn(all) };
+    const profiles = await listed<AccessProfile>({ client, unseen }, accessProfiles);
+    const all = requests ?? (await listed<AccessRequest>({ client, unseen }, accessRequests)) ?? [];
+    return { profiles, turnedAway: turnedAwayIn(all), nameMarks: accessMarks(all, now) };
   }
   function accountsIn(namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
-    const found = accounts.get(namespace) ?? accountsByName(client, namespace);
+    const found = accounts.get(namespace) ?? accountsByName({ client, unseen }, namespace);
     accounts.set(namespace, found);
     return found;
   }
@@ -99,8 +113,13 @@ export function accessReviewer(
   };
 }
 
-async function accountsByName(client: Client, namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
-  const found = (await listed(client, serviceAccounts, namespace)) ?? [];
+interface Reading {
+  readonly client: Client;
+  readonly unseen: AccessReviewerOptions["unseen"] | undefined;
+}
+
+async function accountsByName(reading: Reading, namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
+  const found = (await listed(reading, serviceAccounts, namespace)) ?? [];
   return new Map(found.map((account) => [account.metadata.name ?? "", account]));
 }
 
@@ -118,15 +137,16 @@ function turnedAwayIn(requests: readonly AccessRequest[]): ReadonlyMap<string, r
 }
 
 async function listed<T extends ApiObject>(
-  client: Client,
+  { client, unseen }: Reading,
   resource: ResourceRef,
   namespace?: string,
 ): Promise<readonly T[] | undefined> {
   try {
     return (await client.list<T>(resource, namespace === undefined ? {} : { namespace })).items;
   } catch (error) {
-    if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return undefined;
-    throw error;
+    if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+    if (error.code === 403) unseen?.(resource, error);
+    return undefined;
   }
 }
 
@@ -137,7 +157,11 @@ function reviewAccess(request: AccessRequest, around: AccessSurroundings): Acces
   const profile = profileFor(around.profiles ?? [], spec.profile);
   const profileName = spec.profile === undefined || spec.profile === "" ? profile?.metadata.name : spec.profile;
   const key = readKey(request);
-  const care = rules.flatMap((rule) => rule({ request, profile, around }));
+  const nameMarks = around.nameMarks.get(metadata.name ?? "") ?? [];
+  const care = [
+    ...nameMarks.map(({ message }) => message),
+    ...rules.flatMap((rule) => rule({ request, profile, around })),
+  ];
   return {
     kind: "AccessRequest",
     name: metadata.name ?? "",
@@ -155,6 +179,7 @@ function reviewAccess(request: AccessRequest, around: AccessSurroundings): Acces
     ...given("returning", returningText(request)),
     ...given("hostname", spec.hostname),
     ...given("claims", spec.claims),
+    nameMarks,
     approvals: approvalsOf(request, profile),
     needsCare: care.length > 0,
     warnings: [...care, ...stillNeeded(request, profile)],

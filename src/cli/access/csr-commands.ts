@@ -38,6 +38,12 @@ const decisionOptions: readonly Option[] = [
   },
 ];
 
+const pendingOutput: Option = {
+  ...outputOption,
+  choices: ["table", "wide", "json", "yaml"],
+  description: "how to print the result; wide adds a column with the marks of names",
+};
+
 /** `pratique pending`. */
 export const pendingCommand: Command = {
   name: "pending",
@@ -46,11 +52,29 @@ export const pendingCommand: Command = {
     "A request with contents that need care is marked with ! and explained below the table. Everything that comes from a requester is printed with control characters escaped.",
     "Managed clusters are shown with both of their decisions, and are let in with `pratique cluster accept`; the requests of their agents are told of there and not by themselves.",
     "Before approving a machine, compare FINGERPRINT with the one that `pratique join` shows there. What an access request says of itself, under SAYS, is the machine's own word and proves nothing.",
-    "A kind of request that you may not list is passed over, and said so.",
+    "A name that needs a second look is marked as well: NameInUse, another key holds it; NameContested, another key asks for it at the same time; NameRecentlyDenied, a request for it was denied in the last 24 hours. With -o json and yaml they stand under nameMarks. Access requests are compared by host name, which is the machine's own word.",
+    "A kind of request that you may not list is passed over, and said so on standard error.",
+    "--watch goes on after a lost connection, shows then what has changed meanwhile, and ends with status 0 at Ctrl-C. With -o json and yaml it prints one document for each request that is new or has changed.",
   ],
   operands: [],
-  options: [outputOption, ...serverOptions],
-  examples: [],
+  options: [
+    pendingOutput,
+    {
+      name: "watch",
+      short: "w",
+      kind: "boolean",
+      default: "false",
+      description: "print the requests, then each one that is new or has changed, until a signal",
+    },
+    {
+      name: "watch-only",
+      kind: "boolean",
+      default: "false",
+      description: "as --watch, without those that wait already",
+    },
+    ...serverOptions,
+  ],
+  examples: [{ note: "what waits, and what comes", line: "pending --watch" }],
   run: async (args, io) => (await import("./pending.ts")).pending(args, io),
 };
 

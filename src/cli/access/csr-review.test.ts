@@ -43,6 +43,7 @@ describe("reviewCsr", () => {
       sans: [],
       key: "p256",
       fingerprint: keyFingerprint(spkiOf(key)),
+      nameMarks: [],
       warnings: [],
     });
   });

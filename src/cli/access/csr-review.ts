@@ -1,5 +1,4 @@
 import { hasCondition, csrView, type CsrView } from "../../controllers/certificates/csr-view.ts";
-import { nameInUseCondition } from "../../controllers/certificates/name-in-use.ts";
 import { returningCondition } from "../../controllers/certificates/returning-condition.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { nodeReturningAs } from "../../core/returning.ts";
@@ -7,6 +6,7 @@ import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from ".
 import { CsrError, parseCsr, type ParsedCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { signerChecks } from "../../pki/signers.ts";
+import { nameInUseOf, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts are as the requester chose them: escape them before they reach a terminal. */
 export interface CsrReview {
@@ -33,6 +33,8 @@ export interface CsrReview {
   readonly durationSeconds?: number;
   /** Of a machine that comes back with an expired certificate: its history, and what it waits for, in the words of the hub. */
   readonly returning?: string;
+  /** Why the name that it asks for needs a second look; their sentences are among the warnings. */
+  readonly nameMarks: readonly NameMark[];
   /** Sentences about contents that need care, quoting them as they are; empty when there are none. */
   readonly warnings: readonly string[];
 }
@@ -43,9 +45,13 @@ export function isUndecided(object: ApiObject): boolean {
   return !(["Approved", "Denied", "Failed"] as const).some((type) => hasCondition(view, type));
 }
 
-/** Reads a request of whatever contents; a PEM that cannot be read becomes a warning, not an error. */
-export function reviewCsr(object: ApiObject): CsrReview {
+/**
+ * Reads a request of whatever contents; a PEM that cannot be read becomes a warning, not an error. `nameMarks` are those found among
+ * other requests, default the one that the hub has written on this one.
+ */
+export function reviewCsr(object: ApiObject, nameMarks?: readonly NameMark[]): CsrReview {
   const view = csrView(object);
+  const marks = nameMarks ?? [nameInUseOf(view)].filter((one) => one !== undefined);
   const { username, groups } = view.requester;
   const read = readRequest(view);
   const common = {
@@ -58,6 +64,7 @@ export function reviewCsr(object: ApiObject): CsrReview {
     usages: view.usages,
     ...(view.expirationSeconds === undefined ? {} : { durationSeconds: view.expirationSeconds }),
     ...returningIn(view),
+    nameMarks: marks,
   };
   if (typeof read === "string") return { ...common, sans: [], warnings: [`the request cannot be read: ${read}`] };
   return {
@@ -66,7 +73,7 @@ export function reviewCsr(object: ApiObject): CsrReview {
     sans: sansOf(read),
     key: read.keyKind,
     fingerprint: keyFingerprint(read.spki),
-    warnings: rules.flatMap((rule) => rule(read, view)),
+    warnings: [...marks.map(({ message }) => message), ...rules.flatMap((rule) => rule(read, view))],
   };
 }
 
@@ -100,12 +107,6 @@ function sansOf({ sans }: ParsedCsr): readonly string[] {
 type Rule = (csr: ParsedCsr, view: CsrView) => readonly string[];
 
 const rules: readonly Rule[] = [
-  // Written by the controller that would have approved it.
-  (_csr, { conditions }) =>
-    conditions.flatMap(({ type, status, message = "" }) =>
-      type === nameInUseCondition && status === "True" ? [message] : [],
-    ),
-
   // Everything with this group passes every check.
   ({ subject }) =>
     subject.organizations.includes(mastersGroup) ? [`asks for the group ${mastersGroup}, which may do everything`] : [],

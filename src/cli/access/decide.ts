@@ -14,6 +14,7 @@ import { accessReviewer } from "./access-review.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { csrCondition, decideCsr } from "./csr-decide.ts";
+import { csrMarks } from "./name-marks.ts";
 import { isUndecided, reviewCsr } from "./csr-review.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf, type Failure } from "../failure.ts";
@@ -32,7 +33,10 @@ export type Decision = AccessVerdict;
 export async function decide(decision: Decision, args: Args, io: Io): Promise<ExitName> {
   const selection = selectionOf(decision, args);
   return withServer<ExitName>(args, io, async (server) => {
-    const targets = selection.kind === "named" ? selection.requests : await selected(selection, server.client, args);
+    const targets =
+      selection.kind === "named"
+        ? selection.requests
+        : await selected(selection, { client: server.client, now: io.clock.now() }, args);
     let exit: ExitName = "ok";
     async function each(of: readonly Target[], act: (target: Target) => Promise<void>): Promise<readonly Target[]> {
       const done: Target[] = [];
@@ -54,7 +58,13 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
       await Promise.all(Array.from({ length: selection.kind === "named" ? 1 : atOnce }, next));
       return done;
     }
-    const deciding = { args, io, server, isBulk: selection.kind === "all", review: accessReviewer(server.client) };
+    const deciding = {
+      args,
+      io,
+      server,
+      isBulk: selection.kind === "all",
+      review: accessReviewer(server.client, { now: io.clock.now() }),
+    };
     const decided = await each(targets, (target) => decideOne(decision, target, deciding));
     const waitMs = decision === "Approved" ? args.number("wait") : undefined;
     if (decision === "Approved" && !args.on("dry-run")) {
@@ -146,7 +156,7 @@ function distinct(requests: readonly RequestName[]): readonly RequestName[] {
 /** All that the decision is still open on. @throws CliError conflict where they are not as many as expected, or need care */
 async function selected(
   selection: Extract<Selection, { kind: "all" }>,
-  client: Client,
+  { client, now }: Omit<Surroundings, "items">,
   args: Args,
 ): Promise<readonly Target[]> {
   const { of, decision, labels, expected } = selection;
@@ -166,7 +176,7 @@ async function selected(
       ],
     );
   }
-  const careful = decision === "Approved" ? await needCare(of, open, client) : [];
+  const careful = decision === "Approved" ? await needCare(of, open, { client, now, items }) : [];
   if (careful.length > 0 && !args.on("dry-run")) {
     throw new CliError(
       "conflict",
@@ -181,12 +191,26 @@ function isOpen(decision: Decision, item: ApiObject): boolean {
   return decision === "Revoked" ? stateOf(item).startsWith("Approved") : stateOf(item) === "Pending";
 }
 
-async function needCare(of: RequestKind, open: readonly ApiObject[], client: Client): Promise<readonly string[]> {
-  const named = (items: readonly ApiObject[]): readonly string[] =>
-    items.map(({ metadata }) => `${of}/${metadata.name}`);
-  if (of === "csr") return named(open.filter((item) => reviewCsr(item).warnings.length > 0));
+interface Surroundings {
+  readonly client: Client;
+  readonly now: number;
+  /** All that were listed, decided ones too. */
+  readonly items: readonly ApiObject[];
+}
+
+async function needCare(
+  of: RequestKind,
+  open: readonly ApiObject[],
+  { client, now, items }: Surroundings,
+): Promise<readonly string[]> {
+  const named = (found: readonly ApiObject[]): readonly string[] =>
+    found.map(({ metadata }) => `${of}/${metadata.name}`);
+  if (of === "csr") {
+    const marks = csrMarks(items, now);
+    return named(open.filter((item) => reviewCsr(item, marks.get(item.metadata.name ?? "")).warnings.length > 0));
+  }
   const requests = open as readonly AccessRequest[];
-  const review = accessReviewer(client);
+  const review = accessReviewer(client, { now });
   const careful: AccessRequest[] = [];
   for (const request of requests) if ((await review(request)).needsCare) careful.push(request);
   return named(careful);

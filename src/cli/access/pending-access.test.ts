@@ -189,7 +189,9 @@ describe("pratique pending", () => {
     await here.api.client.create(csrs, csrObject({ name: "node-1" }));
     here.api.failNext("list", kind, new StatusError("Forbidden", `${kind.plural} is forbidden`));
     expect(await run("pending", here)).toContain(seen);
-    expect(here.io.err()).toBe(`note: not shown, since ${kind.plural} is forbidden\n`);
+    const words = kind === csrs ? "certificate requests" : "access requests";
+    const note = `note: ${words} are not visible with this credential: ${kind.plural} is forbidden\n`;
+    expect(here.io.err()).toBe(note);
   });
 
   test("goes on without profiles and accounts that may not be read", async () => {

@@ -1,15 +1,18 @@
 import type { Client } from "../../client/client.ts";
 import { humanDuration } from "../../core/duration.ts";
-import { accessRequests, notIssuedIn, stateOf, type AccessRequest } from "../../resources/access-request.ts";
-import { accessReviewer, type AccessReview } from "./access-review.ts";
+import { notIssuedIn, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import { accessReviewer, type AccessReview, type AccessReviewerOptions } from "./access-review.ts";
 import { grantsText, ownWords } from "./access-text.ts";
 import { cut } from "./cut.ts";
 
 /** The access requests that wait for a decision, and those that were approved and cannot be answered; the oldest first. @throws StatusError */
-export async function pendingAccess(client: Client): Promise<readonly AccessReview[]> {
-  const { items } = await client.list<AccessRequest>(accessRequests);
-  const review = accessReviewer(client, items);
-  const waiting = items.filter((item) => stateOf(item) === "Pending" || isBlocked(item));
+export async function pendingAccess(
+  client: Client,
+  requests: readonly AccessRequest[],
+  options: Omit<AccessReviewerOptions, "requests">,
+): Promise<readonly AccessReview[]> {
+  const review = accessReviewer(client, { ...options, requests });
+  const waiting = requests.filter((item) => stateOf(item) === "Pending" || isBlocked(item));
   const reviews: AccessReview[] = [];
   for (const request of waiting) reviews.push(await review(request));
   return reviews.sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0));

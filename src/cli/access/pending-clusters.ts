@@ -1,4 +1,3 @@
-import type { Client } from "../../client/client.ts";
 import { labelledCluster } from "../../controllers/clusters/cluster-request.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { humanDuration } from "../../core/duration.ts";
@@ -6,11 +5,11 @@ import type { ApiObject } from "../../core/object.ts";
 import {
   clusterCondition,
   isAccepted,
-  managedClusters,
   requesterAnnotation,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
 import {
+  clusterNameMarks,
   clusterWarnings,
   hasJoined,
   openRequests,
@@ -19,6 +18,7 @@ import {
   type ClusterSight,
 } from "../cluster/cluster-review.ts";
 import { cut } from "./cut.ts";
+import type { NameMark } from "./name-marks.ts";
 
 /** A cluster that waits for one of its two decisions, or for both. */
 export interface PendingCluster {
@@ -38,6 +38,8 @@ export interface PendingCluster {
   readonly admission: "Pending" | "Accepted" | "Denied" | "NotRegistered";
   /** Open requests beside the newest. */
   readonly staleRequests: number;
+  /** Why its name needs a second look; their sentences are among the warnings. */
+  readonly nameMarks: readonly NameMark[];
   /** Sentences about what needs care. */
   readonly warnings: readonly string[];
 }
@@ -48,13 +50,12 @@ export interface PendingClusters {
   readonly told: ReadonlySet<string>;
 }
 
-/** Reads the clusters and puts them together with requests, if these may be seen. `now` in milliseconds. @throws StatusError */
-export async function pendingClusters(
-  client: Client,
+/** The clusters put together with requests, if these may be seen. `now` in milliseconds. */
+export function pendingClusters(
+  items: readonly ManagedCluster[],
   requests: readonly ApiObject[] | undefined,
   now: number,
-): Promise<PendingClusters> {
-  const { items } = await client.list<ManagedCluster>(managedClusters);
+): PendingClusters {
   const there = new Map(items.map((cluster) => [cluster.metadata.name ?? "", cluster]));
   const byName = byCluster(requests ?? []);
   const names = new Set([...there.keys(), ...byName.keys()]);
@@ -104,6 +105,7 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
     certificate: first?.state ?? (requests === undefined ? "Unknown" : "NotAsked"),
     admission: admissionOf(cluster),
     staleRequests: Math.max(open.length - 1, 0),
+    nameMarks: clusterNameMarks(sight, open, now),
     warnings: [
       ...clusterWarnings(sight, open, now),
       ...sight.unfit.map((one) => `csr/${one.name} bears its name and cannot be its agent's: ${one.why}`),

@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { certificateSigningRequests as csrs, secrets } from "../../controllers/kinds.ts";
+import type { ResourceRef } from "../../client/client.ts";
 import { StatusError } from "../../core/status.ts";
+import { generatePrivateKey } from "../../pki/keys.ts";
 import { tokenSecret } from "../../trust/token-secret.ts";
 import { type AskedCsr, csrObject } from "../../../test/kits/csr-object.ts";
 import { accessRequests } from "../../resources/access-request.ts";
+import { managedClusters } from "../../resources/managed-cluster.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
-import { pendingRow } from "./pending.ts";
+import { pendingRow } from "./pending-text.ts";
 import { reviewCsr } from "./csr-review.ts";
 
 const now = Date.UTC(2026, 10, 21, 0, 5);
@@ -54,6 +57,66 @@ describe("pratique pending", () => {
    csr/young   30s   system:node:m1                     kube-apiserver-client-kubelet   CN=system:node:m1,O=system:nodes   <none>   p256   SHA256:(key)   60m
 `,
     );
+  });
+
+  test("marks names that two keys ask for, in every form", async () => {
+    const two = [
+      { name: "a", key: generatePrivateKey() },
+      { name: "b", key: generatePrivateKey() },
+    ];
+    const message = 'the name "system:node:m1" is asked for with another key at the same time: csr/b';
+    const out = await run("pending", await world(two));
+    expect(out).toMatch(/^! {3}csr\/a /m);
+    expect(out).toContain(`  csr/a\n    ${message}\n`);
+    expect(await run("pending -o wide", await world(two))).toMatch(/NAME MARKS\n! {3}csr\/a .* NameContested\n/);
+    const [first] = JSON.parse(await run("pending -o json", await world(two))) as readonly object[];
+    expect(first).toMatchObject({ name: "a", nameMarks: [{ reason: "NameContested", message }], warnings: [message] });
+    expect(await run("pending -o yaml", await world(two))).toContain("reason: NameContested");
+  });
+
+  describe("with a credential that may see little", () => {
+    async function limited(...kinds: readonly ResourceRef[]): Promise<World> {
+      const here = await world([]);
+      for (const kind of kinds) here.api.failNext("list", kind, new StatusError("Forbidden", `no ${kind.plural}`));
+      return here;
+    }
+    const note = "note: access requests are not visible with this credential: no accessrequests\n";
+
+    test("says of which kinds it cannot tell that nothing waits", async () => {
+      const here = await limited(accessRequests);
+      expect(await runLine("pending", here.io)).toBe(0);
+      expect(here.io.out()).toBe(
+        "no pending certificate requests; access requests are not visible with this credential\n",
+      );
+      expect(here.io.err()).toBe(note);
+    });
+
+    test("says so for clusters as well, where the API serves them or will not say", async () => {
+      const here = await limited(accessRequests, managedClusters);
+      const discovery = "/apis/cluster.open-cluster-management.io/v1";
+      const io = fakeIo({
+        clock: fakeClock(now),
+        client: here.api.client,
+        files: { "/home/ada/.kube/config": kubeconfigText() },
+        replies: { [discovery]: { status: 403, body: "" } },
+      });
+      expect(await runLine("pending", io)).toBe(0);
+      expect(io.out()).toBe(
+        "no pending certificate requests; access requests and clusters are not visible with this credential\n",
+      );
+    });
+
+    test.each(["json", "yaml"])("as %s the result stays whole, and the note is on standard error", async (form) => {
+      const here = await limited(accessRequests);
+      expect(await runLine(`pending -o ${form}`, here.io)).toBe(0);
+      expect([here.io.out(), here.io.err()]).toEqual(["[]\n", note]);
+    });
+
+    test("is refused where it may see nothing", async () => {
+      const here = await limited(accessRequests, csrs);
+      expect(await runLine("pending", here.io)).toBe(4);
+      expect(here.io.err()).toContain("error: no certificatesigningrequests");
+    });
   });
 
   test("marks contents that need care, and says below what they are", async () => {

@@ -83,7 +83,7 @@ function tell(event: JoinEvent, shown: Progress): void {
       );
       return shown.doing(`waiting for approval of ${event.name}`);
     case "left-to-approver":
-      return shown.note(`the hub does not approve ${event.name} automatically: ${event.message}`);
+      return shown.note(`the hub says: ${event.message}`);
     case "approved":
       shown.done("approved");
       return shown.doing("waiting for the signature");

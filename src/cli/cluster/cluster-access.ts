@@ -10,9 +10,10 @@ import { withServer, type ServerAccess } from "../server-access.ts";
 
 const path = `/apis/${managedClusters.group}/${managedClusters.version}`;
 
-/** Whether clusters can join there; where they cannot, nobody needs a right to see them. */
-export async function servesClusters(client: RemoteClient): Promise<boolean> {
-  return (await client.raw("GET", path)).status === 200;
+/** Whether clusters can join there; where they cannot, nobody needs a right to see them. Who may not ask is told nothing. */
+export async function clustersServed(client: RemoteClient): Promise<"yes" | "no" | "unknown"> {
+  const { status } = await client.raw("GET", path);
+  return status === 200 ? "yes" : status === 401 || status === 403 ? "unknown" : "no";
 }
 
 /** As `withServer`, with a server that clusters join. @throws CliError failed where it is none; as `withServer` */

@@ -110,6 +110,8 @@ describe("a cluster in pratique pending", () => {
     );
     expect(await runLine("pending", io)).toBe(0);
     expect(io.out()).toMatch(/managedcluster\/east +0s +<unknown> +<unknown> +pending +system:bootstrap:abcdef/);
-    expect(io.err()).toBe("note: not shown, since certificatesigningrequests is forbidden\n");
+    expect(io.err()).toBe(
+      "note: certificate requests are not visible with this credential: certificatesigningrequests is forbidden\n",
+    );
   });
 });

@@ -19,6 +19,7 @@ import {
   requesterAnnotation,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
+import { isRecentlyDenied, listed, type NameMark } from "../access/name-marks.ts";
 
 /** A request for the first certificate of an agent. Texts are as the requester chose them, but for the agent's id. */
 export interface AgentRequest {
@@ -124,7 +125,30 @@ function isBootstrapIdentity({ username, groups }: UserInfo): boolean {
 
 /** Sentences about what needs care before anybody lets it in, for the open requests given. `now` in milliseconds. */
 export function clusterWarnings(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly string[] {
-  return [...rivalWarnings(open), ...ownerWarnings(sight, open, now), ...requesterWarnings(sight, open)];
+  const marks = clusterNameMarks(sight, open, now);
+  return [...marks.map(({ message }) => message), ...requesterWarnings(sight, open)];
+}
+
+/** Why the name of a cluster needs a second look before the open requests given are approved. `now` in milliseconds. */
+export function clusterNameMarks(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly NameMark[] {
+  const marked = (reason: NameMark["reason"], messages: readonly string[]): readonly NameMark[] =>
+    messages.map((message) => ({ reason, message }));
+  return [
+    ...marked("NameContested", rivalWarnings(open)),
+    ...marked("NameInUse", ownerWarnings(sight, open, now)),
+    ...marked("NameRecentlyDenied", denialWarnings(sight, open, now)),
+  ];
+}
+
+function denialWarnings(
+  { requests = [] }: ClusterSight,
+  open: readonly AgentRequest[],
+  now: number,
+): readonly string[] {
+  const denied = requests.filter(({ object }) => isRecentlyDenied(csrView(object), now));
+  return open.length === 0 || denied.length === 0
+    ? []
+    : [`a request in its name was denied in the last 24 hours: ${listed(denied.map(({ name }) => `csr/${name}`))}`];
 }
 
 function rivalWarnings(open: readonly AgentRequest[]): readonly string[] {

@@ -47,7 +47,7 @@ async function ask(at: Scene, asked: AskedCsr = {}): Promise<void> {
 
 const holder: NodeNameHolder = { key: "SHA256:other", notAfter: "2027-01-01T00:00:00Z", request: "csr/first" };
 const message =
-  "the node name m1 is in use by another key, SHA256:other (valid until 2027-01-01T00:00:00Z, csr/first); it is not approved automatically, an approver must decide";
+  "the node name m1 is in use by another key, SHA256:other (valid until 2027-01-01T00:00:00Z, csr/first); this request is not approved automatically, an approver must decide";
 
 test("a request for a name in use is marked once, told of in one Event, and not approved", async () => {
   const at = await scene();

@@ -17,9 +17,10 @@ import {
 } from "./csr-approving-policy.ts";
 import { csrView, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
-import { nameInUseMessage, tellNameInUse, withNameInUse } from "./name-in-use.ts";
+import { nameInUseMessage, nameInUseReason, withNameInUse } from "./name-in-use.ts";
 import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo } from "../told.ts";
 
 const serviceAccount = "certificate-controller";
 
@@ -111,10 +112,11 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     const message = nameInUseMessage(wanted, held);
     const conditions = withNameInUse(csr, message, now);
     if (conditions !== csr.conditions) {
-      await tellNameInUse(client, object, message, now);
       await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
     }
-    return { kind: "requeue", afterMs: lookAgainMs, why: message };
+    const about = referenceTo(certificateSigningRequests, object);
+    const details = { user: csr.requester.username, fingerprint: wanted.key };
+    return { kind: "blocked", because: { reason: nameInUseReason, about, message, details }, again: lookAgainMs };
   }
 
   async function unmark({ object, csr }: Looked): Promise<void> {

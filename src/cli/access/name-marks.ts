@@ -1,0 +1,172 @@
+import { csrView, hasCondition, type CsrView } from "../../controllers/certificates/csr-view.ts";
+import { nameInUseCondition } from "../../controllers/certificates/name-in-use.ts";
+import { isClientSigner } from "../../controllers/certificates/node-name-claims.ts";
+import { issueOfCsr } from "../../controllers/credentials/credential-record.ts";
+import { findCondition } from "../../core/conditions.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { nodeReturningAs } from "../../core/returning.ts";
+import { CsrError, parseCsr } from "../../pki/csr.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
+import { readKey, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+
+/** Why the name that a request asks for needs a second look. */
+export type NameMarkReason = "NameInUse" | "NameContested" | "NameRecentlyDenied";
+
+/** One mark, with a sentence for the approver. Texts are as requesters chose them. */
+export interface NameMark {
+  readonly reason: NameMarkReason;
+  readonly message: string;
+}
+
+/** How long a denial counts as recent, in milliseconds. Requests that were denied are deleted after an hour by default. */
+const recentMs = 86_400_000;
+
+/** How many other requests a mark names. */
+const maxNamed = 5;
+
+/** What one request says of a name; of every kind that names are compared for. */
+interface Claim {
+  /** As approvers name it: `csr/NAME`. */
+  readonly request: string;
+  /** Compared exactly. */
+  readonly name: string;
+  readonly key: string;
+  readonly state: "pending" | "granted" | "denied" | "over";
+  /** Of a denial, in milliseconds; of what is granted, its end. */
+  readonly at: number | undefined;
+}
+
+/** The marks of certificate requests, by the name of the request; `now` in milliseconds. Requests without marks are left out. */
+export function csrMarks(requests: readonly ApiObject[], now: number): ReadonlyMap<string, readonly NameMark[]> {
+  const claims = requests.flatMap((object) => csrClaim(object, now) ?? []);
+  const marks = marksOf(claims, { what: "the name", countOwnDenials: true, now });
+  const found = new Map<string, readonly NameMark[]>();
+  for (const object of requests) {
+    const { name = "" } = object.metadata;
+    const own = marks.get(`csr/${name}`) ?? [];
+    const said = nameInUseOf(csrView(object));
+    // What the hub says of the name rests on its records, and a list of requests on what is left of them.
+    const all = said === undefined ? own : [said, ...own.filter(({ reason }) => reason !== "NameInUse")];
+    if (all.length > 0) found.set(name, all);
+  }
+  return found;
+}
+
+/** The mark that the hub has written on a request. */
+export function nameInUseOf({ conditions }: Pick<CsrView, "conditions">): NameMark | undefined {
+  const condition = findCondition(conditions, nameInUseCondition);
+  return condition?.status === "True" ? { reason: "NameInUse", message: condition.message ?? "" } : undefined;
+}
+
+/** The marks of access requests, by the name of the request. What they are compared by is the host name, which is the machine's own word. */
+export function accessMarks(requests: readonly AccessRequest[], now: number): ReadonlyMap<string, readonly NameMark[]> {
+  const claims = requests.flatMap((request) => accessClaim(request) ?? []);
+  const marks = marksOf(claims, { what: "the host name", countOwnDenials: false, now });
+  return new Map([...marks].map(([request, own]) => [request.slice("accessrequest/".length), own]));
+}
+
+function csrClaim(object: ApiObject, now: number): Claim | undefined {
+  const csr = csrView(object);
+  const subject = isClientSigner(csr.signerName) ? subjectOf(csr) : undefined;
+  if (subject === undefined || subject.name === "") return undefined;
+  const about = { request: `csr/${object.metadata.name}`, ...subject };
+  if (hasCondition(csr, "Denied")) return { ...about, state: "denied", at: deniedAt(csr) };
+  if (hasCondition(csr, "Failed")) return { ...about, state: "over", at: undefined };
+  if (!hasCondition(csr, "Approved")) {
+    // A node that renews asks for nothing that it does not have.
+    const isOwn = csr.requester.username === subject.name || nodeReturningAs(csr.requester) === subject.name;
+    return isOwn ? undefined : { ...about, state: "pending", at: undefined };
+  }
+  const end = Date.parse(issueOfCsr(object)?.issue.notAfter ?? "");
+  return { ...about, state: end <= now ? "over" : "granted", at: Number.isNaN(end) ? undefined : end };
+}
+
+function subjectOf(csr: CsrView): { readonly name: string; readonly key: string } | undefined {
+  try {
+    const { subject, spki } = parseCsr(csr.request);
+    return { name: subject.commonName, key: keyFingerprint(spki) };
+  } catch (error) {
+    if (error instanceof CsrError) return undefined;
+    throw error;
+  }
+}
+
+/** When a request was denied, in milliseconds; undefined where it was not, or its time cannot be read. */
+function deniedAt({ conditions }: Pick<CsrView, "conditions">): number | undefined {
+  const at = Date.parse(findCondition(conditions, "Denied")?.lastTransitionTime ?? "");
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Whether a request was denied so lately that whoever decides on the same name should know; `now` in milliseconds. */
+export function isRecentlyDenied(csr: Pick<CsrView, "conditions">, now: number): boolean {
+  const at = deniedAt(csr);
+  return at !== undefined && now - at < recentMs;
+}
+
+function accessClaim(request: AccessRequest): Claim | undefined {
+  const { metadata, spec, status = {} } = request;
+  const key = readKey(request)?.fingerprint;
+  if (key === undefined || spec.hostname === undefined || spec.hostname === "") return undefined;
+  const about = { request: `accessrequest/${metadata.name}`, name: spec.hostname, key };
+  const state = stateOf(request);
+  if (state === "Pending") return { ...about, state: "pending", at: undefined };
+  const denied = Date.parse(status.decisions?.at(-1)?.time ?? metadata.creationTimestamp ?? "");
+  if (state === "Denied") return { ...about, state: "denied", at: Number.isNaN(denied) ? undefined : denied };
+  return { ...about, state: state.startsWith("Approved") ? "granted" : "over", at: undefined };
+}
+
+interface Comparing {
+  /** What is compared, for people. */
+  readonly what: string;
+  /** Whether a denial of the very key counts as well; where it is told of elsewhere, it does not. */
+  readonly countOwnDenials: boolean;
+  readonly now: number;
+}
+
+function marksOf(claims: readonly Claim[], comparing: Comparing): ReadonlyMap<string, readonly NameMark[]> {
+  const byName = new Map<string, Claim[]>();
+  for (const claim of claims) {
+    const same = byName.get(claim.name);
+    if (same === undefined) byName.set(claim.name, [claim]);
+    else same.push(claim);
+  }
+  const found = new Map<string, readonly NameMark[]>();
+  for (const claim of claims) {
+    const marks = claim.state === "pending" ? marksAmong(claim, byName.get(claim.name) ?? [], comparing) : [];
+    if (marks.length > 0) found.set(claim.request, marks);
+  }
+  return found;
+}
+
+function marksAmong(
+  claim: Claim,
+  same: readonly Claim[],
+  { what, countOwnDenials, now }: Comparing,
+): readonly NameMark[] {
+  const about = `${what} ${JSON.stringify(claim.name)}`;
+  const others = same.filter(({ key }) => key !== claim.key);
+  // A key that has the name already asks for nothing new.
+  const isKnown = same.some(({ key, state }) => key === claim.key && state === "granted");
+  const granted = isKnown ? [] : others.filter(({ state }) => state === "granted");
+  const rivals = others.filter(({ state }) => state === "pending");
+  const denied = (countOwnDenials ? same : others).filter(
+    ({ state, at }) => state === "denied" && at !== undefined && now - at < recentMs,
+  );
+  return [
+    ...markIf(granted, "NameInUse", `${about} is in use by another key`),
+    ...markIf(rivals, "NameContested", `${about} is asked for with another key at the same time`),
+    ...markIf(denied, "NameRecentlyDenied", `a request for ${about} was denied in the last 24 hours`),
+  ];
+}
+
+function markIf(others: readonly Claim[], reason: NameMarkReason, message: string): readonly NameMark[] {
+  return others.length === 0
+    ? []
+    : [{ reason, message: `${message}: ${listed(others.map(({ request }) => request))}` }];
+}
+
+/** The first few of them. */
+export function listed(requests: readonly string[]): string {
+  const more = requests.length - maxNamed;
+  return `${requests.slice(0, maxNamed).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}

@@ -1,0 +1,149 @@
+import type { Client, ResourceRef } from "../../client/client.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import { certificateSigningRequests, secrets, serviceAccounts } from "../../controllers/kinds.ts";
+import type { ApiList, ApiObject } from "../../core/object.ts";
+import { StatusError } from "../../core/status.ts";
+import { accessProfiles } from "../../resources/access-profile.ts";
+import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
+import { managedClusters } from "../../resources/managed-cluster.ts";
+import { isTokenId } from "../../trust/token.ts";
+import { readTokenSecret, tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
+import { clustersServed } from "../cluster/cluster-access.ts";
+import type { AccessReview } from "./access-review.ts";
+import { isUndecided, reviewCsr, type CsrReview } from "./csr-review.ts";
+import { csrMarks } from "./name-marks.ts";
+import { pendingAccess } from "./pending-access.ts";
+import { pendingClusters, type PendingCluster } from "./pending-clusters.ts";
+
+/** A kind of request that people decide on. */
+export type PendingKind = "CertificateSigningRequest" | "AccessRequest" | "ManagedCluster";
+
+/** Everything that waits for a decision, and what could not be seen of it. */
+export interface PendingRequests {
+  readonly certificates: readonly CsrReview[];
+  readonly clusters: readonly PendingCluster[];
+  readonly access: readonly AccessReview[];
+  /** Kinds that may not be listed, with the refusal. */
+  readonly unseen: readonly { readonly kind: PendingKind; readonly why: string }[];
+  /** What is missing in those that are shown, with the refusal. */
+  readonly leftOut: readonly { readonly what: string; readonly why: string }[];
+  /** The kinds that were listed, and from where a watch goes on. */
+  readonly versions: readonly { readonly resource: ResourceRef; readonly resourceVersion: string }[];
+}
+
+/**
+ * Reads the requests that wait for a decision, the oldest of each kind first. A kind that the API does not serve is passed over, one that
+ * may not be listed is told of. `now` in milliseconds. @throws StatusError Forbidden where no kind may be listed; ConnectionError
+ */
+export async function readPending(client: RemoteClient, now: number): Promise<PendingRequests> {
+  const reading = readings(client);
+  const requests = await reading.kind(certificateSigningRequests, "CertificateSigningRequest");
+  const clustersThere = await reading.clusters();
+  const found = clustersThere && pendingClusters(clustersThere, requests, now);
+  const others = (requests ?? []).filter(({ metadata }) => found?.told.has(metadata.name ?? "") !== true);
+  const marks = csrMarks(requests ?? [], now);
+  const reviews = others
+    .filter(isUndecided)
+    .map((object) => reviewCsr(object, marks.get(object.metadata.name ?? "")))
+    .sort(byAge);
+  const certificates = await withTokenDescriptions(client, reviews);
+  const accessThere = (await reading.kind(accessRequests, "AccessRequest")) as readonly AccessRequest[] | undefined;
+  const access = await pendingAccess(client, accessThere ?? [], {
+    now,
+    unseen: ({ plural }, refusal) => reading.leaveOut(missingWords.get(plural) ?? `${plural} are not shown`, refusal),
+  });
+  return { certificates, clusters: found?.clusters ?? [], access, ...reading.done() };
+}
+
+const missingWords: ReadonlyMap<string, string> = new Map([
+  [accessProfiles.plural, "what access requests would be granted is not shown"],
+  [serviceAccounts.plural, "whether the account of an access request is taken was not checked"],
+]);
+
+interface Readings extends Pick<PendingRequests, "unseen" | "leftOut" | "versions"> {}
+
+/** Reads kind after kind, and remembers what was refused. */
+function readings(client: RemoteClient): {
+  readonly kind: (resource: ResourceRef, kind: PendingKind) => Promise<readonly ApiObject[] | undefined>;
+  readonly clusters: () => Promise<readonly ApiObject[] | undefined>;
+  readonly leaveOut: (what: string, refusal: StatusError) => void;
+  /** @throws StatusError the first refusal, where nothing could be read */
+  readonly done: () => Readings;
+} {
+  const refusals: { readonly kind: PendingKind; readonly refusal: StatusError }[] = [];
+  const leftOut = new Map<string, string>();
+  const versions: { readonly resource: ResourceRef; readonly resourceVersion: string }[] = [];
+
+  async function kind(resource: ResourceRef, name: PendingKind): Promise<readonly ApiObject[] | undefined> {
+    try {
+      const list: ApiList = await client.list(resource);
+      versions.push({ resource, resourceVersion: list.metadata.resourceVersion });
+      return list.items;
+    } catch (error) {
+      // Not found: a cluster that does not have the kind.
+      if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+      if (error.code === 403) refusals.push({ kind: name, refusal: error });
+      return undefined;
+    }
+  }
+
+  return {
+    kind,
+    clusters: async () =>
+      (await clustersServed(client)) === "no" ? undefined : kind(managedClusters, "ManagedCluster"),
+    leaveOut: (what, { message }) => void leftOut.set(what, message),
+    done: () => {
+      if (versions.length === 0 && refusals[0] !== undefined) throw refusals[0].refusal;
+      return {
+        unseen: refusals.map(({ kind: unseen, refusal }) => ({ kind: unseen, why: refusal.message })),
+        leftOut: [...leftOut].map(([what, why]) => ({ what, why })),
+        versions,
+      };
+    },
+  };
+}
+
+function byAge(one: { readonly created: string }, other: { readonly created: string }): number {
+  return one.created < other.created ? -1 : one.created > other.created ? 1 : 0;
+}
+
+async function withTokenDescriptions(client: Client, reviews: readonly CsrReview[]): Promise<readonly CsrReview[]> {
+  const ids = new Set(reviews.flatMap(({ tokenId }) => (tokenId !== undefined && isTokenId(tokenId) ? [tokenId] : [])));
+  const descriptions = new Map<string, string>();
+  for (const id of ids) {
+    const text = await tokenDescription(client, id);
+    if (text === undefined) break;
+    if (text !== "") descriptions.set(id, text);
+  }
+  return reviews.map((review) => {
+    const tokenDescription = descriptions.get(review.tokenId ?? "");
+    return tokenDescription === undefined ? review : { ...review, tokenDescription };
+  });
+}
+
+/** Empty when the token says nothing or is gone; undefined when it may not be read, as an approver often may not. */
+async function tokenDescription(client: Client, id: string): Promise<string | undefined> {
+  try {
+    const key = { namespace: tokenSecretNamespace, name: tokenSecretName(id) };
+    return readTokenSecret(await client.get(secrets, key)).description;
+  } catch (error) {
+    if (error instanceof StatusError && error.code === 404) return "";
+    if (error instanceof StatusError && error.code === 403) return undefined;
+    throw error;
+  }
+}
+
+/** The requests as objects, each with its kind. */
+export function pendingData({ certificates, clusters, access }: PendingRequests): readonly PendingEntry[] {
+  return [
+    ...certificates.map((review) => ({ kind: "CertificateSigningRequest" as const, ...review })),
+    ...clusters,
+    ...access,
+  ];
+}
+
+/** One request that waits, of any kind. */
+export type PendingEntry =
+  | ({ readonly kind: "CertificateSigningRequest" } & PendingRequests["certificates"][number])
+  | PendingRequests["clusters"][number]
+  | PendingRequests["access"][number];
