@@ -1,17 +1,18 @@
 import type { ClientCredentials } from "../client/transport.ts";
 import type { CredentialName } from "./agent-event.ts";
 import { accessFolder } from "./access-folder.ts";
-import { credentialDigest } from "./ask-acceptance.ts";
+import { credentialDigest, type Acceptance } from "./ask-acceptance.ts";
 import { readAgentState } from "./agent-state.ts";
 import { certificateFolder, type CertificatePrefix } from "./certificate-folder.ts";
 import { readCertificateState, type CertificateState } from "./certificate-state.ts";
 import { JoinError } from "./join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import { keptAccess } from "./kept-access.ts";
-import { readKeptCertificate } from "./kept-certificate.ts";
+import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
 import { nodeHubAddress } from "./node-hub.ts";
 import type { PrivateFiles } from "./private-files.ts";
 import { isRefused, readRefusals } from "./refusal-state.ts";
+import type { Trust } from "./keep-trust.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
 export interface CredentialStatus extends CredentialName {
@@ -25,6 +26,8 @@ export interface CredentialStatus extends CredentialName {
   readonly problem?: string;
   /** That the hub does not take it, before its end: since when, and what it said. */
   readonly refused?: { readonly since: number; readonly message: string };
+  /** What the hub said when it was asked for this status; absent where it was not asked. */
+  readonly hub?: Acceptance;
   /** Of this very credential; absent where no agent has looked at it. */
   readonly agent?: CredentialAgent;
 }
@@ -44,13 +47,15 @@ export interface CredentialAgent {
   readonly returning?: string | undefined;
 }
 
-/** How to look: nobody is asked, and nothing is written. */
+/** How to look; nothing is written. */
 export interface StatusView {
   readonly files: PrivateFiles;
   readonly now: number;
+  /** Asks the hub of a credential that is good by the clock; absent: no hub is asked. */
+  readonly ask?: ((trust: Trust) => Promise<Acceptance>) | undefined;
 }
 
-/** How everything that was found stands, without asking a hub. */
+/** How everything that was found stands. */
 export async function agentStatus(
   found: readonly FoundCredential[],
   view: StatusView,
@@ -77,34 +82,39 @@ async function certificateStatus(
     kubeconfig,
     ...where
   }: { readonly certDir: string; readonly kubeconfig: string; readonly prefix: CertificatePrefix },
-  { files, now }: StatusView,
+  { files, now, ask }: StatusView,
 ): Promise<CredentialStatus> {
   const folder = certificateFolder(where, files, undefined);
   const kind = where.prefix === "kubelet-client" ? "client-certificate" : "serving-certificate";
   const name: CredentialName = { kind, path: folder.current };
   try {
-    const { server } = await nodeHubAddress({ kubeconfig, text: folder.text });
+    const address = await nodeHubAddress({ kubeconfig, text: folder.text });
+    const { server } = address;
     const text = await folder.text(folder.current);
     const current = text === undefined ? undefined : readKeptCertificate(text);
     const state = await readCertificateState(folder);
-    // What was written about an earlier certificate says nothing of this one.
-    const own = state?.serial === (current?.serial ?? "") ? state : undefined;
-    const isOver = current !== undefined && current.notAfter <= now;
-    const agent = own === undefined ? {} : { agent: certificateAgent(own, isOver) };
+    const agent = certificateAgent(state, current, now);
     if (current === undefined) {
       const problem = text === undefined ? "there is none yet" : "the file holds no certificate with its key";
       return { ...name, good: false, server, problem, ...agent };
     }
-    const { commonName: subject, notBefore, notAfter: expiresAt } = current;
+    const { commonName: subject, notBefore, notAfter: expiresAt, certificatesPem, keyPem } = current;
+    const credentials = { clientCertPem: certificatesPem, clientKeyPem: keyPem };
     // A serving certificate is shown to others, not to the hub.
-    const refused =
-      kind === "client-certificate" ? await refusedNow(folder, { clientCertPem: current.certificatesPem }) : {};
-    const good = notBefore <= now && now < expiresAt && refused.refused === undefined;
-    return { ...name, good, server, subject, expiresAt, ...refused, ...agent };
+    const isShown = kind === "client-certificate";
+    const refused = isShown ? await refusedNow(folder, credentials) : {};
+    const hub = isShown && now < expiresAt ? await askedHub({ ...address, credentials }, ask) : {};
+    const isTaken = refused.refused === undefined && hub.hub?.kind !== "refused";
+    const good = notBefore <= now && now < expiresAt && isTaken;
+    return { ...name, good, server, subject, expiresAt, ...refused, ...hub, ...agent };
   } catch (error) {
     if (!(error instanceof JoinError)) throw error;
     return { ...name, good: false, problem: error.message };
   }
+}
+
+async function askedHub(trust: Trust, ask: StatusView["ask"]): Promise<Pick<CredentialStatus, "hub">> {
+  return ask === undefined ? {} : { hub: await ask(trust) };
 }
 
 /** What was written about another credential says nothing of this one. */
@@ -118,25 +128,35 @@ async function refusedNow(
   return { refused: { since, message } };
 }
 
-function certificateAgent(state: CertificateState, isOver: boolean): CredentialAgent {
+/** What was written about an earlier certificate says nothing of this one. */
+function certificateAgent(
+  state: CertificateState | undefined,
+  current: KeptCertificate | undefined,
+  now: number,
+): Pick<CredentialStatus, "agent"> {
+  if (state?.serial !== (current?.serial ?? "")) return {};
   const { nextAt, renewedAt, failures, lastError, request, waitsFor } = state;
+  const isOver = current !== undefined && current.notAfter <= now;
   const returning = isOver && request !== undefined ? (waitsFor ?? "an answer of the hub") : undefined;
-  return { nextAt, renewedAt, failures, lastError, refused: false, request, returning };
+  return { agent: { nextAt, renewedAt, failures, lastError, refused: false, request, returning } };
 }
 
-async function tokenStatus(dir: string, { files, now }: StatusView): Promise<CredentialStatus> {
+async function tokenStatus(dir: string, { files, now, ask }: StatusView): Promise<CredentialStatus> {
   const folder = accessFolder(dir, undefined, files);
   const name: CredentialName = { kind: "token", path: folder.token };
   try {
-    const { server, claims, token } = await keptAccess(folder);
+    const { claims, token, ...address } = await keptAccess(folder);
     const state = await readAgentState(folder);
     const { expiresAt, namespace, serviceAccount } = claims;
     // What was written about an earlier token says nothing of this one.
     const own = state?.expiresAt === expiresAt ? state : undefined;
     const told = await refusedNow(folder, { token });
-    const facts = { server, subject: `${namespace}/${serviceAccount}`, expiresAt, ...told };
     const isOver = now - (state?.aheadMs ?? 0) >= expiresAt;
-    const good = !isOver && own?.refused !== true && told.refused === undefined;
+    const hub = isOver ? {} : await askedHub({ ...address, credentials: { token } }, ask);
+    const subject = `${namespace}/${serviceAccount}`;
+    const facts = { server: address.server, subject, expiresAt, ...told, ...hub };
+    const isTaken = told.refused === undefined && hub.hub?.kind !== "refused";
+    const good = !isOver && own?.refused !== true && isTaken;
     if (own === undefined) return { ...name, good, ...facts };
     const { nextAt, renewedAt, failures, lastError, refused } = own;
     return { ...name, good, ...facts, agent: { nextAt, renewedAt, failures, lastError, refused } };

@@ -7,14 +7,24 @@ import type { Clock } from "../core/clock.ts";
 import { plainText } from "./join-error.ts";
 import type { Trust } from "./keep-trust.ts";
 import { hubClient } from "./hub-client.ts";
+import { saidFailure } from "./klusterlet/said-failure.ts";
 
 /** Whether a hub takes a credential. */
 export type Acceptance =
   | { readonly kind: "accepted" }
   /** The hub said that it does not. The message holds no secret and no control character. */
   | { readonly kind: "refused"; readonly message: string }
-  /** It was not reached, or said neither. */
-  | { readonly kind: "unknown" };
+  /** It was not reached, or said neither; the message says which, and what to do. */
+  | { readonly kind: "unknown"; readonly message: string };
+
+/** How it is asked. */
+export interface AskOptions {
+  readonly clock: Clock;
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+  /** In milliseconds, default 30000 (30 seconds). */
+  readonly timeoutMs?: number;
+}
 
 const timeoutMs = 30_000;
 const maximumReplyBytes = 262_144;
@@ -28,34 +38,38 @@ const revokedReason = "the credential is revoked: ";
  */
 export async function askAcceptance(
   { credentials, ...address }: Trust,
-  { clock, userAgent, signal }: { readonly clock: Clock; readonly userAgent: string; readonly signal: AbortSignal },
+  { clock, userAgent, signal, ...given }: AskOptions,
 ): Promise<Acceptance> {
   const client = hubClient({
     ...address,
     ...credentials,
     clock,
     userAgent,
-    timeoutMs,
+    timeoutMs: given.timeoutMs ?? timeoutMs,
     maximumReplyBytes,
     retryBudgetMs: 0,
   });
   try {
-    return acceptanceIn(await client.raw("GET", "/version", { signal }));
+    return acceptanceIn(await client.raw("GET", "/version", { signal }), address.server);
   } catch (error) {
-    if (error instanceof ConnectionError) return { kind: "unknown" };
+    if (error instanceof ConnectionError) return { kind: "unknown", message: saidFailure(error, address.server) };
     throw error;
   } finally {
     client.close();
   }
 }
 
-function acceptanceIn({ status, body }: RawReply): Acceptance {
+function acceptanceIn({ status, body }: RawReply, server: string): Acceptance {
+  const unknown: Acceptance = {
+    kind: "unknown",
+    message: `${server} answers with status ${status} and says nothing of the credential: check that the hub is ready`,
+  };
   if (status >= 200 && status <= 299) return { kind: "accepted" };
   const value = statusIn(body);
-  if (value === undefined) return { kind: "unknown" };
+  if (value === undefined) return unknown;
   if (status === 401) return { kind: "refused", message: "401 Unauthorized" };
   if (status === 404) return { kind: "accepted" };
-  if (status !== 403) return { kind: "unknown" };
+  if (status !== 403) return unknown;
   const { message } = replyError(status, value);
   const at = message.indexOf(revokedReason);
   return at < 0 ? { kind: "accepted" } : { kind: "refused", message: `403 Forbidden: ${plainText(message.slice(at))}` };

@@ -192,6 +192,14 @@ describe("whether a hub takes a credential", () => {
     expect(hub.seen).toEqual([]);
   });
 
+  test.each(["gone", "busy"] as const)("with --once a hub that says nothing of it ends the run: %s", async (said) => {
+    answer = said;
+    const turn = await keeper({ once: true }).act(signal);
+    expect(turn).toMatchObject({ kind: "lost", error: { code: "unreachable" } });
+    expect(turn).toMatchObject({ error: { message: expect.stringContaining(hub.url) } });
+    expect([file, events]).toEqual([undefined, []]);
+  });
+
   test("is asked three times in one run with --once, and a no ends it", async () => {
     answer = "401";
     const one = keeper({ once: true });

@@ -18,7 +18,7 @@ export interface KeepAcceptanceOptions {
   /** @throws JoinError no-access */
   readonly read: () => Promise<Presented>;
   readonly file: RefusalFile;
-  /** Nobody looks later, so all is asked in this run, and a refusal is the end. */
+  /** There is no later look, so all is asked in this run, and a refusal is the end, as is a hub that cannot be reached. */
   readonly once: boolean;
   readonly clock: Clock;
   /** Yields [0, 1). */
@@ -49,7 +49,8 @@ const nouns: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
 
 /**
  * Finds out whether the hub takes a credential that has not ended: asks about every ten minutes, after a refusal again within a minute, and
- * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing.
+ * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing,
+ * but with `once` it is an error.
  */
 export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
   const { name, clock, once } = options;
@@ -71,7 +72,10 @@ export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
       memory = { ...memory, refusals, lastAt: clock.now(), until: nextAsk(refusals, acceptance.kind, options) };
       if (!once) return { kind: "wait", until: memory.until };
       if (isRefused(refusals)) return { kind: "lost", error: new JoinError("unauthorized", sentence(name, refusals)) };
-      if (acceptance.kind !== "refused") return { kind: "wait", until: memory.until };
+      if (acceptance.kind === "unknown") {
+        return { kind: "lost", error: new JoinError("unreachable", acceptance.message) };
+      }
+      if (acceptance.kind === "accepted") return { kind: "wait", until: memory.until };
       await clock.sleep(memory.until - clock.now(), signal);
       return signal.aborted ? { kind: "wait", until: now } : { kind: "again" };
     },

@@ -1,7 +1,9 @@
 import type { AgentOptions } from "../agent/agent.ts";
+import type { Acceptance, AskOptions } from "../agent/ask-acceptance.ts";
 import type { FolderEntry } from "../agent/find-credentials.ts";
 import type { JoinReport } from "../agent/join-event.ts";
 import type { Joined, JoinOptions } from "../agent/join-options.ts";
+import type { Trust } from "../agent/keep-trust.ts";
 import type { KlusterletOptions, KlusterletResult } from "../agent/klusterlet/klusterlet-options.ts";
 import type { LeftHub } from "../agent/klusterlet/leave-hub.ts";
 import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";
@@ -52,6 +54,8 @@ export interface Io {
   readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
+  /** Asks a hub whether it takes a credential. Never rejects for what a server does. */
+  readonly askAcceptance: (trust: Trust, options: AskOptions) => Promise<Acceptance>;
   readonly runAgent: (options: AgentOptions) => Promise<void>;
   readonly runKlusterlet: (options: KlusterletOptions) => Promise<KlusterletResult>;
   readonly leaveHub: (options: KlusterletOptions, force: boolean) => Promise<LeftHub>;

@@ -53,6 +53,7 @@ export function processIo(): Io {
       });
     },
     startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
+    askAcceptance: async (trust, options) => (await import("../agent/ask-acceptance.ts")).askAcceptance(trust, options),
     runAgent: async (options) => (await import("../agent/agent.ts")).runAgent(options),
     runKlusterlet: async (options) => (await import("../agent/klusterlet/klusterlet.ts")).runKlusterlet(options),
     leaveHub: async (options, force) => (await import("../agent/klusterlet/leave-hub.ts")).leaveHub(options, force),

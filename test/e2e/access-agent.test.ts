@@ -166,7 +166,7 @@ describe("pratique agent", () => {
     expect(running.err()).toContain("error: the hub does not accept the token (401)");
     expect(running.err()).toContain(`pratique request ${hub.url} --dir ${dir}`);
     const status = agent("--dir", dir, "--status");
-    expect(await status.ended).toBe(1);
+    expect(await status.ended).toBe(4);
     expect(status.out()).toContain("The credential is of no use");
   });
 

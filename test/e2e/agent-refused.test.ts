@@ -84,7 +84,7 @@ it(
     expect(agent.err()).toMatch(/ERROR the hub does not accept .*\(401 Unauthorized\); see why on the hub .* since=/);
     expect(await ready()).toBe(503);
     const told = await status();
-    expect(told.code).toBe(1);
+    expect(told.code).toBe(4);
     expect(told.out).toMatch(/^The credential is of no use\.\n/);
     expect(told.out).toMatch(/ {2}refused {3}by the hub since \S+: 401 Unauthorized\n/);
     expect(told.out).toMatch(/ {2}to do {5}.*pratique revocations list.*pratique join --force\n/);

@@ -124,7 +124,7 @@ peerSuite("kubectl", "an agent beside a hub whose certificates live for minutes"
     const status = programRun(["agent", "--dir", dir, "--status"], ahead);
     expect(await status.done).toBe(0);
     expect(status.out()).toMatch(
-      /^The credential is good\.\nclient certificate .*current\.pem\n {2}server .*\n {2}node {6}system:node:standing\n {2}valid {5}for [\dms]+, until .*\n {2}renewed .*\n {2}next .*\(in [\dms]+\)\n$/,
+      /^The credential is good\.\nclient certificate .*current\.pem\n {2}server .*\n {2}node {6}system:node:standing\n {2}valid {5}for [\dms]+, until .*\n {2}hub {7}accepts it\n {2}renewed .*\n {2}next .*\(in [\dms]+\)\n$/,
     );
     const json = programRun(["agent", "--dir", dir, "--status", "-o", "json"], ahead);
     expect(await json.done).toBe(0);

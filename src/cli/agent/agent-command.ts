@@ -22,13 +22,19 @@ export const agentCommand: Command = {
       completes: "file",
       description: "the private key, where `pratique request` was given one; for --ask-again",
     },
-    { name: "once", kind: "boolean", default: "false", description: "renew what is due, and end" },
+    {
+      name: "once",
+      kind: "boolean",
+      default: "false",
+      description:
+        "renew what is due, ask the hub whether it accepts each credential, and end: with code 3 if the hub cannot be reached, and 4 if it refuses one",
+    },
     {
       name: "status",
       kind: "boolean",
       default: "false",
       description:
-        "print how they stand and end, with code 0 if all are good and 1 if not; asks nobody, but knows what the agent has found the hub to refuse",
+        "ask the hub about each credential, for 5 seconds at most, print how they stand and end: with code 0 if all are good and accepted, 1 if one has ended or cannot be read, 4 if the hub refuses one, 3 if they are good and the hub cannot be reached",
     },
     {
       name: "ask-again",

@@ -3,6 +3,7 @@ import { remedies as refusedRemedies } from "../../agent/keep-acceptance.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { humanDuration } from "../../core/duration.ts";
 import { printable } from "../printable.ts";
+import type { Acceptance } from "../../agent/ask-acceptance.ts";
 
 /** What `pratique agent --status` tells a person, credential by credential. `now` in milliseconds since the epoch. */
 export function agentStatusText(statuses: readonly CredentialStatus[], now: number): string {
@@ -14,7 +15,9 @@ export function agentStatusText(statuses: readonly CredentialStatus[], now: numb
       : count === 1
         ? "The credential is of no use."
         : `${bad} of ${count} credentials ${bad === 1 ? "is" : "are"} of no use.`;
-  return `${[sum, ...statuses.map((status) => block(status, now))].join("\n")}\n`;
+  const isUnreached = statuses.some(({ hub }) => hub?.kind === "unknown");
+  const first = isUnreached && bad === 0 ? `${sum.slice(0, -1)}, but the hub cannot be reached.` : sum;
+  return `${[first, ...statuses.map((status) => block(status, now))].join("\n")}\n`;
 }
 
 /** The same as data, with times as the API writes them. */
@@ -52,9 +55,10 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
 };
 
 /** What is to be done about one that is not good; undefined where what it waits for is told already. */
-function toDo({ kind, refused, agent, expiresAt }: CredentialStatus, now: number): string | undefined {
+function toDo({ kind, refused, hub, agent, expiresAt }: CredentialStatus, now: number): string | undefined {
   if (agent?.returning !== undefined) return undefined;
-  if (refused !== undefined && kind !== "serving-certificate") return refusedRemedies[kind];
+  if ((refused !== undefined || hub?.kind === "refused") && kind !== "serving-certificate")
+    return refusedRemedies[kind];
   const { request } = agent ?? {};
   if (kind === "serving-certificate") {
     return request === undefined ? remedies[kind] : `on the hub: pratique approve csr/${request}`;
@@ -64,13 +68,14 @@ function toDo({ kind, refused, agent, expiresAt }: CredentialStatus, now: number
 }
 
 function block(status: CredentialStatus, now: number): string {
-  const { kind, path, good, server, subject, expiresAt, problem, refused, agent } = status;
+  const { kind, path, good, server, subject, expiresAt, problem, refused, hub, agent } = status;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["server", server],
     [kind === "token" ? "account" : "node", subject],
     ["valid", expiresAt === undefined ? undefined : validity(expiresAt, now)],
     ["problem", problem],
     ["refused", refused === undefined ? undefined : `by the hub since ${rfc3339(refused.since)}: ${refused.message}`],
+    ["hub", hub === undefined ? undefined : hubText(hub)],
     ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
     ["to do", good ? undefined : toDo(status, now)],
   ];
@@ -78,6 +83,17 @@ function block(status: CredentialStatus, now: number): string {
     `${titles[kind]} ${printable(path)}`,
     ...rows.flatMap(([title, value]) => (value === undefined ? [] : [`  ${title.padEnd(10)}${printable(value)}`])),
   ].join("\n");
+}
+
+function hubText(hub: Acceptance): string {
+  switch (hub.kind) {
+    case "accepted":
+      return "accepts it";
+    case "refused":
+      return `refuses it: ${hub.message}`;
+    case "unknown":
+      return `cannot be reached: ${hub.message}`;
+  }
 }
 
 function validity(expiresAt: number, now: number): string {

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { findCredentials } from "../../agent/find-credentials.ts";
+import type { Acceptance } from "../../agent/ask-acceptance.ts";
 import { JoinError } from "../../agent/join-error.ts";
+import type { Trust } from "../../agent/keep-trust.ts";
 import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, runLine } from "../../../test/kits/fake-io.ts";
@@ -47,31 +49,63 @@ token /here/access/token
   server    https://hub.example:6443
   account   vms/vm-1
   valid     for 30m, until 2026-11-21T01:00:00Z
+  hub       accepts it
   next      2026-11-21T00:45:00Z (in 15m)
 `,
     );
   });
 
   test.each([
-    ["has ended", start + 60 * minute, planned],
-    ["was refused", start + 30 * minute, { ...planned, refused: true, lastError: "the hub does not accept it" }],
-  ])("ends with code 1 where the token %s", async (_title, now, state) => {
+    ["has ended", start + 60 * minute, planned, 1],
+    ["was refused", start + 30 * minute, { ...planned, refused: true, lastError: "the hub does not accept it" }, 4],
+  ])("says that the token is of no use where it %s", async (_title, now, state, code) => {
     const io = world(now, state);
-    expect(await runLine("agent --dir access --status", io)).toBe(1);
+    expect(await runLine("agent --dir access --status", io)).toBe(code);
     expect(io.out()).toContain("The credential is of no use.\n");
     expect(io.out()).toMatch(/^ {2}to do {5}(?:run pratique agent.*; else )?ask anew with pratique request$/m);
   });
 
-  test("says since when the hub refuses the token, and what to do, with code 1", async () => {
-    const io = world(start + 30 * minute, planned, { files: refusedToken({}) });
+  test("asks the hub, for five seconds at most, and tells apart that it refuses the token and that it cannot be reached", async () => {
+    const asked: (readonly [Trust, number | undefined])[] = [];
+    const answering = (answer: Acceptance): FakeIo =>
+      world(start + 30 * minute, planned, {
+        askAcceptance: async (trust, { timeoutMs }) => {
+          asked.push([trust, timeoutMs]);
+          return answer;
+        },
+      });
+    const refused = answering({ kind: "refused", message: "401 Unauthorized" });
+    expect(await runLine("agent --dir access --status", refused)).toBe(4);
+    expect(refused.out()).toContain("The credential is of no use.\n");
+    expect(refused.out()).toContain("  hub       refuses it: 401 Unauthorized\n");
+    expect(refused.out()).toContain("  to do     ask anew with pratique request, or see why on the hub");
+    const message = "nothing listens at https://hub.example:6443: check that the server runs";
+    const gone = answering({ kind: "unknown", message });
+    expect(await runLine("agent --dir access --status", gone)).toBe(3);
+    expect(gone.out()).toContain("The credential is good, but the hub cannot be reached.\n");
+    expect(gone.out()).toContain(`  hub       cannot be reached: ${message}\n`);
+    const json = answering({ kind: "unknown", message });
+    expect(await runLine("agent --dir access --status -o json", json)).toBe(3);
+    expect(JSON.parse(json.out())).toMatchObject({ good: true, credentials: [{ hub: { kind: "unknown", message } }] });
+    const token = unsignedToken({ issuedAt: start });
+    expect(asked[0]).toEqual([{ server: "https://hub.example:6443", caPem: pem, credentials: { token } }, 5000]);
+  });
+
+  test("asks the hub nothing about a token that has ended", async () => {
+    const io = world(start + 60 * minute, planned, { askAcceptance: () => Promise.reject(new TypeError("asked")) });
     expect(await runLine("agent --dir access --status", io)).toBe(1);
+  });
+
+  test("says since when the hub refuses the token, and what to do, with code 4", async () => {
+    const io = world(start + 30 * minute, planned, { files: refusedToken({}) });
+    expect(await runLine("agent --dir access --status", io)).toBe(4);
     expect(io.out()).toContain("The credential is of no use.\n");
     expect(io.out()).toContain("  refused   by the hub since 2026-11-21T00:10:00Z: 401 Unauthorized\n");
     expect(io.out()).toContain(
       "  to do     ask anew with pratique request, or see why on the hub: pratique revocations list\n",
     );
     const json = world(start + 30 * minute, planned, { files: refusedToken({}) });
-    expect(await runLine("agent --dir access --status -o json", json)).toBe(1);
+    expect(await runLine("agent --dir access --status -o json", json)).toBe(4);
     expect(JSON.parse(json.out())).toMatchObject({
       good: false,
       credentials: [{ good: false, refused: { since: "2026-11-21T00:10:00Z", message: "401 Unauthorized" } }],
@@ -144,7 +178,7 @@ token /here/access/token
       });
       const closedIo = { ...io, readFile: () => Promise.reject(closed) };
       expect(await runLine(line, closedIo)).toBe(2);
-      expect(io.err()).toContain("cannot look into /home/ada/.pratique (EACCES)");
+      expect(io.err()).toContain("this account may not read /home/ada/.pratique");
       expect(io.err()).not.toContain("pratique join");
     },
   );

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { agentStatus } from "../../agent/agent-status.ts";
+import { agentStatus, type CredentialStatus } from "../../agent/agent-status.ts";
 import { JoinError } from "../../agent/join-error.ts";
 import { privateFiles } from "../../agent/private-files.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
@@ -90,10 +90,28 @@ async function showStatus(args: Args, io: Io): Promise<ExitName> {
   const found = await foundCredentials(args, io);
   const now = io.clock.now();
   const files = { ...privateFiles, textIfThere: folderView(io).text };
-  const statuses = await agentStatus(found, { files, now });
+  const signal = io.interrupted();
+  const userAgent = `pratique/${release}`;
+  const statuses = await agentStatus(found, {
+    files,
+    now,
+    ask: (trust) => io.askAcceptance(trust, { clock: io.clock, userAgent, signal, timeoutMs: statusTimeoutMs }),
+  });
   await writeResult(args, io, {
     data: agentStatusData(statuses),
     table: () => agentStatusText(statuses, now),
   });
-  return statuses.every(({ good }) => good) ? "ok" : "failed";
+  return statusExit(statuses);
+}
+
+/** A health check must not wait for long. */
+const statusTimeoutMs = 5000;
+
+/** What is wrong with a credential itself comes first, then what the hub says of it, then that the hub says nothing. */
+function statusExit(statuses: readonly CredentialStatus[]): ExitName {
+  const isRefused = ({ hub, refused, agent }: CredentialStatus): boolean =>
+    hub?.kind === "refused" || refused !== undefined || agent?.refused === true;
+  if (statuses.some((one) => !one.good && !isRefused(one))) return "failed";
+  if (statuses.some(isRefused)) return "refused";
+  return statuses.some(({ hub }) => hub?.kind === "unknown") ? "unreachable" : "ok";
 }
