@@ -38,6 +38,8 @@ export type AgentEvent = KeptName &
       }
     /** The hub told of other CAs, which are believed from now on. */
     | { readonly event: "trusts"; readonly pins: readonly string[] }
+    /** The hub told of another address, where it was reached; it is in the kubeconfig from now on. */
+    | { readonly event: "moved"; readonly server: string }
     /** The hub has refused it time and again since `since`, before its end. Told once for each that is refused, and after a restart. */
     | { readonly event: "refused"; readonly since: number; readonly message: string }
     /** It was refused, and is not any more: the hub takes it again, or another one is there. */

@@ -10,6 +10,8 @@ import { clusterInfoPath } from "./cluster-info-read.ts";
 import type { Keeper, Turn } from "./keeper.ts";
 import type { NodeHubAddress } from "./node-hub.ts";
 import { hubClient } from "./hub-client.ts";
+import { askAcceptance } from "./ask-acceptance.ts";
+import { followAddress, type FollowAddressOptions } from "./follow-address.ts";
 
 /** What a machine believes of its hub, and who it is there. The credentials are secret. */
 export interface Trust extends NodeHubAddress {
@@ -22,6 +24,8 @@ export interface TrustFiles {
   readonly ca: string;
   /** The kubeconfig that names it as well. */
   readonly kubeconfig: string;
+  /** Where the address is kept that the hub told last; absent: it is not followed to another. */
+  readonly told?: string;
   /** As the files say it now. @throws JoinError no-access */
   readonly read: () => Promise<Trust>;
   readonly text: (path: string) => Promise<string | undefined>;
@@ -46,7 +50,7 @@ const timeoutMs = 30_000;
 const maximumReplyBytes = 1_048_576;
 
 /**
- * Keeps the CAs that a machine trusts as its hub tells them in cluster-info, once an hour: told over TLS that is verified by what it
+ * Keeps the CAs that a machine trusts, and where the files say so the address of the hub, as its hub tells them in cluster-info, once an hour: told over TLS that is verified by what it
  * trusts already, and written only when the hub can be reached with the new ones alone. While a change of the CA is under way it shows
  * the hub that it trusts the newest. A hub that tells nothing, or nothing that holds, changes nothing. Its keeper throws JoinError
  * no-access and write-failed.
@@ -63,7 +67,9 @@ export function trustKeeper(options: KeepTrustOptions): Keeper {
     try {
       const trust = await files.read();
       const found = await toldCas(trust, asking);
-      return typeof found === "string" ? found : await taken(trust, found.caPem, asking);
+      if (typeof found === "string") return found;
+      const failed = await taken(trust, found.caPem, asking);
+      return failed ?? (await followAddress(await files.read(), found.server, following(asking)));
     } finally {
       options.shown?.(leaf);
     }
@@ -85,6 +91,25 @@ export function trustKeeper(options: KeepTrustOptions): Keeper {
       complaint = failed ?? "";
       return { kind: "wait", until };
     },
+  };
+}
+
+/** What a hub says of itself in cluster-info. */
+export interface ToldHub {
+  readonly server: string;
+  readonly caPem: string;
+}
+
+function following(asking: Asking): FollowAddressOptions {
+  const { files, report, clock, userAgent, signal } = asking;
+  // What is shown at an address that is not in use says nothing of the hub in use.
+  const elsewhere = { ...asking, serverSeen: () => undefined };
+  return {
+    files,
+    report,
+    name: { kind: "ca", path: files.ca },
+    told: (trust) => toldCas(trust, elsewhere),
+    ask: (trust) => askAcceptance(trust, { clock, userAgent, signal }),
   };
 }
 
@@ -123,7 +148,7 @@ export function withCa(kubeconfig: string, before: string, after: string): strin
 }
 
 /** The CAs in cluster-info, or why they cannot be read. It is there for those without a credential; one is shown only to a hub that wants it. */
-async function toldCas(trust: Trust, asking: Asking): Promise<{ readonly caPem: string } | string> {
+async function toldCas(trust: Trust, asking: Asking): Promise<ToldHub | string> {
   const ask = (client: RemoteClient): Promise<RawReply> =>
     client.raw("GET", clusterInfoPath, { signal: asking.signal });
   const first = await calling({ ...trust, credentials: {} }, asking, ask);
@@ -132,11 +157,11 @@ async function toldCas(trust: Trust, asking: Asking): Promise<{ readonly caPem: 
   return typeof reply === "string" ? reply : casIn(reply, trust);
 }
 
-function casIn(reply: RawReply, trust: Trust): { readonly caPem: string } | string {
+function casIn(reply: RawReply, trust: Trust): ToldHub | string {
   if (reply.status !== 200) return `${trust.server} shows no cluster-info (status ${reply.status})`;
   const data = dataIn(reply.body);
   const info = parseClusterInfo(typeof data === "string" ? data : "");
-  return info.kind === "parsed" ? { caPem: info.caPem } : info.message;
+  return info.kind === "parsed" ? { caPem: info.caPem, server: info.server } : info.message;
 }
 
 function dataIn(body: Buffer): unknown {
@@ -182,7 +207,7 @@ async function calling<T>(
     return await call(client);
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
-    return `${address.server} cannot be reached (${error.code})`;
+    return error.message;
   } finally {
     client.close();
   }

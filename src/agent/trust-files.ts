@@ -9,6 +9,9 @@ import { readKeptCertificate } from "./kept-certificate.ts";
 import { nodeHubAddress } from "./node-hub.ts";
 import type { PrivateFiles } from "./private-files.ts";
 
+/** Holds no secret. */
+const toldFile = "hub-address.json";
+
 /** The trust in a folder that `pratique request` has left. */
 export function tokenTrust(dir: string, files: PrivateFiles): TrustFiles {
   const folder = accessFolder(dir, undefined, files);
@@ -16,6 +19,7 @@ export function tokenTrust(dir: string, files: PrivateFiles): TrustFiles {
   return {
     ca,
     kubeconfig,
+    told: join(dir, toldFile),
     text,
     write: (path, content) => folder.write(path, content),
     read: async () => {
@@ -36,6 +40,7 @@ export function nodeTrust(
   return {
     ca,
     kubeconfig,
+    told: join(certDir, toldFile),
     text,
     write: async (path, content) => {
       try {

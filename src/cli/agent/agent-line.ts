@@ -35,6 +35,8 @@ export function agentLine(event: AgentEvent, now: number): LogEntry {
       return { level: "info", message: `renewed ${noun}`, file, validUntil: rfc3339(event.expiresAt) };
     case "trusts":
       return { level: "info", message: "the hub told of other CAs, which are trusted now", file, pins: event.pins };
+    case "moved":
+      return { level: "info", message: "the hub is at another address now", file, server: event.server };
     case "hastened": {
       const message = `another CA of the hub signs by now, so ${noun} is renewed before its time`;
       return { level: "info", message, file, pin: event.signer, renewsAt: rfc3339(event.at) };
