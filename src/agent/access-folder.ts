@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { JoinError } from "./join-error.ts";
 import type { FileAccess, PrivateFiles } from "./private-files.ts";
+import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** What a machine remembers of its request, so that asking again goes on with it. */
 export interface AskedRequest {
@@ -45,8 +46,8 @@ export function accessFolder(dir: string, keyFile: string | undefined, files: Pr
     try {
       await act();
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-      throw new JoinError("write-failed", `cannot write ${what} (${code})`, { cause: error, causeCode: code });
+      const why = systemErrorText(error, { operation: "write", at: what });
+      throw new JoinError("write-failed", why, { cause: error, causeCode: systemErrorCode(error) });
     }
   }
   return {

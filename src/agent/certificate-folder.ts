@@ -2,6 +2,7 @@ import { basename, join } from "node:path";
 import { JoinError } from "./join-error.ts";
 import { credentialPath } from "./join-folder.ts";
 import type { FileAccess, PrivateFiles } from "./private-files.ts";
+import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** Which of a node's certificates: as a kubelet names its files. */
 export type CertificatePrefix = "kubelet-client" | "kubelet-server";
@@ -43,8 +44,8 @@ export function certificateFolder(
     try {
       await act();
     } catch (error) {
-      const code = codeOf(error);
-      throw new JoinError("write-failed", `cannot write ${path} (${code})`, { cause: error, causeCode: code });
+      const why = systemErrorText(error, { operation: "write", at: path });
+      throw new JoinError("write-failed", why, { cause: error, causeCode: systemErrorCode(error) });
     }
   }
 
@@ -85,8 +86,8 @@ export function certificateFolder(
       try {
         return await files.textIfThere(path);
       } catch (error) {
-        const code = codeOf(error);
-        throw new JoinError("write-failed", `cannot read ${path} (${code})`, { cause: error, causeCode: code });
+        const why = systemErrorText(error, { operation: "read", at: path });
+        throw new JoinError("write-failed", why, { cause: error, causeCode: systemErrorCode(error) });
       }
     },
     writePrivate: (path, content) => write(path, () => files.replaceFile(path, content)),
@@ -95,8 +96,4 @@ export function certificateFolder(
     install,
     tidy,
   };
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
 }

@@ -1,6 +1,7 @@
 import type { ConnectionError } from "../client/client.ts";
 import { inWords, skewSentence, tolerableSkewMs } from "./clock-skew.ts";
 import { JoinError, plainText, type JoinErrorCode } from "./join-error.ts";
+import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** Where a call went, for the sentence about its failure. */
 export interface CallTarget {
@@ -20,8 +21,6 @@ const mismatches: ReadonlySet<string> = new Set([
   "PATH_LENGTH_EXCEEDED",
   "HOSTNAME_MISMATCH",
 ]);
-const resolution: ReadonlySet<string> = new Set(["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EAI_NODATA"]);
-const silence: ReadonlySet<string> = new Set(["ETIMEDOUT", "TIMEOUT", "EHOSTUNREACH", "ENETUNREACH", "EHOSTDOWN"]);
 
 /**
  * What a failure to talk to the hub means: `unreachable`, `not-a-hub`, `tls-mismatch`, `clock-skew`, or `aborted`. The hub's
@@ -42,16 +41,19 @@ export function connectionFailure(error: ConnectionError, target: CallTarget): J
   if (isMismatch(code)) {
     return fail(
       "tls-mismatch",
-      `the certificate of ${target.server} is not signed by the hub's CA (${code}): another server answers there, or somebody stands between; nothing secret was sent. Check the address, and the way to it`,
+      `the certificate of ${target.server} is not signed by the hub's CA: another server answers there, or somebody stands between; nothing secret was sent. Check the address, and the way to it`,
     );
   }
   if (isForeign(code)) {
     return fail(
       "not-a-hub",
-      `${target.server} does not speak HTTPS as a hub does (${code}): check the host and the port${learned(target)}`,
+      `${target.server} does not speak HTTPS as a hub does: check the host and the port${learned(target)}`,
     );
   }
-  return fail("unreachable", unreachable(options.causeCode, target));
+  return fail(
+    "unreachable",
+    `${systemErrorText(causeOf(error), { operation: "connect", at: target.server })}${learned(target)}`,
+  );
 }
 
 function validityFailure(code: string, target: CallTarget): readonly [JoinErrorCode, string] {
@@ -97,18 +99,9 @@ function isForeign(code: string): boolean {
   );
 }
 
-function unreachable(code: string, target: CallTarget): string {
-  const { host, hostname } = new URL(target.server);
-  if (code === "ECONNREFUSED") {
-    return `nothing listens at ${host} (${code}): check that the hub runs, and the address and port${learned(target)}`;
-  }
-  if (resolution.has(code)) {
-    return `the name ${hostname} cannot be resolved (${code}): check its spelling and this machine's DNS${learned(target)}`;
-  }
-  if (silence.has(code)) {
-    return `${host} does not answer (${code}): check the address, and the firewalls on the way${learned(target)}`;
-  }
-  return `the connection to ${host} broke off (${code}): check that a hub runs there${learned(target)}`;
+/** A deadline of ours means what one of the system does. */
+function causeOf(error: ConnectionError): unknown {
+  return systemErrorCode(error.cause) === undefined ? error : error.cause;
 }
 
 function learned(target: CallTarget): string {

@@ -154,7 +154,7 @@ describe("attacks on the discovery", () => {
     expect(error.code).toBe("tls-mismatch");
     expect(error.message).toMatch(
       new RegExp(
-        `^the certificate of ${middle.url} is not signed by the hub's CA \\([A-Z_]+\\): another server answers there, or somebody stands between; nothing secret was sent`,
+        `^the certificate of ${middle.url} is not signed by the hub's CA: another server answers there, or somebody stands between; nothing secret was sent`,
       ),
     );
     expectNoCredential(middle);
@@ -256,7 +256,7 @@ describe("failures of the discovery", () => {
     const error = await bench.failure(gone);
     expect(error).toMatchObject({ code: "unreachable", causeCode: "ECONNREFUSED" });
     expect(error.message).toBe(
-      `nothing listens at ${gone.endpoint} (ECONNREFUSED): check that the hub runs, and the address and port`,
+      `nothing listens at https://${gone.endpoint}: check that the server runs, and the address and the port`,
     );
     expect(bench.events.map((event) => event.kind)).toEqual(["discovering", "retrying"]);
   });
@@ -267,7 +267,9 @@ describe("failures of the discovery", () => {
       discoveryTimeoutMs: 3000,
     });
     expect(error.code).toBe("unreachable");
-    expect(error.message).toMatch(/^the name no-such-host\.invalid cannot be resolved \((ENOTFOUND|EAI_AGAIN)\)/);
+    expect(error.message).toMatch(
+      /^the (name of|DNS of this machine gives no answer for) https:\/\/no-such-host\.invalid/,
+    );
   });
 
   test("unreachable: a server that takes connections and says nothing", async () => {
@@ -277,7 +279,7 @@ describe("failures of the discovery", () => {
     const error = await bench.failure(hub, { token: { endpoint }, discoveryTimeoutMs: 200 });
     silent.close();
     expect(error).toMatchObject({ code: "unreachable", causeCode: "ETIMEDOUT" });
-    expect(error.message).toContain(`${endpoint} does not answer (ETIMEDOUT)`);
+    expect(error.message).toContain(`https://${endpoint} does not answer`);
   });
 
   test("unreachable: the address in cluster-info leads nowhere, and the sentence says where it came from", async () => {
@@ -286,7 +288,7 @@ describe("failures of the discovery", () => {
     hub.publish({ server: gone.url });
     const error = await bench.failure(hub);
     expect(error.code).toBe("unreachable");
-    expect(error.message).toContain(`nothing listens at ${gone.endpoint}`);
+    expect(error.message).toContain(`nothing listens at https://${gone.endpoint}`);
     expect(error.message).toContain(
       "the address comes from cluster-info, so perhaps the hub must advertise another one",
     );

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import { JoinError } from "./join-error.ts";
 import type { PrivateFiles } from "./private-files.ts";
+import { systemErrorCode, systemErrorWords, type FailedOperation } from "../core/system-error.ts";
 
 /** The files of one node, as a kubelet names them; all paths are absolute. Each failure is a JoinError write-failed that names its path. */
 export interface JoinFolder {
@@ -55,32 +56,33 @@ export function credentialPath(certDir: string, now: number, prefix = "kubelet-c
 }
 
 async function writing<T>(path: string, run: () => Promise<T>): Promise<T> {
-  return translated(run, `cannot write ${path}`);
+  return translated(run, { operation: "write", at: path });
 }
 
 async function reading<T>(path: string, run: () => Promise<T>): Promise<T> {
-  return translated(run, `cannot read ${path}`);
+  return translated(run, { operation: "read", at: path });
 }
 
-async function translated<T>(run: () => Promise<T>, what: string): Promise<T> {
+async function translated<T>(run: () => Promise<T>, operation: FailedOperation): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
-    throw new JoinError("write-failed", `${what} (${code}): ${advice(code)}`, { cause: error, causeCode: code });
+    const code = systemErrorCode(error);
+    const { what } = systemErrorWords(error, operation);
+    throw new JoinError("write-failed", `${what}: ${advice(code)}`, { cause: error, causeCode: code });
   }
 }
 
-function advice(code: string): string {
+function advice(code: string | undefined): string {
   switch (code) {
     case "EACCES":
     case "EPERM":
       return "run as root, or choose places of your own with --cert-dir and --kubeconfig";
     case "EROFS":
-      return "the file system is read-only; choose other places with --cert-dir and --kubeconfig";
+      return "choose other places with --cert-dir and --kubeconfig";
     case "ENOSPC":
     case "EDQUOT":
-      return "there is no space left; make some and join again";
+      return "free some and join again";
     case "ENOTDIR":
     case "EEXIST":
     case "EISDIR":

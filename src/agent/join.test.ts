@@ -452,7 +452,7 @@ describe("what the hub answers", () => {
     };
     const error = await bench.failure(hub);
     expect(error.code).toBe("unreachable");
-    expect(error.message).toContain(`the connection to ${hub.endpoint} broke off (ECONNRESET)`);
+    expect(error.message).toContain(`${hub.url} closed the connection before it answered`);
     expect(posts).toBeGreaterThan(2);
     expect(kinds()).toContain("retrying");
   });
@@ -462,19 +462,19 @@ describe("what the hub answers", () => {
     await writeFile(file, "");
     const error = await bench.failure(hub, { certDir: joinPath(file, "pki") });
     expect(error.code).toBe("write-failed");
-    expect(error.message).toContain(`cannot write ${joinPath(file, "pki")} (ENOTDIR)`);
+    expect(error.message).toContain(`a part of the path ${joinPath(file, "pki")} is no folder`);
     expect(hub.seen).toEqual([]);
   });
 
   test.each([
     ["EACCES", "run as root, or choose places of your own with --cert-dir and --kubeconfig"],
-    ["ENOSPC", "there is no space left"],
-    ["EROFS", "the file system is read-only"],
+    ["ENOSPC", "free some and join again"],
+    ["EROFS", "choose other places with --cert-dir and --kubeconfig"],
   ])("write-failed: %s has its advice", async (code, advice) => {
     const files = { ...privateFiles, replaceFile: () => Promise.reject(Object.assign(new Error(code), { code })) };
     const error = await bench.failure(hub, { files });
     expect(error).toMatchObject({ code: "write-failed", causeCode: code });
-    expect(error.message).toContain(`kubelet-client.key.tmp (${code}): ${advice}`);
+    expect(error.message).toContain(`: ${advice}`);
   });
 
   test("bad-node-name: a name that no node can have", async () => {

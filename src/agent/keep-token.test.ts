@@ -232,7 +232,10 @@ describe("an agent", () => {
     const running = here.run();
     await here.clock.advance(42 * minute + 100);
     expect(here.token()).toBe(first);
-    expect(here.events.at(-1)).toMatchObject({ event: "failed", message: `cannot write ${folder.token} (ENOSPC)` });
+    expect(here.events.at(-1)).toMatchObject({
+      event: "failed",
+      message: `there is no room left on the disk for ${folder.token}: free some, then run the same command again`,
+    });
     full = false;
     await here.clock.advance(minute);
     expect(here.token()).not.toBe(first);

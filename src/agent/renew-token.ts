@@ -54,7 +54,7 @@ export async function renewToken(target: RenewalTarget): Promise<Renewal> {
     return renewalOf(await posted(client, target, target.claims.audiences), target.claims);
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
-    const message = `the hub ${server} cannot be reached (${error.code})`;
+    const message = `the hub cannot be reached: ${error.message}`;
     return { kind: "failed", code: "unreachable", message, retryAfterMs: undefined };
   } finally {
     client.close();

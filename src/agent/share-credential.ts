@@ -5,6 +5,7 @@ import type { FoundCredential } from "./find-credentials.ts";
 import { JoinError } from "./join-error.ts";
 import { joinRecordPath } from "./join-record.ts";
 import type { FileAccess } from "./private-files.ts";
+import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /**
  * Lets others read a credential that is there, as `access` says: the folders from the one that the agent was given down to it, and the
@@ -62,12 +63,16 @@ async function attempt(path: string, act: () => Promise<void>): Promise<void> {
   try {
     await act();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
+    const code = systemErrorCode(error);
     if (code === "ENOENT") return;
     const advice = code === "EPERM" ? "; only root may give files to somebody else" : "";
-    throw new JoinError("write-failed", `cannot change who may read ${path} (${code})${advice}`, {
-      cause: error,
-      causeCode: code,
-    });
+    throw new JoinError(
+      "write-failed",
+      `cannot change who may read ${path}: ${systemErrorText(error, { operation: "write", at: path })}${advice}`,
+      {
+        cause: error,
+        causeCode: code,
+      },
+    );
   }
 }

@@ -48,17 +48,8 @@ function ofStatus(error: StatusError, args: GivenTexts | undefined): Failure {
   }
 }
 
-const untrusted: readonly string[] = [
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "UNABLE_TO_GET_ISSUER_CERT",
-  "CERT_SIGNATURE_FAILURE",
-];
-
 function ofConnection(error: ConnectionError): Failure {
-  const { code } = error;
+  const { code, message } = error;
   if (code === "TIMEOUT") {
     return {
       exit: "timedOut",
@@ -66,39 +57,11 @@ function ofConnection(error: ConnectionError): Failure {
       hints: ["Is it overloaded, or a firewall between?"],
     };
   }
-  // They say what to do themselves.
-  if (code === "EXEC_PLUGIN") return { exit: "failed", message: error.message, hints: [] };
-  if (code === "PROXY" || code === "INVALID_PROXY") return { exit: "unreachable", message: error.message, hints: [] };
-  if (code === "ECONNREFUSED") {
-    return {
-      exit: "unreachable",
-      message: `nothing listens at the server's address: ${error.message}`,
-      hints: ["Is the hub running? Start it with: pratique hub"],
-    };
-  }
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    return { exit: "unreachable", message: `the server's name does not resolve: ${error.message}`, hints: [] };
-  }
-  if (untrusted.includes(code)) {
-    return {
-      exit: "unreachable",
-      message: `the server's certificate is not signed by the CA of the kubeconfig (${code})`,
-      hints: ["The kubeconfig belongs to another server, or somebody stands between. Nothing was sent."],
-    };
-  }
-  if (code.startsWith("ERR_OSSL_")) {
-    return {
-      exit: "usage",
-      message: `the client certificate and key of the kubeconfig cannot be used (${code})`,
-      hints: [],
-    };
-  }
-  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
-    return {
-      exit: "unreachable",
-      message: `the server's certificate is not valid now (${code})`,
-      hints: ["Compare the clocks of both machines."],
-    };
-  }
-  return { exit: "unreachable", message: `the server cannot be reached: ${error.message} (${code})`, hints: [] };
+  if (code === "EXEC_PLUGIN") return { exit: "failed", message, hints: [] };
+  if (code.startsWith("ERR_OSSL_")) return { exit: "usage", message, hints: [] };
+  return {
+    exit: "unreachable",
+    message,
+    hints: code === "ECONNREFUSED" ? ["A hub of your own is started with: pratique hub"] : [],
+  };
 }

@@ -29,7 +29,7 @@ describe("health over plain HTTP", () => {
     const again = serveHealth(`127.0.0.1:${listener?.port}`, { isReady: () => true });
     await expect(again).rejects.toMatchObject({
       code: "failed",
-      message: `--health-address 127.0.0.1:${listener?.port} is in use; choose another`,
+      message: `--health-address: 127.0.0.1:${listener?.port} is in use by another program: end that program, or choose another port`,
     });
   });
 

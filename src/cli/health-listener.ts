@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import { CliError } from "./cli-error.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 /** A listener that can be closed. */
 export interface HealthListener {
@@ -39,9 +40,7 @@ export async function serveHealth(
 }
 
 function notListening(error: Error, address: string): CliError {
-  const code = "code" in error ? String(error.code) : error.message;
-  const why = code === "EADDRINUSE" ? "is in use" : `cannot be listened at (${code})`;
-  return new CliError("failed", `--health-address ${address} ${why}; choose another`);
+  return new CliError("failed", `--health-address: ${systemErrorText(error, { operation: "listen", at: address })}`);
 }
 
 function hostAndPort(address: string): { readonly host: string; readonly port: number } {

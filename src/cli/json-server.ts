@@ -10,6 +10,7 @@ import { badRequest, StatusError } from "../core/status.ts";
 import type { KeyPair } from "../hub/authority.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import { CliError } from "./cli-error.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 /** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
 export type JsonAnswer = (asked: unknown) => Promise<unknown>;
@@ -133,11 +134,12 @@ function startError(error: unknown, host: string, port: number): unknown {
   if (code === "EADDRINUSE")
     return new CliError("failed", `${place} is in use; choose another --secure-port, or 0 for a free one`);
   if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL")
-    return new CliError("usage", `--bind-address ${host}: must be an address of this machine (${code})`);
-  if (code === "EACCES" || code === "EADDRNOTAVAIL") return new CliError("failed", `${place} cannot be used (${code})`);
+    return new CliError("usage", `--bind-address ${host}: must be an address of this machine`);
+  if (code === "EACCES" || code === "EADDRNOTAVAIL")
+    return new CliError("failed", systemErrorText(error, { operation: "listen", at: place }));
   if (!/^ERR_(OSSL|SSL|TLS)/.test(code)) return error;
   const files = "--tls-cert-file and --tls-private-key-file";
-  return new CliError("usage", `${files} hold no certificate and key in PEM that belong together (${code})`);
+  return new CliError("usage", `${files} hold no certificate and key in PEM that belong together`);
 }
 
 function text(status: number, body: string): Answer {

@@ -150,7 +150,7 @@ describe("pratique policy check", () => {
     ],
     [["--authorization-mode=RBAC,RBAC"], "names a mode twice"],
     [["--authorization-config=x", "--authorization-mode=RBAC"], "exclude each other"],
-    [["--rbac=nowhere.yaml"], "--rbac nowhere.yaml cannot be read (ENOENT)"],
+    [["--rbac=nowhere.yaml"], "--rbac: nowhere.yaml does not exist: check the path"],
     [["--authorization-mode=Webhook"], "needs --authorization-webhook-config-file"],
   ])("refuses %s", async (words, message) => {
     const { code, err } = await check(...words);

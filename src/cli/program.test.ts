@@ -212,9 +212,9 @@ describe("what a command throws", () => {
     "a conflict": [new StatusError("Conflict", "modified"), 7, "error: modified\n"],
     "an invalid object": [new StatusError("Invalid", "invalid"), 1, "error: invalid\n"],
     "a server that is down": [
-      new ConnectionError("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:6443"),
+      new ConnectionError("ECONNREFUSED", "nothing listens at https://127.0.0.1:6443: check that the server runs"),
       3,
-      "error: nothing listens at the server's address: connect ECONNREFUSED 127.0.0.1:6443\nIs the hub running? Start it with: pratique hub\n",
+      "error: nothing listens at https://127.0.0.1:6443: check that the server runs\nA hub of your own is started with: pratique hub\n",
     ],
     "a server that does not answer": [
       new ConnectionError("TIMEOUT", "late"),
@@ -224,7 +224,7 @@ describe("what a command throws", () => {
     "another server's certificate": [
       new ConnectionError("SELF_SIGNED_CERT_IN_CHAIN", "self-signed"),
       3,
-      "error: the server's certificate is not signed by the CA of the kubeconfig (SELF_SIGNED_CERT_IN_CHAIN)\nThe kubeconfig belongs to another server, or somebody stands between. Nothing was sent.\n",
+      "error: self-signed\n",
     ],
     "a server's message with an escape sequence": [
       new StatusError("Invalid", "a\u001b[31m\nb\u202e"),

@@ -77,7 +77,7 @@ describe("the kubeconfig", () => {
     const io = fakeIo({ readFile: () => Promise.reject(Object.assign(new Error("no"), { code: "EACCES" })) } as never);
     expect(await runLine("token list", io)).toBe(2);
     expect(io.err()).toContain(
-      "cannot read the kubeconfig /home/ada/.kube/config (EACCES)\nIt is readable by its owner only",
+      "this account may not read the kubeconfig /home/ada/.kube/config: use the account that owns it, or sudo",
     );
   });
 });

@@ -7,6 +7,7 @@ import { CliError } from "./cli-error.ts";
 import { endedCredential } from "./credential-end.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
+import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** A server that a kubeconfig leads to. */
 export interface ServerAccess {
@@ -75,13 +76,9 @@ async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined
   try {
     bytes = await io.readFile(file);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = systemErrorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new CliError(
-      "usage",
-      `cannot read the kubeconfig ${file} (${code})`,
-      code === "EACCES" ? ["It is readable by its owner only: use that account, or sudo."] : [],
-    );
+    throw new CliError("usage", systemErrorText(error, { operation: "read", at: `the kubeconfig ${file}` }));
   }
   return parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
 }

@@ -59,7 +59,7 @@ describe("waiting", () => {
     const lucky = waiting([cut, () => ({ found: "it" })]);
     await lucky.pass(1000);
     expect(await lucky.done).toBe("it");
-    expect(lucky.io.err()).toBe("east: waiting for the hub, which cannot be reached (ECONNREFUSED)\n");
+    expect(lucky.io.err()).toBe("east: waiting for the hub, which cannot be reached: gone\n");
     const refused = waiting([
       () => {
         throw new StatusError("Forbidden", "no");

@@ -47,6 +47,6 @@ async function unlessCutOff<T>(look: () => Promise<Looked<T>>, timeoutMs: number
     return await look();
   } catch (error) {
     if (!(error instanceof ConnectionError) || timeoutMs === 0) throw error;
-    return { missing: `the hub, which cannot be reached (${error.code})` };
+    return { missing: `the hub, which cannot be reached: ${error.message}` };
   }
 }

@@ -79,7 +79,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       return {
         status: message.statusCode ?? 0,
         headers: message.headers,
-        body: await wholeBody(message, maximumBytes),
+        body: await wholeBody(message, options.server, maximumBytes),
       };
     });
   }
@@ -100,7 +100,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       if (message.statusCode === 200) return { status: 200, headers: message.headers, message };
       const body = await withDeadline(options, signal, (reading) => {
         reading.addEventListener("abort", () => message.destroy());
-        return wholeBody(message, maximumBytes);
+        return wholeBody(message, options.server, maximumBytes);
       });
       return { status: message.statusCode ?? 0, headers: message.headers, body };
     };
@@ -134,7 +134,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     try {
       if (signal.aborted) return;
       const message = await openWatch(path, ended.signal);
-      yield* eventsOf<T>(message, options.maximumEventBytes ?? 8 * 1024 * 1024);
+      yield* eventsOf<T>(message, options.server, options.maximumEventBytes ?? 8 * 1024 * 1024);
     } catch (error) {
       if (late) throw new ConnectionError("TIMEOUT", `the watch of ${resource.plural} did not end in time`);
       if (!signal.aborted) throw error;
@@ -254,7 +254,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-async function wholeBody(message: IncomingMessage, maximumBytes: number): Promise<Buffer> {
+async function wholeBody(message: IncomingMessage, server: string, maximumBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
@@ -265,13 +265,14 @@ async function wholeBody(message: IncomingMessage, maximumBytes: number): Promis
       chunks.push(chunk);
     }
   } catch (error) {
-    throw connectionError(error);
+    throw connectionError(error, server);
   }
   return Buffer.concat(chunks);
 }
 
 async function* eventsOf<T extends ApiObject>(
   message: IncomingMessage,
+  server: string,
   maximumBytes: number,
 ): AsyncGenerator<WatchEvent<T>> {
   const cutter = lineCutter(maximumBytes);
@@ -282,7 +283,7 @@ async function* eventsOf<T extends ApiObject>(
       for (const line of lines) yield eventOf<T>(line);
     }
   } catch (error) {
-    throw error instanceof StatusError ? error : connectionError(error);
+    throw error instanceof StatusError ? error : connectionError(error, server);
   }
   if (cutter.rest().length > 0) throw new ConnectionError("TRUNCATED", "the watch ended inside an event");
 }

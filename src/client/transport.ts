@@ -11,6 +11,7 @@ import {
 import { ConnectionError } from "./client.ts";
 import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
 import { parseProxy, throughProxy } from "./proxy.ts";
+import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
 export interface ClientCredentials {
@@ -104,7 +105,7 @@ export function httpsTransport(options: TransportOptions): Transport {
       }
       // A kept connection that the server has closed meanwhile says nothing about the server; reading again is harmless.
       const again = outcome.kind === "stale" && call.method === "GET" && attempt < staleRetries && !call.signal.aborted;
-      if (!again) throw connectionError(outcome.error);
+      if (!again) throw connectionError(outcome.error, options.server);
     }
   }
 
@@ -117,12 +118,12 @@ export function httpsTransport(options: TransportOptions): Transport {
   return { open, close };
 }
 
-/** A failure of node's net, tls or http as a ConnectionError that keeps its code. */
-export function connectionError(error: unknown): ConnectionError {
+/** A failure of node's net, tls or http as a ConnectionError that keeps its code, and says what happened at `server` and what to do. */
+export function connectionError(error: unknown, server: string): ConnectionError {
   if (error instanceof ConnectionError) return error;
-  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "UNKNOWN";
-  const message = error instanceof Error && error.message !== "" ? error.message : code;
-  return new ConnectionError(code, message, { cause: error });
+  const code = systemErrorCode(error) ?? "UNKNOWN";
+  if (code === "ABORT_ERR") return new ConnectionError(code, "the call was aborted", { cause: error });
+  return new ConnectionError(code, systemErrorText(error, { operation: "connect", at: server }), { cause: error });
 }
 
 interface Target {
@@ -205,7 +206,7 @@ function agentFor(options: TransportOptions, credentials: ClientCredentials): Ag
       ...(tlsServerName === undefined ? {} : nameOptions(tlsServerName)),
     });
   } catch (error) {
-    throw connectionError(error);
+    throw connectionError(error, options.server);
   }
 }
 

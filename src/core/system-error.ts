@@ -97,6 +97,8 @@ const reading: Rows = {
   ESTALE: ["the file system of $ was mounted anew", "try again"],
   ENXIO: ["$ is no file that can be read", "give the path of a file"],
   ERR_INVALID_ARG_VALUE: ["$ is no path", "check it"],
+  Z_BUF_ERROR: ["the compressed file $ is cut off", "take a copy that is whole"],
+  Z_DATA_ERROR: ["the compressed file $ is damaged", "take a copy that is whole"],
   ERR_FS_FILE_TOO_LARGE: ["$ is too large", "check the path"],
 };
 

@@ -91,7 +91,9 @@ async function logBackend(options: HubOptions, clock: Clock): Promise<readonly N
     });
     return [{ plugin: "log", ...log }];
   } catch (error) {
-    throw new HubError("options", `--audit-log-path ${path} cannot be opened: ${errorText(error)}`, { cause: error });
+    throw new HubError("options", `--audit-log-path: ${systemErrorText(error, { operation: "write", at: path })}`, {
+      cause: error,
+    });
   }
 }
 

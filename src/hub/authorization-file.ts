@@ -7,6 +7,7 @@ import type { AuthorizationMetrics } from "./authorization-metrics.ts";
 import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { LogEntry } from "./hub-options.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 const maximumCharacters = 1 << 20;
 /** How often the file is looked at, in milliseconds. */
@@ -25,7 +26,7 @@ export async function readAuthorizationFile(
     text = await readFile(file, "utf8");
     value = loadYaml(text, { maximumCharacters, numbers: "number" });
   } catch (error) {
-    const why = error instanceof YamlError ? error.message : `cannot be read: ${errorText(error)}`;
+    const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
     throw new HubError("options", `${place}: ${why}`, { cause: error });
   }
   const read = readAuthorizationConfiguration(value, authorizationModes);

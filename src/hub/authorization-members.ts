@@ -21,8 +21,8 @@ import {
 import type { Clock } from "../core/clock.ts";
 import type { AuthorizationMetrics } from "./authorization-metrics.ts";
 import { openAuthorizationWebhook } from "./authorization-webhook.ts";
-import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 /** What authorizers are made of. */
 export interface MemberParts {
@@ -98,7 +98,8 @@ async function openAbac({ policyFile }: MemberParts): Promise<Member> {
     const policies = parseAbacPolicies(await readFile(policyFile, "utf8"));
     return { authorizer: abac(policies), rules: abacRules(policies) };
   } catch (error) {
-    const why = error instanceof AbacError ? error.message : `cannot be read: ${errorText(error)}`;
+    const why =
+      error instanceof AbacError ? error.message : systemErrorText(error, { operation: "read", at: policyFile });
     throw new HubError("options", `--authorization-policy-file ${policyFile}: ${why}`, { cause: error });
   }
 }

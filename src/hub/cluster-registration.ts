@@ -4,8 +4,8 @@ import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts"
 import { fieldsSchema, listSchema, readConfigurationFile } from "../core/configuration-file.ts";
 import { invalid, required, type FieldError } from "../core/field-error.ts";
 import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
-import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 const maximumCharacters = 1 << 20;
 
@@ -66,7 +66,7 @@ async function valueIn(file: string): Promise<unknown> {
   try {
     return loadYaml(await readFile(file, "utf8"), { maximumCharacters, numbers: "number" });
   } catch (error) {
-    const why = error instanceof YamlError ? error.message : `cannot be read: ${errorText(error)}`;
+    const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
     throw new HubError("options", `--registration-config ${file}: ${why}`, { cause: error });
   }
 }

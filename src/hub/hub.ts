@@ -27,6 +27,7 @@ import { watchClock } from "./watch-clock.ts";
 import { keepStoreWritable } from "./store-upkeep.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
+import { systemErrorText, systemErrorWords } from "../core/system-error.ts";
 
 /** A running hub. */
 export interface Hub {
@@ -233,26 +234,24 @@ function startError(error: unknown, options: HubOptions): unknown {
     );
   }
   if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL") {
-    return new HubError(
-      "options",
-      `--bind-address ${options.bindAddress}: must be an address of this machine (${code})`,
-      {
-        cause: error,
-      },
-    );
+    return new HubError("options", `--bind-address ${options.bindAddress}: must be an address of this machine`, {
+      cause: error,
+    });
   }
   const syscall = error instanceof Error && "syscall" in error ? error.syscall : undefined;
   if (syscall === "mkdir") {
     const isFile = code === "EEXIST" || code === "ENOTDIR";
-    const why = isFile ? "is a file, or lies below one" : `cannot be made (${String(code)})`;
-    return new HubError("data-dir", `the data directory ${options.dataDir} ${why}; choose another --data-dir`, {
+    const at = `the data directory ${options.dataDir}`;
+    const why = isFile
+      ? `${at} is a file, or lies below one`
+      : systemErrorWords(error, { operation: "write", at }).what;
+    return new HubError("data-dir", `${why}; choose another --data-dir`, {
       cause: error,
     });
   }
   if (code === "EACCES" || code === "EADDRNOTAVAIL") {
-    return new HubError("port", `${options.bindAddress}:${options.securePort} cannot be used: ${errorText(error)}`, {
-      cause: error,
-    });
+    const at = `${options.bindAddress}:${options.securePort}`;
+    return new HubError("port", systemErrorText(error, { operation: "listen", at }), { cause: error });
   }
   return error;
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 /** One issuer, as the --oidc options name it. */
 export interface OidcFlags {
@@ -63,6 +63,8 @@ async function pemIn(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    throw new HubError("options", `--oidc-ca-file ${file} cannot be read: ${errorText(error)}`, { cause: error });
+    throw new HubError("options", `--oidc-ca-file: ${systemErrorText(error, { operation: "read", at: file })}`, {
+      cause: error,
+    });
   }
 }

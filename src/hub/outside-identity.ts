@@ -12,12 +12,12 @@ import { webhookTokens } from "../authn/webhook-tokens.ts";
 import { remoteClient } from "../client/remote.ts";
 import type { Clock } from "../core/clock.ts";
 import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
-import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions, LogEntry } from "./hub-options.ts";
 import { openKubeconfigTarget, TargetError, type KubeconfigTarget } from "./kubeconfig-target.ts";
 import { oidcFlagsConfiguration } from "./oidc-flags.ts";
 import { retriedReview } from "./webhook-retry.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 /** Ways to authenticate that rest on somebody else's word. */
 export interface OutsideIdentity {
@@ -83,7 +83,7 @@ async function yamlIn(file: string, place: string): Promise<unknown> {
   try {
     return loadYaml(await readFile(file, "utf8"), { maximumCharacters, numbers: "number" });
   } catch (error) {
-    const why = error instanceof YamlError ? error.message : `cannot be read: ${errorText(error)}`;
+    const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
     throw new HubError("options", `${place}: ${why}`, { cause: error });
   }
 }

@@ -86,9 +86,9 @@ describe("the issuer of ServiceAccount tokens", () => {
     [
       "a missing file",
       { serviceAccountKeyFiles: ["/nowhere/x"] },
-      "--service-account-key-file /nowhere/x cannot be read",
+      "--service-account-key-file: /nowhere/x does not exist",
     ],
-    ["a missing key", { serviceAccountSigningKeyFile: "/nowhere/x" }, "--service-account-signing-key-file /nowhere/x"],
+    ["a missing key", { serviceAccountSigningKeyFile: "/nowhere/x" }, "--service-account-signing-key-file: /nowhere/x"],
     ["an issuer that is no URL", { serviceAccountIssuers: ["a:// b"] }, '--service-account-issuer "a:// b" is neither'],
     ["an empty issuer", { serviceAccountIssuers: [""] }, '--service-account-issuer "" is neither'],
     ["too short a bound", { serviceAccountMaxTokenExpirationSeconds: 3599 }, "must be between 1 hour and 2^32 seconds"],

@@ -8,9 +8,9 @@ import { exportPkcs8Pem, generatePrivateKey, loadPrivateKey, spkiOf } from "../p
 import { loadPublicKeys } from "../pki/load-public-keys.ts";
 import { encodePem } from "../pki/pem.ts";
 import { KeyError } from "../pki/public-key.ts";
-import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 /** Who gives out the tokens of ServiceAccounts here, and whose tokens are believed. */
 export interface ServiceAccountIssuer {
@@ -108,7 +108,9 @@ async function textOf(option: string, file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    throw new HubError("options", `${option} ${file} cannot be read: ${errorText(error)}`, { cause: error });
+    throw new HubError("options", `${option}: ${systemErrorText(error, { operation: "read", at: file })}`, {
+      cause: error,
+    });
   }
 }
 

@@ -9,8 +9,8 @@ import { dnsSubdomainProblems } from "../core/names.ts";
 import type { ArraySchema, ObjectSchema } from "../core/schema.ts";
 import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
 import { maskedCidr, parseCidr, type Cidr } from "../policy/kubernetes/cidr.ts";
-import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
+import { systemErrorText } from "../core/system-error.ts";
 
 /** `--serving-approval` and `--serving-approval-config`. */
 export interface ServingApprovalFlags {
@@ -165,7 +165,11 @@ async function text(file: string): Promise<string> {
     const read = await readFile(file, "utf8");
     if (read.length <= mostFileCharacters) return read;
   } catch (error) {
-    throw new HubError("options", `--serving-approval-config: ${errorText(error)}`, { cause: error });
+    throw new HubError(
+      "options",
+      `--serving-approval-config: ${systemErrorText(error, { operation: "read", at: file })}`,
+      { cause: error },
+    );
   }
   throw new HubError("options", `${file} is larger than ${mostFileCharacters} characters`);
 }

@@ -62,6 +62,6 @@ export function webhookFailure(error: unknown): WebhookFailure {
   if (code === "REPLY_TOO_LARGE") return new WebhookFailure("answer", "answered with more than is read", options);
   const certificate =
     certificates.get(code) ?? (untrusted.has(code) ? "has a certificate of a CA that is not trusted" : undefined);
-  if (certificate !== undefined) return new WebhookFailure("certificate", `${certificate} (${code})`, options);
-  return new WebhookFailure("connection", connections.get(code) ?? `cannot be reached (${code})`, options);
+  if (certificate !== undefined) return new WebhookFailure("certificate", certificate, options);
+  return new WebhookFailure("connection", connections.get(code) ?? `cannot be reached: ${message}`, options);
 }

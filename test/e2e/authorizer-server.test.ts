@@ -179,17 +179,13 @@ describe("pratique authorizer whose clock is wrong for a while", () => {
 describe("pratique authorizer does not start", () => {
   it.each<[string, readonly string[], string]>([
     ["no CA of clients", ["--client-ca-file=FILE"], "--client-ca-file: CA bundle: there is no PEM block"],
-    [
-      "a CA of clients that is not there",
-      ["--client-ca-file=nowhere"],
-      "--client-ca-file nowhere cannot be read (ENOENT)",
-    ],
+    ["a CA of clients that is not there", ["--client-ca-file=nowhere"], "--client-ca-file: nowhere does not exist"],
     [
       "an address of nobody",
       ["--bind-address=no-such-host.invalid"],
       "--bind-address no-such-host.invalid: must be an address of this machine",
     ],
-    ["a file for a folder of certificates", ["--cert-dir=FILE"], "no.pem cannot be used (ENOTDIR)"],
+    ["a file for a folder of certificates", ["--cert-dir=FILE"], "no.pem is no folder"],
     [
       "no certificate",
       ["--tls-cert-file=FILE", "--tls-private-key-file=FILE"],
@@ -198,7 +194,7 @@ describe("pratique authorizer does not start", () => {
     [
       "a certificate that is not there",
       ["--tls-cert-file=nowhere", "--tls-private-key-file=FILE"],
-      "--tls-cert-file nowhere cannot be read (ENOENT)",
+      "--tls-cert-file: nowhere does not exist",
     ],
   ])("with %s, and says which option is wrong", async (_what, words, said) => {
     await writeFile(join(dir, "no.pem"), "no PEM");

@@ -51,9 +51,7 @@ describe("a hub that cannot start says which option is wrong", () => {
   it("for an address that is none of this machine", async () => {
     expect(await refusal({ bindAddress: "no-such-host.invalid" })).toMatchObject({
       code: "options",
-      message: expect.stringMatching(
-        /^--bind-address no-such-host\.invalid: must be an address of this machine \(E\w+\)$/,
-      ),
+      message: expect.stringMatching(/^--bind-address no-such-host\.invalid: must be an address of this machine$/),
     });
   });
 });

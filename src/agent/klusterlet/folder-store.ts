@@ -2,6 +2,7 @@ import { basename, join, resolve } from "node:path";
 import { JoinError } from "../join-error.ts";
 import type { PrivateFiles } from "../private-files.ts";
 import { credentialKeys, type CredentialFiles, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
+import { systemErrorCode, systemErrorWords } from "../../core/system-error.ts";
 
 const stateFile = "klusterlet.json";
 const dataLink = "..data";
@@ -66,14 +67,10 @@ async function guarded<T>(path: string, verb: "read" | "write", run: () => Promi
   try {
     return await run();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
-    throw new JoinError(
-      "write-failed",
-      `cannot ${verb} ${path} (${code}): run as its owner, or choose a place with --dir`,
-      {
-        cause: error,
-        causeCode: code,
-      },
-    );
+    const { what } = systemErrorWords(error, { operation: verb, at: path });
+    throw new JoinError("write-failed", `${what}: run as its owner, or choose a place with --dir`, {
+      cause: error,
+      causeCode: systemErrorCode(error),
+    });
   }
 }

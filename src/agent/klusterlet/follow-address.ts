@@ -56,7 +56,7 @@ async function whyNotThere({ session, state, cluster }: Serving, next: ClusterCr
     const known = cluster()?.metadata.uid;
     return known !== undefined && seen?.metadata.uid === known ? undefined : "where another hub answers";
   } catch (error) {
-    if (error instanceof ConnectionError) return `which cannot be reached (${error.code})`;
+    if (error instanceof ConnectionError) return `which cannot be reached: ${error.message}`;
     return "where this agent is refused";
   } finally {
     client.close();

@@ -95,7 +95,7 @@ async function guarded<T>(place: string, run: () => Promise<T>): Promise<T> {
     return await run();
   } catch (error) {
     if (error instanceof ConnectionError) {
-      const message = `${place} cannot be reached: the API of this cluster does not answer (${error.code})`;
+      const message = `${place} cannot be reached: ${error.message}`;
       throw new JoinError("unreachable", message, { cause: error, causeCode: error.code });
     }
     if (!(error instanceof StatusError)) throw error;

@@ -21,7 +21,7 @@ export async function lookAtSpoke(client: RemoteClient, signal: AbortSignal): Pr
       live.status === 404 || live.status === 403 ? await client.raw("GET", "/healthz", { signal }) : live;
     return status === 200 ? undefined : `the API answers ${status}`;
   } catch (error) {
-    if (error instanceof ConnectionError) return `the API cannot be reached (${error.code})`;
+    if (error instanceof ConnectionError) return `the API cannot be reached: ${error.message}`;
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { joinExit } from "./join-exit.ts";
+import { systemErrorCode, systemErrorWords } from "../../core/system-error.ts";
 
 /** The folders of `--dir`, absolute. */
 export function agentFolders(args: Args, io: Io): readonly string[] {
@@ -45,7 +46,7 @@ export async function agentFailure({ code, message }: JoinError, args: Args, io:
       const why = await whyUnreadable(dir, io);
       if (why === undefined) continue;
       const hint = "Credentials are readable by their owner only: use that account, or sudo.";
-      return new CliError("usage", `cannot look into ${dir} (${why})`, [hint]);
+      return new CliError("usage", why, [hint]);
     }
   }
   return new CliError(joinExit(code), message);
@@ -57,7 +58,8 @@ async function whyUnreadable(dir: string, io: Io): Promise<string | undefined> {
     await io.readFile(dir);
     return undefined;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    return code === "EACCES" || code === "EPERM" ? code : undefined;
+    const code = systemErrorCode(error);
+    const isClosed = code === "EACCES" || code === "EPERM";
+    return isClosed ? systemErrorWords(error, { operation: "read", at: dir }).what : undefined;
   }
 }

@@ -3,6 +3,7 @@ import type { Discovery } from "../../agent/join-options.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
+import { systemErrorText } from "../../core/system-error.ts";
 
 /** The one way to the hub that the command line names. @throws CliError usage */
 export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
@@ -66,7 +67,6 @@ async function tokenOf(args: Args, io: Io): Promise<string | undefined> {
       .toString("utf8")
       .trim();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new CliError("usage", `cannot read --token-file ${file} (${code})`);
+    throw new CliError("usage", `--token-file: ${systemErrorText(error, { operation: "read", at: file })}`);
   }
 }

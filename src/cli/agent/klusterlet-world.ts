@@ -11,6 +11,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { release } from "../release.ts";
+import { systemErrorText } from "../../core/system-error.ts";
 
 const shortestSeconds = 3600;
 
@@ -47,8 +48,7 @@ async function spokeConfig(args: Args, io: Io): Promise<ResolvedKubeconfig | und
   if (file === undefined) return undefined;
   const path = resolve(io.cwd, file);
   const bytes = await io.readFile(path).catch((error: unknown) => {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new CliError("usage", `cannot read --spoke-kubeconfig ${path} (${code})`);
+    throw new CliError("usage", `--spoke-kubeconfig: ${systemErrorText(error, { operation: "read", at: path })}`);
   });
   return resolveKubeconfig(parseKubeconfig(Buffer.from(bytes).toString("utf8"), path), { readFile: io.readFile });
 }

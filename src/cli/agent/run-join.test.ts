@@ -214,7 +214,7 @@ describe("a wrong join", () => {
     "join h:1":
       "the token is missing: give --token-file FILE (- for standard input) or --token TOKEN\nOn the hub, `pratique token create --print-join-command` prints a whole command line.",
     "join h:1 --token a --token-file b": "--token and --token-file exclude each other",
-    "join h:1 --token-file b": "cannot read --token-file b (ENOENT)",
+    "join h:1 --token-file b": "--token-file: b does not exist: check the path",
     "join --bootstrap-kubeconfig b --token a":
       "--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file",
     [`join --discovery-file f --discovery-token-ca-cert-hash ${pin}`]:

@@ -59,7 +59,7 @@ describe("pratique ca", () => {
     const refused = Object.assign(new Error("EACCES: permission denied"), { code: "EACCES", path: join(dir, "pki") });
     const io = fakeIo({ listFolder: () => Promise.reject(refused) });
     expect(await runLine(["ca", verb, "--data-dir", dir], io)).toBe(2);
-    expect(io.err()).toContain(`cannot use ${join(dir, "pki")} (EACCES)`);
+    expect(io.err()).toContain(`this account may not read ${join(dir, "pki")}`);
     expect(io.err()).toContain("use the account that the hub runs as, or sudo");
   });
 

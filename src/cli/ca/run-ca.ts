@@ -9,6 +9,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { textTable } from "../text-table.ts";
+import { systemErrorWords } from "../../core/system-error.ts";
 
 /** Prints the CAs, what each does, and what comes next. */
 export async function caStatus(args: Args, io: Io): Promise<ExitName> {
@@ -119,7 +120,7 @@ async function clearly<T>(run: () => Promise<T>): Promise<T> {
     if (error instanceof HubError) throw new CliError("usage", error.message);
     const { code, path } = error as { readonly code?: unknown; readonly path?: unknown };
     if (code !== "EACCES" && code !== "EPERM") throw error;
-    throw new CliError("usage", `cannot use ${String(path)} (${code})`, [
+    throw new CliError("usage", systemErrorWords(error, { operation: "read", at: String(path) }).what, [
       "The CAs are their owner's alone to read: use the account that the hub runs as, or sudo.",
     ]);
   }

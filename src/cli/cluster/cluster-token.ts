@@ -27,6 +27,7 @@ import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
 import { waitFor } from "../wait-for.ts";
+import { systemErrorText } from "../../core/system-error.ts";
 
 /** What a spoke is given to ask with. */
 interface Bootstrap {
@@ -77,8 +78,8 @@ async function requirePlace(
     await access(dirname(path), constants.W_OK);
     if (force || (await textIfThere(path)) === undefined) return;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
-    throw new CliError("usage", `--bootstrap-kubeconfig ${file} cannot be written (${code}); nothing was made`);
+    const why = systemErrorText(error, { operation: "write", at: file });
+    throw new CliError("usage", `--bootstrap-kubeconfig: ${why}; nothing was made`);
   }
   throw new CliError("conflict", `${file} exists; --force replaces it`);
 }

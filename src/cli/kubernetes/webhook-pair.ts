@@ -9,6 +9,7 @@ import type { Io } from "../io.ts";
 import type { WebhookPlace } from "./manifests/webhook-configurations.ts";
 import { readText } from "../read-text.ts";
 import { tlsSans } from "../tls-sans.ts";
+import { systemErrorText } from "../../core/system-error.ts";
 
 /** What the webhook serves with. */
 export interface ServingPair {
@@ -65,7 +66,7 @@ async function madePair({ args, io, place, commonName }: PairOptions): Promise<S
   const opened = openAuthorities({ dir, certFile: undefined, keyFile: undefined, now: clock.now(), random });
   const { signer: authority } = await opened.catch((error: unknown) => {
     if (!(error instanceof Error && "syscall" in error && "code" in error)) throw error;
-    throw new CliError("usage", `--cert-dir ${dir} cannot be used (${String(error.code)})`);
+    throw new CliError("usage", `--cert-dir: ${systemErrorText(error, { operation: "write", at: dir })}`);
   });
   const names = ["localhost", "127.0.0.1", io.hostname.toLowerCase(), ...namesOf(place), ...tlsSans(args)];
   const bind = args.text("bind-address") ?? "";

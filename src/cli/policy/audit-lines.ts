@@ -4,6 +4,7 @@ import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { CliError } from "../cli-error.ts";
 import type { Io } from "../io.ts";
+import { systemErrorText } from "../../core/system-error.ts";
 
 /** Events hold whole objects where the audit policy says so; no line of a real log comes near. */
 const longestLine = 16 << 20;
@@ -18,8 +19,7 @@ export async function* auditLines(file: string, io: Io): AsyncGenerator<Buffer |
   try {
     yield* lines(unpacked(createReadStream(resolve(io.cwd, file))));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new CliError("usage", `--audit-log ${file} cannot be read (${code})`);
+    throw new CliError("usage", `--audit-log: ${systemErrorText(error, { operation: "read", at: file })}`);
   }
 }
 

@@ -81,7 +81,7 @@ describe("pratique policy eval", () => {
 
   test.each([
     [["--query=data.k8s.other"], "the policy has no such rule; there are: data.k8s.about, data.k8s.allow"],
-    [["--input=nowhere.json"], "--input nowhere.json cannot be read (ENOENT)"],
+    [["--input=nowhere.json"], "--input: nowhere.json does not exist: check the path"],
     [["--query=input"], "a query is a place under data"],
     [["--query=data.k8s.test_["], "rego_parse_error"],
     [["--input=-"], "not JSON"],

@@ -75,7 +75,7 @@ describe("the requests of audit logs", () => {
 
   test("cannot be read from a packed file that is broken, which is told", async () => {
     const broken = gzipSync(`${line("a")}\n`.repeat(500)).subarray(0, 60);
-    await expect(replayed(broken)).rejects.toThrow(/0\.log cannot be read \(Z_BUF_ERROR\)/);
+    await expect(replayed(broken)).rejects.toThrow(/the compressed file .*0\.log is cut off/);
   });
 
   test("never make it throw, whatever the bytes", async () => {
