@@ -9,8 +9,10 @@ export type Verdict = AccessDecision["verdict"];
 export interface StatusWrite {
   readonly stored: AccessRequestStatus;
   readonly incoming: AccessRequestStatus;
-  /** The user name of whoever writes, as authenticated. */
+  /** The user name of the writer, as authenticated or impersonated. */
   readonly user: string;
+  /** The user name of who was authenticated, where `user` is impersonated and the API says so. */
+  readonly impersonator?: string | undefined;
   /** RFC 3339. */
   readonly now: string;
   /** Whether the writer may seal answers; the controllers may. */
@@ -97,7 +99,10 @@ function picked(status: AccessRequestStatus, fields: readonly (keyof AccessReque
 function objection(verdict: Verdict, write: StatusWrite): string | undefined {
   const { stored, user, approvers } = write;
   if (user === anonymousUser) return "nobody decides without a credential";
-  if (stored.evidence?.requester === user) return "nobody decides on a request of their own; somebody else must";
+  const requester = stored.evidence?.requester;
+  if (requester === user || (write.impersonator !== undefined && requester === write.impersonator)) {
+    return "nobody decides on a request of their own; somebody else must";
+  }
   if (stored.revoked === true) return "it was revoked; the machine must ask anew";
   if (verdict === "Revoked") return stored.accepted === true ? undefined : "it was not approved; deny it instead";
   if (stored.denied === true) return "it was denied; the machine must ask anew";
@@ -105,8 +110,8 @@ function objection(verdict: Verdict, write: StatusWrite): string | undefined {
   if (approvers === undefined) {
     return 'it is for no profile: it names none that exists, and none is marked as default by annotation access.pratique.dev/is-default-profile: "true"';
   }
-  if (approvals(stored, write.profile).includes(user))
-    return `${user} approved it already; ${approvers} different people must`;
+  const again = approvals(stored, write.profile).find((one) => one === user || one === write.impersonator);
+  if (again !== undefined) return `${again} approved it already; ${approvers} different people must`;
   return undefined;
 }
 

@@ -24,6 +24,7 @@ import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 export interface AccessRequestLookups {
   /** The profile of that name, or the default one for undefined; undefined where there is none. */
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
+  readonly requestOf: (name: string) => AccessRequest | undefined;
   /** How many requests wait for an answer. */
   readonly pending: () => number;
   /** How many of them came from where this address is; absent where addresses are not seen. */
@@ -214,6 +215,7 @@ async function decided(
     stored,
     incoming,
     user: user.username,
+    impersonator: request.impersonator?.username,
     now: rfc3339(options.now()),
     mayIssue,
     approvers,
@@ -224,7 +226,7 @@ async function decided(
     throw forbidden(resource, name, `user ${JSON.stringify(user.username)} may decide, and not write status.${taken}`);
   }
   const [verdict] = verdictsIn(stored, incoming);
-  if (verdict !== undefined) await checkApprover(options, request, profile?.metadata.name ?? "");
+  if (verdict !== undefined) await checkApprover(options, request, profile);
   const stamped = stampedStatus(write);
   if (stamped.kind === "refused") throw invalidObject(resource, name, [forbiddenField("status", stamped.why)]);
   if (stamped.verdict === "Approved") {
@@ -237,12 +239,33 @@ async function decided(
 async function checkApprover(
   options: AccessRequestsOptions,
   request: AdmissionRequest,
-  profile: string,
+  profile: AccessProfile | undefined,
 ): Promise<void> {
   const { user, resource, name } = request;
-  if (await isAllowed(options, user, { verb: "approve", resource: "accessprofiles", name: profile })) return;
-  const why = `user ${JSON.stringify(user.username)} may not decide on requests for ${profile === "" ? "no profile" : `profile ${JSON.stringify(profile)}`}: verb "approve" on accessprofiles.${accessGroup} is needed`;
+  const { name: profileName = "" } = profile?.metadata ?? {};
+  if (await isAllowed(options, user, { verb: "approve", resource: "accessprofiles", name: profileName })) {
+    for (const one of [user, ...(request.impersonator === undefined ? [] : [request.impersonator])]) {
+      if (!isMachine(options, one, { name, profile })) continue;
+      const why = `user ${JSON.stringify(one.username)} is the account of an AccessRequest, and those decide on none`;
+      throw forbidden(resource, name, why);
+    }
+    return;
+  }
+  const why = `user ${JSON.stringify(user.username)} may not decide on requests for ${profileName === "" ? "no profile" : `profile ${JSON.stringify(profileName)}`}: verb "approve" on accessprofiles.${accessGroup} is needed`;
   throw forbidden(resource, name, why);
+}
+
+/** Whether a user is the account that a request was granted, or that this one would be. */
+function isMachine(
+  { lookups }: AccessRequestsOptions,
+  { username }: UserInfo,
+  { name, profile }: { readonly name: string; readonly profile: AccessProfile | undefined },
+): boolean {
+  const [, namespace = "", account = ""] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
+  if (account === "") return false;
+  const { grant } = lookups.requestOf(account)?.status ?? {};
+  const isGranted = grant?.namespace === namespace && grant.serviceAccount === account;
+  return isGranted || (account === name && namespace === profile?.spec.namespace);
 }
 
 async function isAllowed(

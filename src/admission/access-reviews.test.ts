@@ -20,7 +20,12 @@ function plugins(rights: readonly string[] = ["approve"]): readonly AdmissionPlu
     reason: "",
   });
   const profileOf = (): never => profile as never;
-  const lookups = { profileOf, pending: () => 0, caPins: () => [`sha256:${"0".repeat(64)}`] };
+  const lookups = {
+    profileOf,
+    requestOf: () => undefined,
+    pending: () => 0,
+    caPins: () => [`sha256:${"0".repeat(64)}`],
+  };
   const now = (): number => Date.UTC(2026, 10, 21);
   return [
     accessRequestAdmission({ lookups, may, take: () => true, mostPending: 10, now }),

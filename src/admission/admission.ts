@@ -20,6 +20,8 @@ export interface AdmissionRequest {
   /** The stored object; absent for CREATE. */
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
+  /** Who was authenticated, where `user` is impersonated and the API says so; Kubernetes tells no webhook. */
+  readonly impersonator?: UserInfo;
   /** Where the request came from, as far as the API saw it. */
   readonly source?: RequestSource;
   readonly dryRun: boolean;

@@ -119,10 +119,11 @@ export function contextOf(
   write: Pick<WriteOptions, "dryRun" | "fieldManager"> & Partial<Pick<WriteOptions, "asked">>,
   isLarge = false,
 ): RequestContext {
-  const { user, now, warn, annotate, request } = call;
+  const { user, requester, now, warn, annotate, request } = call;
   const { dryRun, fieldManager, asked = {} } = write;
   const source = { address: request.socket?.remoteAddress ?? "", userAgent: header(request, "user-agent") ?? "" };
-  return { user, source, now, warn, annotate, dryRun, isLarge, fieldManager, options: asked };
+  const impersonated = requester.user === user ? {} : { impersonator: requester.user };
+  return { user, ...impersonated, source, now, warn, annotate, dryRun, isLarge, fieldManager, options: asked };
 }
 
 /** The very object, at once where it is there already. @throws StatusError BadRequest where it names another place than the path. */

@@ -49,7 +49,6 @@ export function accessAdmission(options: {
     compile: (entry) => objectOf(entry) as AccessProfile,
   });
   const profileOf = (name: string | undefined): AccessProfile | undefined => profileFor(profiles(), name);
-  const lookups: AccessRequestLookups = { profileOf, ...pendingIn(cache), caPins };
   const at = (prefix: string, name: string): ApiObject | undefined => {
     const entry = cache.get(prefix + name);
     return entry === undefined ? undefined : objectOf(entry);
@@ -58,6 +57,7 @@ export function accessAdmission(options: {
     accountOf: async (namespace: string, name: string) => at(accounts, `${namespace}/${name}`),
     requestOf: (name: string) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
   };
+  const lookups: AccessRequestLookups = { profileOf, requestOf: owners.requestOf, ...pendingIn(cache), caPins };
   const now = (): number => clock.now();
   return [
     accessRequestAdmission({ lookups, may, mostPending: limits.pending, now }),

@@ -5,6 +5,8 @@ import type { RequestSource } from "../resources/resource.ts";
 /** Who asks, when, and on which terms; the same for a request over the network and for a controller inside the hub. */
 export interface RequestContext {
   readonly user: UserInfo;
+  /** Who was authenticated, where `user` is somebody whom it impersonates. */
+  readonly impersonator?: UserInfo;
   /** The other end of the connection; absent inside the hub. */
   readonly source?: RequestSource;
   /** Milliseconds since the epoch, read once when the request began. */

@@ -248,7 +248,11 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
     annotate: context.annotate,
     options: isEmpty(context.options) ? noOptions : { ...noOptions, ...context.options },
   } as const;
-  const admission = context.source === undefined ? asked : { ...asked, source: context.source };
+  const admission = {
+    ...asked,
+    ...(context.source === undefined ? {} : { source: context.source }),
+    ...(context.impersonator === undefined ? {} : { impersonator: context.impersonator }),
+  };
   const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const object = mutated === prepared ? prepared : restored(step, prepared, mutated);

@@ -250,6 +250,75 @@ describe("the status", () => {
     expect((await stage.decide("self", { accepted: true }, stage.person("ben"))).status).toBe(200);
   });
 
+  it("is not decided by whoever asked through somebody whom they impersonate, nor twice by one person", async () => {
+    const impersonators = [{ apiGroups: [""], resources: ["users"], verbs: ["impersonate"] }];
+    await stage.admin(`${rbac}/clusterroles`, {
+      method: "POST",
+      body: { metadata: { name: "as-others" }, rules: impersonators },
+    });
+    await stage.admin(`${rbac}/clusterrolebindings`, {
+      method: "POST",
+      body: {
+        metadata: { name: "as-others" },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "as-others" },
+        subjects: ["ada", "ben"].map((name) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "User", name })),
+      },
+    });
+    await stage.admin(`${rbac}/clusterrolebindings`, {
+      method: "POST",
+      body: {
+        metadata: { name: "carl-approves" },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "approver" },
+        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "carl" }],
+      },
+    });
+    const asCarl = (name: string, who: ApiClient): Promise<Reply> =>
+      who(at(name, "/status"), {
+        method: "PATCH",
+        type: merge,
+        body: { status: { accepted: true } },
+        headers: { "impersonate-user": "carl" },
+      });
+    const spec = { pubKey: sshPublicKeyOf(machineKeys.p256.publicKey).text };
+    await ada(stage.requests, { method: "POST", body: { metadata: { name: "by-way-of-carl" }, spec } });
+    const own = await asCarl("by-way-of-carl", ada);
+    expect([own.status, own.text]).toEqual([422, expect.stringContaining("a request of their own")]);
+    await stage.profile("pair", { namespace: "vms", approvers: 2 });
+    await stage.ask("twice", { spec: { profile: "pair" } });
+    const ben = stage.person("ben");
+    expect((await stage.decide("twice", { accepted: true }, ben)).status).toBe(200);
+    const again = await asCarl("twice", ben);
+    expect([again.status, again.text]).toEqual([422, expect.stringContaining("ben approved it already")]);
+    expect((await asCarl("twice", ada)).status).toBe(200);
+  });
+
+  it("is not decided by a machine that was let in, though its profile lets it approve", async () => {
+    const roles = [{ kind: "ClusterRole", name: "approver", clusterWide: true }];
+    await stage.profile("approving", { namespace: "vms", roles });
+    const { machine } = await stage.let("robot", { spec: { profile: "approving" } });
+    // Another request, one of the same key, its own.
+    await stage.ask("accomplice", { spec: { pubKey: thiefText } });
+    await stage.ask("robot-again");
+    for (const [name, status] of [
+      ["accomplice", { accepted: true }],
+      ["robot-again", { accepted: true }],
+      ["accomplice", { denied: true }],
+      ["robot", { revoked: true }],
+    ] as const) {
+      const reply = await stage.decide(name, status, machine);
+      expect([reply.status, reply.text]).toEqual([403, expect.stringContaining("those decide on none")]);
+    }
+    expect((await stage.decide("accomplice", { accepted: true }, ada)).status).toBe(200);
+  });
+
+  // What is not guaranteed is said in docs/access-requests.md.
+  it("is decided by the person who asked for it without a credential, whom the API cannot know", async () => {
+    await stage.ask("by-nobody");
+    expect((await seen("by-nobody")).status?.evidence?.requester).toBe("system:anonymous");
+    expect((await stage.decide("by-nobody", { accepted: true }, stage.nobody)).status).toBe(403);
+    expect((await stage.decide("by-nobody", { accepted: true }, ada)).status).toBe(200);
+  });
+
   it("is not decided by a machine that was let in", async () => {
     const { machine } = await stage.let("insider");
     await stage.ask("friend");

@@ -203,6 +203,7 @@ async function guarded({ args, io, server, log }: Serving, signal: AbortSignal):
     accessRequestAdmission({
       lookups: {
         profileOf,
+        requestOf,
         pending: () => requests.list().filter((request) => stateOf(request) === "Pending").length,
         caPins: () => pins,
       },
