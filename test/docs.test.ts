@@ -2,6 +2,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { reasonCodes } from "../src/core/status.ts";
+import { hubCommand } from "../src/cli/hub/hub-command.ts";
+import { storedResources } from "../src/resources/builtin.ts";
+import { clusterDefinitions } from "../src/resources/cluster-definitions.ts";
+import { stringAt } from "../src/resources/json-fields.ts";
 import { allowedImports } from "./kits/import-table.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -145,6 +149,33 @@ describe("docs/threat-model.md", () => {
       .map((file) => `test/attack/${file}`);
     expect(tests.length).toBeGreaterThan(0);
     expect(listed.toSorted()).toEqual(tests.toSorted());
+  });
+});
+
+describe("the table of docs/threat-model.md of what makes the hub act", () => {
+  const acts = rows(marked("docs/threat-model.md", "acts")).slice(1);
+  const served = clusterDefinitions("all").map((definition) => stringAt(definition, "spec", "names", "kind"));
+  const kinds = [...storedResources.map(({ kind }) => kind), ...served];
+
+  test("has one row for each stored kind, and no other kinds", () => {
+    const listed = acts.map(([what = ""]) => what).filter((what) => !what.startsWith("`"));
+    expect(kinds.length).toBeGreaterThan(20);
+    expect(listed.toSorted()).toEqual(kinds.toSorted());
+  });
+
+  test("names flags that the hub has", () => {
+    const flags = acts.flatMap(([what = ""]) => /^`--(.*)`$/.exec(what)?.[1] ?? []);
+    const known = hubCommand.options.map(({ name }) => name);
+    expect(flags.length).toBeGreaterThan(5);
+    expect(flags.filter((flag) => !known.includes(flag))).toEqual([]);
+  });
+
+  test("names for each row a test that is there", () => {
+    for (const [what = "", , , , tests = ""] of acts) {
+      const files = [...tests.matchAll(/`([^`]+)`/g)].map(([, file = ""]) => file);
+      expect([what, files.length > 0, files.filter((file) => !existsSync(join(root, file)))]).toEqual([what, true, []]);
+      expect(files.every((file) => file.endsWith(".test.ts"))).toBe(true);
+    }
   });
 });
 
