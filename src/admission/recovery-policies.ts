@@ -4,32 +4,9 @@ import { recoveryDefaults, type RecoveryTerms } from "../resources/recovery-term
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { hasMoreNetworks, isMore } from "./profile-rights.ts";
-import { requireRights, type RequiredRight } from "./required-rights.ts";
+import { approvalRights, requireRights } from "./required-rights.ts";
 
-const certificatesGroup = "certificates.k8s.io";
 const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";
-
-/** What approving the request of a node that returns takes. Source: kubernetes plugin/pkg/admission/certificates/approval. */
-const approvalRights: readonly RequiredRight[] = [
-  {
-    verb: "approve",
-    group: certificatesGroup,
-    version: "*",
-    resource: "signers",
-    subresource: "",
-    namespace: "",
-    names: [nodeSigner, "kubernetes.io/*"],
-  },
-  {
-    verb: "update",
-    group: certificatesGroup,
-    version: "v1",
-    resource: "certificatesigningrequests",
-    subresource: "approval",
-    namespace: "",
-    names: [""],
-  },
-];
 
 /**
  * Requires the writer of a RecoveryPolicy to be one who may approve what it approves: client certificates of nodes. A change that lets
@@ -44,7 +21,7 @@ export function recoveryPolicyAdmission(may: AccessCheck): AdmissionPlugin {
       if (operation === "DELETE" || object === undefined) return;
       const [next, stored] = [object as RecoveryPolicy, oldObject as RecoveryPolicy | undefined];
       if (stored !== undefined && !isWider(next.spec, stored.spec)) return;
-      await requireRights(may, request, approvalRights);
+      await requireRights(may, request, approvalRights(nodeSigner));
     },
   };
 }

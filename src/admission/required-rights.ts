@@ -9,6 +9,23 @@ export type RequiredRight = Pick<Access, "verb" | "group" | "resource" | "subres
   readonly names: readonly string[];
 };
 
+/** What approving a certificate request of a signer takes. Source: kubernetes plugin/pkg/admission/certificates/approval. */
+export function approvalRights(signer: string): readonly RequiredRight[] {
+  const ours = { group: "certificates.k8s.io", namespace: "" };
+  const domain = signer.slice(0, signer.indexOf("/"));
+  return [
+    { ...ours, version: "*", verb: "approve", resource: "signers", subresource: "", names: [signer, `${domain}/*`] },
+    {
+      ...ours,
+      version: "v1",
+      verb: "update",
+      resource: "certificatesigningrequests",
+      subresource: "approval",
+      names: [""],
+    },
+  ];
+}
+
 /** How many missing rights a message lists. */
 const maxListed = 8;
 

@@ -1,5 +1,6 @@
 import type { AccessCheck } from "../admission/access-check.ts";
 import type { AdmissionPlugin } from "../admission/admission.ts";
+import { clusterAddOnAdmission } from "../admission/cluster-add-ons.ts";
 import { clusterRequestAdmission } from "../admission/cluster-requests.ts";
 import { managedClusterAdmission } from "../admission/managed-clusters.ts";
 import { clusterBootstrapAccount, registrationPolicy } from "../authz/bootstrap-policy/registration-roles.ts";
@@ -73,6 +74,7 @@ export async function openManagedClusters(configFile: string | undefined): Promi
     }),
     admission: ({ may, namespaceOf, clock }) => [
       managedClusterAdmission({ may, namespaceOf: async (name) => namespaceOf(name), now: () => clock.now() }),
+      clusterAddOnAdmission(may),
       clusterRequestAdmission((pem) => parseCsr(pem).subject.commonName),
     ],
     furnish: async (client, clock) => {

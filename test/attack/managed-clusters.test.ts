@@ -337,6 +337,35 @@ describe("the agent of a cluster", () => {
     expect((await elsewhere[what]?.(agent))?.status).toBe(403);
   });
 
+  it("does not register an add-on for the API by itself, whose certificates would then be approved", async () => {
+    const of = (version: string): string =>
+      `/apis/addon.open-cluster-management.io/${version}/namespaces/prod2/managedclusteraddons`;
+    const body = {
+      apiVersion: "addon.open-cluster-management.io/v1beta1",
+      kind: "ManagedClusterAddOn",
+      metadata: { name: "metrics" },
+      spec: {},
+    };
+    expect((await stage.admin(of("v1beta1"), { method: "POST", body })).status).toBe(201);
+    const write = (who: ApiClient, version: string, status: object): Promise<Reply> =>
+      who(`${of(version)}/metrics/status`, { method: "PATCH", type: merge, body: { status } });
+    const ways = [
+      ["v1beta1", { registrations: [{ type: "kubeClient", kubeClient: {} }] }],
+      ["v1beta1", { registrations: [{ type: "kubeClient", kubeClient: { subject: { user: "x" } } }] }],
+      ["v1alpha1", { registrations: [{ signerName: "kubernetes.io/kube-apiserver-client" }] }],
+    ] as const;
+    for (const [version, status] of ways) {
+      const reply = await write(agent, version, status);
+      expect([reply.status, reply.text]).toEqual([403, expect.stringContaining('verb \\"approve\\" on signers')]);
+    }
+    const condition = { type: "Available", status: "True", reason: "Up", message: "" };
+    const conditions = [{ ...condition, lastTransitionTime: "2026-11-21T00:00:00Z" }];
+    expect((await write(agent, "v1beta1", { conditions })).status).toBe(200);
+    // What the hub side has registered is the agent's to fill in.
+    expect((await write(stage.admin, "v1beta1", ways[0][1])).status).toBe(200);
+    expect((await write(agent, "v1beta1", ways[1][1])).status).toBe(200);
+  });
+
   it("gets no add-on's certificate of a cluster whose name its own begins with", async () => {
     const path = "/apis/addon.open-cluster-management.io/v1beta1/namespaces/prod/managedclusteraddons";
     const body = {

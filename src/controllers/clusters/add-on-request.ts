@@ -1,6 +1,5 @@
 import type { ApiObject } from "../../core/object.ts";
 import { isPlainSubject } from "../../pki/subject-attributes.ts";
-import { stringAt, fieldListAt, valueAt } from "../../resources/json-fields.ts";
 import { addOnNameLabel, agentOf, clusterNameLabel } from "../../resources/managed-cluster.ts";
 import { agentSigner, isClientUse, type RequestFacts } from "./cluster-request.ts";
 import type { CsrView } from "../certificates/csr-view.ts";
@@ -45,14 +44,4 @@ export function addOnObjection(csr: CsrView, { cluster, addOn }: AddOnName, fact
   }
   if (facts.asksForCa) return "it asks to be a CA";
   return isClientUse(csr.usages) ? undefined : "its usages are not those of a client";
-}
-
-/** Whether the hub side of an add-on wants its agents to have a certificate for the API. */
-export function wantsApiAccess(addOn: ApiObject): boolean {
-  return fieldListAt(addOn, "status", "registrations").some(
-    (one) =>
-      stringAt(one, "signerName") === agentSigner ||
-      valueAt(one, "kubeClient") !== undefined ||
-      stringAt(one, "type").toLowerCase() === "kubeclient",
-  );
 }

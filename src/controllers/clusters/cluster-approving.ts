@@ -14,7 +14,8 @@ import {
   type AgentIdentity,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
-import { addOnObjection, labelledAddOn, wantsApiAccess, type AddOnName } from "./add-on-request.ts";
+import { wantsApiAccess } from "../../resources/add-on-access.ts";
+import { addOnObjection, labelledAddOn, type AddOnName } from "./add-on-request.ts";
 import { hasReason } from "../api-errors.ts";
 import {
   autoApproved,
