@@ -9,21 +9,24 @@ import { indexList, namedField, entrySchema, shapeOf } from "./shape.ts";
  */
 export function appliedProblem(schema: Schema, object: unknown): string | undefined {
   const problems: string[] = [];
-  check({ problems, path: "" }, schema, object);
+  check({ problems, path: () => "" }, schema, object);
   if (problems.length < 2) return problems[0];
   return ["errors:", ...problems.map((problem) => `  ${problem}`)].join("\n");
 }
 
 interface Walk {
   readonly problems: string[];
-  readonly path: string;
+  /** Put together for a problem only, since most values have none. */
+  readonly path: () => string;
 }
 
 /** More than these say nothing new. */
 const maximumProblems = 20;
 
 function complain({ problems, path }: Walk, problem: string): void {
-  if (problems.length < maximumProblems) problems.push(path === "" ? problem : `${path}: ${problem}`);
+  if (problems.length >= maximumProblems) return;
+  const at = path();
+  problems.push(at === "" ? problem : `${at}: ${problem}`);
 }
 
 function check(walk: Walk, schema: Schema, value: unknown): void {
@@ -44,7 +47,7 @@ function check(walk: Walk, schema: Schema, value: unknown): void {
 function checkEntries(walk: Walk, schema: Schema, value: unknown): void {
   if (!isJsonObject(value)) return complain(walk, `expected map, got ${goValue(value)}`);
   for (const [key, entry] of Object.entries(value)) {
-    const inner = { ...walk, path: walk.path + elementText(fieldElement(key)) };
+    const inner = { problems: walk.problems, path: () => walk.path() + elementText(fieldElement(key)) };
     const closed = schema.type === "object" && schema.open !== true;
     if (closed && namedField(schema, key) === undefined) complain(inner, "field not declared in schema");
     else check(inner, entrySchema(schema, key), entry);
@@ -60,7 +63,7 @@ function checkItems(walk: Walk, schema: ArraySchema, value: unknown): void {
   for (const [index, element] of indexed.elements.entries()) {
     if (seen.has(element)) complain(walk, `duplicate entries for key ${elementText(element)}`);
     seen.add(element);
-    check({ ...walk, path: walk.path + elementText(element) }, schema.items, value[index]);
+    check({ problems: walk.problems, path: () => walk.path() + elementText(element) }, schema.items, value[index]);
   }
 }
 
