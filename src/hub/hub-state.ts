@@ -45,11 +45,14 @@ export async function openHubState(
   const record = begun === undefined ? known?.record : await beginHub(halves, begun, clock);
   const isNew = record?.phase === "new";
   // The store and the keys do not wait for each other.
-  const [store, found, issuer] = await Promise.all([
+  const opening = [
     begun ?? openStore(halves.storeDir, closers),
     openAuthorities({ ...at, certFile, keyFile, mayCreate: isNew }),
     openServiceAccountIssuer(options, at.dir, isNew),
-  ]);
+  ] as const;
+  // One that fails must not leave a store behind that opens later and is closed by no one.
+  await Promise.allSettled(opening);
+  const [store, found, issuer] = await Promise.all(opening);
   const hub = await identifyHub(halves, record, { store, clock, log });
   closers.push(() => hub.note());
   const cache = await openWatchCache({ store, prefix: "/registry/" });
