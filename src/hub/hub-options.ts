@@ -64,6 +64,8 @@ export interface HubOptions {
   readonly nodeAutoapproveNamesInUse?: boolean;
   /** On what evidence serving certificates of nodes are approved; default never. */
   readonly servingApproval?: ServingApprovalFlags | undefined;
+  /** A signed list of revocations that are added before the port opens, for a hub that was restored from a backup. */
+  readonly revocationsFile?: string | undefined;
   /** Let clusters join as managed clusters; default not. */
   readonly managedClusters?: { readonly configFile?: string | undefined } | undefined;
   /** An audit.k8s.io/v1 Policy; default that of `default-audit-policy.ts`. */

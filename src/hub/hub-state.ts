@@ -46,7 +46,7 @@ export async function openHubState(
   const isNew = record?.phase === "new";
   // The store and the keys do not wait for each other.
   const opening = [
-    begun ?? openStore(halves.storeDir, closers),
+    begun === undefined ? openStore(halves.storeDir, closers) : Promise.resolve(begun),
     openAuthorities({ ...at, certFile, keyFile, mayCreate: isNew }),
     openServiceAccountIssuer(options, at.dir, isNew),
   ] as const;

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
+import type { Client } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import { StorageError, type Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
@@ -77,6 +78,9 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
   await clusters?.furnish(loopback, clock);
+  const { dataDir } = options;
+  if (kept.isNew) options.log({ level: "info", message: "new hub", dataDir, caPin: authorities().signer.pin });
+  await takeRevocations(options, kept.issuer, loopback);
   await kept.hub.note();
   furnished = true;
 
@@ -179,6 +183,18 @@ function upkeep(
     async () => void (await Promise.all(watching)),
     async () => shutdown.abort(),
   );
+}
+
+/** Before the port opens, so that nothing that was revoked is accepted for a moment. */
+async function takeRevocations(
+  { revocationsFile: file, log, clock = systemClock }: HubOptions,
+  issuer: HubState["issuer"],
+  client: Client,
+): Promise<void> {
+  if (file === undefined) return;
+  const { revocationsFromFile } = await import("./revocations-from-file.ts");
+  const taken = await revocationsFromFile(file, { keys: issuer.keys, client, now: clock.now() });
+  log({ level: "info", message: "revocations were imported", file, ...taken });
 }
 
 /** How often the revision of the store is recorded beside the CA, in milliseconds. */

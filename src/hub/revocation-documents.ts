@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { revocationListAudience, revocationListType } from "../authn/signed-revocations.ts";
 import type { Clock } from "../core/clock.ts";
 import { rfc3339 } from "../core/clock.ts";
 import type { Reply } from "../http/exchange.ts";
@@ -27,8 +28,6 @@ export interface RevocationDocumentsOptions {
 
 /** How long a list counts; whoever checks fetches it far more often. */
 const validMs = 86_400_000;
-/** For whom the list is, so that it is no token of anybody. */
-const audience = "pratique-revocations";
 
 /**
  * The signed lists for those who check credentials elsewhere, by the path below `/revocations`: all revocations as a JWS of the key of
@@ -55,7 +54,7 @@ async function jws(
 ): Promise<Reply> {
   const claims = {
     iss: issuer.issuers[0],
-    aud: [audience],
+    aud: [revocationListAudience],
     iat: Math.floor(now / 1000),
     exp: Math.floor((now + validMs) / 1000),
     // Without the reasons: they are for those who may read the objects.
@@ -69,7 +68,7 @@ async function jws(
       ),
     })),
   };
-  const body = await issuer.sign(claims, "pratique-revocations+jwt");
+  const body = await issuer.sign(claims, revocationListType);
   return { status: 200, contentType: "application/jose", body: `${body}\n`, headers: notStored };
 }
 

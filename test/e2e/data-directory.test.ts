@@ -1,8 +1,11 @@
 import { mkdtempSync, rmdirSync, statSync } from "node:fs";
-import { cp, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
+import { processIo } from "../../src/cli/process-io.ts";
+import { runProgram } from "../../src/cli/program.ts";
 import { openLmdb } from "../../src/storage/lmdb.ts";
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "../kits/hub.ts";
@@ -108,6 +111,17 @@ describe("a data directory of two hubs", () => {
 });
 
 describe("a data directory that is whole", () => {
+  it("is said to be of a new hub at the first start, with its CA pin, and never again", async () => {
+    const fresh = await mkdtemp(join(tmpdir(), "pratique-new-"));
+    others.push(fresh);
+    const hub = await startTestHub({ dir: fresh });
+    const news = (log: TestHub["log"]): unknown => log.filter(({ message }) => message === "new hub");
+    const { dataDir } = hub;
+    expect(news(hub.log)).toEqual([{ level: "info", message: "new hub", dataDir, caPin: hub.hub.caPin }]);
+    await hub.close("keep");
+    expect(news(await startedOn(fresh))).toEqual([]);
+  });
+
   it("starts again without a warning, also where the hub had no time to record how far its store came", async () => {
     const early = await readFile(at("pki", "hub.json"), "utf8");
     expect((await stat(at("pki", "hub.json"))).mode & 0o777).toBe(0o600);
@@ -186,5 +200,108 @@ describe("a data directory that was restored", () => {
       ),
     ]);
     expect(warnings(await startedOn(dir))).toEqual([]);
+  });
+});
+
+describe("a hub that was restored from an older backup", () => {
+  const users = { ann: ["system:masters"], ben: ["system:masters"], eve: ["system:masters"] };
+  const crev = "/apis/access.pratique.dev/v1alpha1/credentialrevocations";
+
+  async function list(hub: TestHub): Promise<string> {
+    const api = apiClient(hub);
+    const { status, text } = await api("/revocations");
+    api.close();
+    expect(status).toBe(200);
+    return text;
+  }
+
+  async function revoke(hub: TestHub, name: string, spec: object): Promise<void> {
+    const api = apiClient(hub);
+    expect((await api(crev, { method: "POST", body: { metadata: { name }, spec } })).status).toBe(201);
+    api.close();
+  }
+
+  async function statusOf(hub: TestHub, user: string): Promise<number> {
+    const api = apiClient(hub, { token: hub.token(user) });
+    const { status } = await api("/api/v1/namespaces");
+    api.close();
+    return status;
+  }
+
+  /** A backup, and a list that is newer: ben was revoked in between, ann before, eve for a while that is over. */
+  async function restored(options: TestHubOptions = {}): Promise<{ hub: TestHub; file: string }> {
+    const first = await startTestHub({ dir, users });
+    await revoke(first, "ann", { user: "ann" });
+    await first.close("keep");
+    await cp(at(), join(dir, "backup"), { recursive: true });
+    const second = await startTestHub({ dir, users });
+    await revoke(second, "ben", { user: "ben" });
+    await revoke(second, "eve", { user: "eve", expiresAt: "2020-01-01T00:00:00Z" });
+    const file = join(dir, "revocations.jws");
+    await writeFile(file, await list(second));
+    await second.close("keep");
+    await rm(at(), { recursive: true });
+    await rename(join(dir, "backup"), at());
+    return { hub: await startTestHub({ ...options, dir, users }), file };
+  }
+
+  it("takes the revocations of a newer list before its port opens", async () => {
+    const { hub, file } = await restored({ revocationsFile: join(dir, "revocations.jws") });
+    expect(hub.log).toContainEqual(
+      expect.objectContaining({ level: "info", message: "revocations were imported", file, added: 1, present: 1 }),
+    );
+    expect(await Promise.all(["ann", "ben", "eve"].map((user) => statusOf(hub, user)))).toEqual([401, 401, 200]);
+    await hub.close("keep");
+  });
+
+  it("takes them while it runs, from the command line", async () => {
+    const { hub, file } = await restored();
+    expect(await statusOf(hub, "ben")).toBe(200);
+    const importing = async (...more: readonly string[]): Promise<readonly [number, string, string]> => {
+      const written = { out: "", err: "" };
+      const code = await runProgram(commands, ["revocations", "import", ...more, "--kubeconfig", hub.kubeconfig], {
+        ...processIo(),
+        stdout: { write: (text: string) => void (written.out += text), isTty: false },
+        stderr: { write: (text: string) => void (written.err += text), isTty: false },
+      });
+      return [code, written.out, written.err];
+    };
+    const counted = (counts: string): RegExp => new RegExp(`^revocations of \\S+Z: ${counts}\n$`);
+    expect(await importing(file, "--dry-run")).toEqual([
+      0,
+      expect.stringMatching(counted("1 added, 1 in force already, 0 over by now \\(dry run\\)")),
+      "",
+    ]);
+    expect(await statusOf(hub, "ben")).toBe(200);
+    expect(await importing(file)).toEqual([
+      0,
+      expect.stringMatching(counted("1 added, 1 in force already, 0 over by now")),
+      "",
+    ]);
+    expect(await statusOf(hub, "ben")).toBe(401);
+    const api = apiClient(hub);
+    expect((await api(`${crev}/ben`)).object()).toMatchObject({
+      spec: { reason: expect.stringMatching(/^imported from the list of \S+Z$/) },
+    });
+    api.close();
+    const torn = join(dir, "torn.jws");
+    await writeFile(torn, (await readFile(file, "utf8")).replace(/.{5}\s*$/, "AAAAA"));
+    expect(await importing(torn)).toEqual([
+      2,
+      "",
+      expect.stringContaining("is not signed by the key of ServiceAccount tokens of this hub"),
+    ]);
+    await hub.close("keep");
+  });
+
+  it("does not start with a list of another hub", async () => {
+    const other = await startTestHub();
+    const file = join(dir, "other.jws");
+    await writeFile(file, await list(other));
+    await other.close();
+    await expect(startedOn(dir, { revocationsFile: file })).rejects.toMatchObject({
+      code: "options",
+      message: `--revocations-from ${file} is not signed by the key of ServiceAccount tokens of this hub`,
+    });
   });
 });

@@ -5,18 +5,25 @@ import { serverOptions } from "../server-options.ts";
 /** `pratique revocations`. */
 export const revocationsCommand: Command = {
   name: "revocations",
-  summary: "List what is revoked, or print a signed list of it",
+  summary: "List what is revoked, print a signed list of it, or add the revocations of such a list",
   details: [
     "list shows what is revoked, by whom and why. To undo one: kubectl delete credentialrevocation NAME.",
     "export prints a list that the hub signs for those who check elsewhere; it counts for a day. jws is all of it, as a JSON Web Signature by the key of ServiceAccount tokens, which /openid/v1/jwks publishes. crl is a revocation list of X.509 by the CA, with the certificates whose serial number is known; users and tokens cannot be in it.",
+    "import adds the revocations of a list that the same hub has signed (jws), after the hub was restored from an older backup; none is taken away or made shorter. A list that has ended is taken too.",
   ],
   operands: [
     {
-      name: "list|export",
+      name: "list|export|import",
       required: false,
       many: false,
-      choices: ["list", "export"],
+      choices: ["list", "export", "import"],
       description: "what to do; default list",
+    },
+    {
+      name: "FILE",
+      required: false,
+      many: false,
+      description: "the list that import reads; - for stdin",
     },
   ],
   options: [
@@ -28,10 +35,18 @@ export const revocationsCommand: Command = {
       default: "jws",
       description: "which signed list",
     },
+    {
+      name: "dry-run",
+      kind: "boolean",
+      default: "false",
+      description: "with import: add nothing, and say what would be",
+    },
     outputOption,
     ...serverOptions,
   ],
   examples: [
+    { note: "kept beside each backup, and newer than it", line: "revocations export > revocations.jws" },
+    { note: "after a restore", line: "revocations import revocations.jws" },
     {
       note: "checked with OpenSSL",
       line: "revocations export --format crl > pratique.crl && openssl crl -in pratique.crl -CAfile ca.crt -noout -text",

@@ -12,9 +12,12 @@ import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { withServer } from "../server-access.ts";
 
-/** Prints what is revoked, or the list of it that the server signs. @throws CliError, StatusError */
+/** Prints what is revoked, or the list of it that the server signs, or adds what such a list holds. @throws CliError, StatusError */
 export async function runRevocations(args: Args, io: Io): Promise<ExitName> {
-  return args.operands[0] === "export" ? exportRevocations(args, io) : listRevocations(args, io);
+  const [action, file] = args.operands;
+  if (action === "import") return (await import("./import-list.ts")).importList(args, io);
+  if (file !== undefined) throw new CliError("usage", `revocations ${action} takes no file`);
+  return action === "export" ? exportRevocations(args, io) : listRevocations(args, io);
 }
 
 /** The newest first. */

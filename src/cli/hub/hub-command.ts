@@ -1,4 +1,5 @@
 import type { Command } from "../command.ts";
+import { hubDataOptions } from "./hub-data-options.ts";
 import { hubLimitOptions } from "./hub-limit-options.ts";
 import { logOptions } from "../log-options.ts";
 
@@ -12,14 +13,7 @@ export const hubCommand: Command = {
   ],
   operands: [],
   options: [
-    {
-      name: "data-dir",
-      kind: "text",
-      value: "DIR",
-      default: "./pratique-data",
-      completes: "directory",
-      description: "where the store, the CA and the admin kubeconfig lie",
-    },
+    ...hubDataOptions,
     {
       name: "bind-address",
       kind: "text",

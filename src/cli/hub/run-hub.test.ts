@@ -65,7 +65,7 @@ describe("pratique hub", () => {
     const [{ log, ...options }] = world.options as [HubOptions];
     expect(typeof log).toBe("function");
     expect(options).toEqual({
-      dataDir: "./pratique-data",
+      dataDir: "/here/pratique-data",
       bindAddress: "127.0.0.1",
       securePort: 6443,
       tlsSans: [],
@@ -110,7 +110,7 @@ describe("pratique hub", () => {
       --serving-approval inventory,dns --serving-approval-config g`;
     expect(await stopped(world, line.replaceAll(/\s+/g, " "))).toBe(0);
     expect(world.options[0]).toMatchObject({
-      dataDir: "d",
+      dataDir: "/here/d",
       bindAddress: "::",
       securePort: 0,
       tlsSans: ["a", "b", "c"],

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Hub } from "../../hub/hub.ts";
 import { HubError } from "../../hub/hub-error.ts";
 import type { HubOptions } from "../../hub/hub-options.ts";
@@ -69,7 +70,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     );
   }
   return {
-    dataDir: args.text("data-dir") ?? "",
+    dataDir: resolve(io.cwd, args.text("data-dir") ?? ""),
     bindAddress: args.text("bind-address") ?? "",
     securePort,
     tlsSans: tlsSans(args),
@@ -93,6 +94,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     nodeAutoapprove: !args.on("no-node-autoapprove"),
     nodeAutoapproveNamesInUse: args.on("node-autoapprove-names-in-use"),
     servingApproval: servingApproval(args),
+    revocationsFile: args.text("revocations-from"),
     managedClusters: managedClusters(args),
     enableAdmissionPlugins: args.list("enable-admission-plugins"),
     disableAdmissionPlugins: args.list("disable-admission-plugins"),

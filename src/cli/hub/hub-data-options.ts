@@ -1,0 +1,21 @@
+import type { Option } from "../command.ts";
+
+/** What a hub keeps, and what is added to it at a start. */
+export const hubDataOptions: readonly Option[] = [
+  {
+    name: "data-dir",
+    kind: "text",
+    value: "DIR",
+    default: "./pratique-data",
+    completes: "directory",
+    description: "where the store, the CA and the admin kubeconfig lie",
+  },
+  {
+    name: "revocations-from",
+    kind: "text",
+    value: "FILE",
+    completes: "file",
+    description:
+      "a list of revocations that this hub has signed (pratique revocations export), to add before the port opens: after a restore, those that the backup does not know",
+  },
+];

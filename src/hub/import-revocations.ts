@@ -1,0 +1,106 @@
+import { createHash } from "node:crypto";
+import type { ListedRevocation, SignedRevocations } from "../authn/signed-revocations.ts";
+import type { Client } from "../client/client.ts";
+import { rfc3339 } from "../core/clock.ts";
+import { jsonEqual } from "../core/equal.ts";
+import { StatusError } from "../core/status.ts";
+import {
+  credentialRevocations,
+  revocationTargets,
+  type CredentialRevocation,
+} from "../resources/credential-revocation.ts";
+
+/** What became of the revocations of a list. */
+export interface ImportedRevocations {
+  readonly added: number;
+  /** In force already, for as long at the least. */
+  readonly present: number;
+  /** Over by now. */
+  readonly ended: number;
+  /** Those that the API did not take, with its reason. */
+  readonly refused: readonly { readonly name: string; readonly reason: string }[];
+}
+
+type Outcome = "added" | "present" | "ended" | { readonly name: string; readonly reason: string };
+
+/** How many are written at once. */
+const maxUnderWay = 50;
+
+/** Adds the revocations of a list to those that are in force; none is taken away or made shorter. @throws what the client does, but for refusals */
+export async function importRevocations(
+  { issuedAt, revocations }: SignedRevocations,
+  to: { readonly client: Client; readonly now: number; readonly dryRun: boolean },
+): Promise<ImportedRevocations> {
+  const reason = `imported from the list of ${rfc3339(issuedAt)}`;
+  const outcomes: Outcome[] = [];
+  for (let at = 0; at < revocations.length; at += maxUnderWay) {
+    const some = revocations.slice(at, at + maxUnderWay);
+    outcomes.push(...(await Promise.all(some.map((one) => importOne(one, { ...to, reason })))));
+  }
+  const count = (kind: string): number => outcomes.filter((outcome) => outcome === kind).length;
+  return {
+    added: count("added"),
+    present: count("present"),
+    ended: count("ended"),
+    refused: outcomes.filter((outcome) => typeof outcome === "object"),
+  };
+}
+
+interface Importing {
+  readonly client: Client;
+  readonly now: number;
+  readonly dryRun: boolean;
+  readonly reason: string;
+}
+
+async function importOne(one: ListedRevocation, importing: Importing): Promise<Outcome> {
+  if (Date.parse(one.spec.expiresAt ?? "") <= importing.now) return "ended";
+  try {
+    return await written(one, importing);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return { name: one.name, reason: error.message };
+  }
+}
+
+async function written({ name, spec }: ListedRevocation, importing: Importing): Promise<Outcome> {
+  if (await created({ name, spec }, importing)) return "added";
+  const { client, dryRun } = importing;
+  const before = await client.get<CredentialRevocation>(credentialRevocations, { name });
+  if (!jsonEqual(targetOf(before.spec), targetOf(spec))) {
+    // The name was given to another one since.
+    return (await created({ name: nameFor(spec), spec }, importing)) ? "added" : "present";
+  }
+  if (endOf(spec) <= endOf(before.spec)) return "present";
+  const patch = { spec: { expiresAt: spec.expiresAt ?? null } };
+  await client.patch(credentialRevocations, { name }, patch, { dryRun });
+  return "added";
+}
+
+/** False where there is one of this name. */
+async function created({ name, spec }: ListedRevocation, { client, dryRun, reason }: Importing): Promise<boolean> {
+  const { group, version, kind } = credentialRevocations;
+  const object = { apiVersion: `${group}/${version}`, kind, metadata: { name }, spec: { ...spec, reason } };
+  try {
+    await client.create(credentialRevocations, object, { dryRun });
+    return true;
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "AlreadyExists") return false;
+    throw error;
+  }
+}
+
+function targetOf(spec: ListedRevocation["spec"]): object {
+  return Object.fromEntries(revocationTargets.map((field) => [field, spec[field] ?? null]));
+}
+
+function endOf({ expiresAt }: ListedRevocation["spec"]): number {
+  return expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+}
+
+function nameFor(spec: ListedRevocation["spec"]): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify(targetOf(spec)))
+    .digest("hex");
+  return `imported-${digest.slice(0, 32)}`;
+}
