@@ -1,4 +1,6 @@
 import {
+  chmod,
+  chown,
   lstat,
   mkdir,
   mkdtemp,
@@ -35,9 +37,40 @@ test("a replaced file has the new content and the asked mode, whatever it had be
   await replaceFile(join(dir, "a"), Buffer.from("new"));
   expect(await readFile(join(dir, "a"), "utf8")).toBe("new");
   expect(await mode(join(dir, "a"))).toBe(0o600);
-  await replaceFile(join(dir, "a"), "public", 0o644);
+  await replaceFile(join(dir, "a"), "shared", { mode: 0o644 });
   expect(await mode(join(dir, "a"))).toBe(0o644);
 });
+
+test.each([
+  [0o600, 0o644, 0o600],
+  [0o640, 0o644, 0o640],
+  [0o664, 0o644, 0o644],
+  [0o400, 0o600, 0o400],
+  [0o000, 0o600, 0o400],
+])("a file of mode %o that is replaced with mode %o as the default has %o", async (before, asked, after) => {
+  await writeFile(join(dir, "a"), "old");
+  await chmod(join(dir, "a"), before);
+  await replaceFile(join(dir, "a"), "new", asked);
+  expect(await mode(join(dir, "a"))).toBe(after);
+});
+
+test.runIf(process.getuid?.() === 0)(
+  "root keeps the owner of a file that it replaces, but not where others may make files",
+  async () => {
+    const path = join(dir, "a");
+    const ownerAfter = async (): Promise<readonly number[]> => {
+      await rm(path, { force: true });
+      await writeFile(path, "old");
+      await chown(path, 1234, 1235);
+      await replaceFile(path, "new");
+      const { uid, gid } = await stat(path);
+      return [uid, gid];
+    };
+    expect(await ownerAfter()).toEqual([1234, 1235]);
+    await chmod(dir, 0o777);
+    expect((await ownerAfter())[0]).toBe(0);
+  },
+);
 
 test("a file that cannot be replaced stays, and leaves nothing beside it", async () => {
   await mkdir(join(dir, "a", "full"), { recursive: true });

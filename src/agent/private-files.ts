@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** What an agent does to files, as a value, so that a test can let any step of it fail. */
@@ -43,14 +44,15 @@ export interface FileAccess {
 
 /**
  * Replaces a file as a whole: a reader, or a crash at any moment, sees the old content or the new one. The file is readable by its
- * owner only, unless `access` says otherwise; nobody else can read it for a moment before that holds.
+ * owner only, unless `access` says otherwise; nobody else can read it for a moment before that holds. Where `access` is a mode, the file that
+ * is replaced keeps a stricter one, and root keeps its owner.
  */
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,
   access: number | FileAccess = 0o600,
 ): Promise<void> {
-  const { mode, owner } = typeof access === "number" ? { mode: access } : access;
+  const { mode, owner } = typeof access === "number" ? await accessLike(path, access) : access;
   const temporary = join(dirname(path), `.${randomBytes(6).toString("hex")}.tmp`);
   try {
     const file = await open(temporary, "wx", 0o600);
@@ -66,6 +68,29 @@ export async function replaceFile(
     await syncFolder(dirname(path));
   } catch (error) {
     await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** What a file that is there allows already, and no more than `mode`. */
+async function accessLike(path: string, mode: number): Promise<FileAccess> {
+  const [file, folder] = await Promise.all([statIfThere(path), stat(dirname(path))]);
+  // A link is replaced by a file of our own.
+  if (file === undefined || !file.isFile()) return { mode };
+  // The owner must be able to read what is written, whatever was there.
+  const kept = (mode & file.mode & 0o777) | 0o400;
+  const { uid, gid } = file;
+  const isForeign = process.getuid?.() === 0 && (uid !== 0 || gid !== process.getgid?.());
+  // In a folder where others may make files, the owner says nothing: anybody could have put the file there to be given the next one.
+  const isTrusted = (folder.mode & 0o022) === 0 && (folder.uid === 0 || folder.uid === uid);
+  return isForeign && isTrusted ? { mode: kept, owner: { uid, gid } } : { mode: kept };
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -23,6 +23,7 @@ import { nodeNames } from "./node-names.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder } from "../agent/private-files.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
+import { checkSecretPermissions } from "./secret-permissions.ts";
 import { serve } from "./serving.ts";
 import { watchClock } from "./watch-clock.ts";
 import { keepStoreWritable } from "./store-upkeep.ts";
@@ -69,6 +70,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const clusters = await clustersOf(options);
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
+  await checkSecretPermissions(options, pkiDir);
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
   let furnished = false;
   const kept = await openHubState(options, closers, at);

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmdirSync, statSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -158,7 +158,7 @@ describe("a data directory that is whole", () => {
 
   it("may hold a CA and a key of tokens that were put there before the first start", async () => {
     const fresh = join(dir, "fresh");
-    await mkdir(join(fresh, "data", "pki"), { recursive: true });
+    await mkdir(join(fresh, "data", "pki"), { recursive: true, mode: 0o700 });
     for (const name of ["ca.key", "ca.crt", "sa.key"]) await cp(at("pki", name), join(fresh, "data", "pki", name));
     expect(warnings(await startedOn(fresh))).toEqual([]);
     expect(await readFile(join(fresh, "data", "pki", "ca.crt"), "utf8")).toBe(
@@ -303,5 +303,39 @@ describe("a hub that was restored from an older backup", () => {
       code: "options",
       message: `--revocations-from ${file} is not signed by the key of ServiceAccount tokens of this hub`,
     });
+  });
+});
+
+describe("secrets that others than their owner may read", () => {
+  it("are made private where they are the hub's own, and named with the command where they are the operator's", async () => {
+    const tokens = join(dir, "tokens.csv");
+    await writeFile(tokens, "");
+    await chmod(tokens, 0o640);
+    for (const name of ["ca.key", "sa.key"]) await chmod(at("pki", name), 0o644);
+    await chmod(at(), 0o755);
+    const log = await startedOn(dir);
+    const message = expect.stringContaining("it has mode 0600 now, but may have been copied") as string;
+    expect(log.filter(({ level }) => level === "warn")).toEqual([
+      { level: "warn", message, path: at("pki", "ca.key") },
+      { level: "warn", message, path: at("pki", "sa.key") },
+      {
+        level: "warn",
+        message: `${at()} holds secrets and has mode 0755, so others than its owner may use it; correct it with: chmod 700 ${at()}`,
+      },
+      {
+        level: "warn",
+        message: `${tokens} holds a secret and has mode 0640, so others than its owner may use it; correct it with: chmod 600 ${tokens}`,
+      },
+    ]);
+    for (const name of ["ca.key", "sa.key"]) expect((await stat(at("pki", name))).mode & 0o777).toBe(0o600);
+    await chmod(at(), 0o700);
+    await chmod(tokens, 0o600);
+    expect(warnings(await startedOn(dir))).toEqual([]);
+  });
+
+  it("stay private where the hub writes a certificate beside them that was private too", async () => {
+    await chmod(at("pki", "apiserver.crt"), 0o600);
+    await startedOn(dir, { tlsSans: ["hub.example"] });
+    expect((await stat(at("pki", "apiserver.crt"))).mode & 0o777).toBe(0o600);
   });
 });

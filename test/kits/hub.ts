@@ -50,6 +50,7 @@ export async function startTestHub({ users = {}, dir: given, ...options }: TestH
     Object.entries(users)
       .map(([user, groups]) => `${token(user)},${user},uid-${user},"${groups.join(",")}"\n`)
       .join(""),
+    { mode: 0o600 },
   );
   const hub = await startHub({
     bindAddress: "127.0.0.1",
