@@ -9,6 +9,7 @@ import { credentialUseLog, type CredentialUseLog } from "./credential-use.ts";
 import { beginHub, identifyHub, knownHub, type HubIdentity } from "./hub-identity.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { revocations, type Revocations } from "./revocations.ts";
+import { checkSecretPermissions } from "./secret-permissions.ts";
 import { openServiceAccountIssuer, type ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { systemClock } from "./system-clock.ts";
 
@@ -25,8 +26,6 @@ export interface HubState {
   readonly issuer: ServiceAccountIssuer;
   readonly revoked: Revocations;
   readonly credentialUse: CredentialUseLog;
-  /** Whether this is the first start of this hub. */
-  readonly isNew: boolean;
   readonly hub: HubIdentity;
 }
 
@@ -39,6 +38,7 @@ export async function openHubState(
   const { dataDir, clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile, log } = options;
   const clock = options.clock ?? systemClock;
   const halves = { dataDir, pkiDir: at.dir, storeDir: join(dataDir, "store"), caFile: certFile };
+  await checkSecretPermissions(options, at.dir);
   const known = await knownHub(halves);
   // Before anything is made: the store's lock keeps a second hub from making the same.
   const begun = known === undefined ? await openStore(halves.storeDir, closers) : undefined;
@@ -55,6 +55,7 @@ export async function openHubState(
   const [store, found, issuer] = await Promise.all(opening);
   const hub = await identifyHub(halves, record, { store, clock, log });
   closers.push(() => hub.note());
+  if (isNew) log({ level: "info", message: "new hub", dataDir, caPin: found.signer.pin });
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
   const revoked = revocations(cache, clock, log);
@@ -72,7 +73,6 @@ export async function openHubState(
     issuer,
     revoked,
     credentialUse: credentialUseLog(clock),
-    isNew,
     hub,
   };
 }

@@ -23,7 +23,6 @@ import { nodeNames } from "./node-names.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder } from "../agent/private-files.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
-import { checkSecretPermissions } from "./secret-permissions.ts";
 import { serve } from "./serving.ts";
 import { watchClock } from "./watch-clock.ts";
 import { keepStoreWritable } from "./store-upkeep.ts";
@@ -70,7 +69,6 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const clusters = await clustersOf(options);
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
-  await checkSecretPermissions(options, pkiDir);
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
   let furnished = false;
   const kept = await openHubState(options, closers, at);
@@ -80,8 +78,6 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
   await clusters?.furnish(loopback, clock);
-  const { dataDir } = options;
-  if (kept.isNew) options.log({ level: "info", message: "new hub", dataDir, caPin: authorities().signer.pin });
   await takeRevocations(options, kept.issuer, loopback);
   await kept.hub.note();
   furnished = true;
