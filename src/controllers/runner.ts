@@ -11,7 +11,7 @@ import type { SharedInformers } from "./shared-informers.ts";
 import { obstacleMemory, teller } from "./telling.ts";
 import { referenceTo } from "./told.ts";
 import { defaultBackoff, workQueue } from "./workqueue.ts";
-import type { Verdict, WorkQueue } from "./workqueue.ts";
+import type { Verdict, WorkQueue, WorkQueueObserver, WorkQueueOptions } from "./workqueue.ts";
 
 /** One line for the log. `error` is whatever was thrown; messages of API errors hold no secrets. */
 export interface ControllerLogEntry {
@@ -35,6 +35,8 @@ export interface RunOptions {
   readonly log: (entry: ControllerLogEntry) => void;
   /** Counts what is told of objects. */
   readonly count?: ((controller: string, reason: Reason) => void) | undefined;
+  /** Hears of the queue of each controller, by its name. */
+  readonly observerOf?: ((controller: string) => WorkQueueObserver) | undefined;
   /** Ends everything; what is under way gets the same signal and is waited for. */
   readonly signal: AbortSignal;
 }
@@ -135,16 +137,28 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
     options.count?.(controller.name, reason);
   }
 
+  const observer = options.observerOf?.(controller.name);
   const queue = workQueue({
     clock: options.clock,
+    onAdded: observer?.added,
     concurrency: controller.concurrency,
     backoff: controller.backoff ?? defaultBackoff,
-    process,
+    process: observer === undefined ? process : observed(observer, process),
     onRoom: () => {
       for (const [source, { watch }] of sources) for (const object of source.list()) wake(queue, watch, object);
     },
   });
   return { controller, queue, sources };
+}
+
+function observed(observer: WorkQueueObserver, process: WorkQueueOptions["process"]): WorkQueueOptions["process"] {
+  return async (key, attempt) => {
+    const id = keyText(key);
+    observer.started(id);
+    const verdict = await process(key, attempt);
+    observer.finished(id, verdict.kind === "retry");
+    return verdict;
+  };
 }
 
 /** With the default pauses, a third of a second after the first try. */

@@ -16,6 +16,13 @@ export type Verdict =
   /** Again after the key's growing pause. */
   | { readonly kind: "retry" };
 
+/** Hears what happens to the keys of a queue, by their text. */
+export interface WorkQueueObserver {
+  readonly added: (id: string) => void;
+  readonly started: (id: string) => void;
+  readonly finished: (id: string, isRetried: boolean) => void;
+}
+
 export interface WorkQueueOptions {
   readonly clock: Clock;
   readonly concurrency: number;
@@ -26,6 +33,8 @@ export interface WorkQueueOptions {
   readonly capacity?: number;
   /** Called once the queue has room again after it had to refuse a key: everything must then be added anew. */
   readonly onRoom?: () => void;
+  /** Hears of each key that begins to wait. */
+  readonly onAdded?: ((id: string) => void) | undefined;
 }
 
 /** Keys that wait to be processed: each at most once, none twice at the same time. */
@@ -71,6 +80,7 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
       refused = true;
     } else {
       waiting.set(id, key);
+      options.onAdded?.(id);
       schedule();
     }
   }

@@ -85,6 +85,8 @@ export interface PipelineOptions {
   readonly activity: RequestActivity;
   /** Reads bodies in YAML for the audit log. */
   readonly yaml: YamlThread;
+  /** Called with every request that has got its place. */
+  readonly track: (info: RequestInfo) => { readonly streaming: () => void; readonly end: () => void };
   /** Called with every finished request. */
   readonly observe: (seen: { readonly info: RequestInfo; readonly code: number; readonly ms: number }) => void;
   /** A fault of ours: what was thrown, with the id that the client was given. */
@@ -189,10 +191,12 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
   const user = progress.impersonated ?? authentication.user;
   const entered = enter(options, passage, user);
   const place = entered instanceof Promise ? await entered : entered;
+  const tracked = options.track(progress.info);
   try {
-    return await admit(options, passage, { user, requester: authentication, query, place });
+    return await admit(options, passage, { user, requester: authentication, query, place, tracked });
   } finally {
     place.leave();
+    tracked.end();
   }
 }
 
@@ -214,6 +218,7 @@ interface Entered {
   readonly requester: Requester;
   readonly query: Query;
   readonly place: Place;
+  readonly tracked: ReturnType<PipelineOptions["track"]>;
 }
 
 /** @throws StatusError Unauthorized */
@@ -224,7 +229,7 @@ function checkStillGood({ isRevoked }: Pick<PipelineOptions, "isRevoked">, { cre
 async function admit(
   options: PipelineOptions,
   { request, response, progress, trail }: Passage,
-  { user, requester, query, place }: Entered,
+  { user, requester, query, place, tracked }: Entered,
 ): Promise<Reply | "streamed"> {
   const attributes = requestAttributes(progress.info, user, query);
   const isTraced = progress.audited !== undefined && options.audit?.omitTrace !== true;
@@ -264,6 +269,7 @@ async function admit(
     common: () => commonHeaders(progress),
     streaming: () => {
       place.streaming();
+      tracked.streaming();
       progress.code = 200;
       trail.streaming(options.clock.now());
     },

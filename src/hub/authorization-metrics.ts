@@ -14,6 +14,9 @@ export interface AuthorizationMetrics {
   readonly text: () => Promise<string>;
 }
 
+/** Kubernetes hashes the id of each of several servers; a hub is one. */
+const serverIdHash = "sha256:pratique";
+
 /** Counters under the names that Kubernetes gives them. Source: apiserver pkg/authorization/metrics, pkg/server/options/authorizationconfig/metrics. */
 export function authorizationMetrics(): AuthorizationMetrics {
   const registry = new Registry();
@@ -37,6 +40,7 @@ export function authorizationMetrics(): AuthorizationMetrics {
   const reloads = counter(
     "config_controller_automatic_reloads_total",
     "Changes of the configuration file that were read.",
+    "apiserver_id_hash",
     "status",
   );
   const seconds = new Histogram({
@@ -48,7 +52,7 @@ export function authorizationMetrics(): AuthorizationMetrics {
   const lastReload = new Gauge({
     name: "apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds",
     help: "When the configuration file was last read after a change.",
-    labelNames: ["status"],
+    labelNames: ["apiserver_id_hash", "status"],
     registers,
   });
   return {
@@ -61,8 +65,8 @@ export function authorizationMetrics(): AuthorizationMetrics {
     failedOpen: (name) => failedOpen.inc({ name, result: "error" }),
     excluded: (name) => excluded.inc({ name, type: "Webhook" }),
     reloaded: (status, now) => {
-      reloads.inc({ status });
-      lastReload.set({ status }, now / 1000);
+      reloads.inc({ apiserver_id_hash: serverIdHash, status });
+      lastReload.set({ apiserver_id_hash: serverIdHash, status }, now / 1000);
     },
     text: () => registry.metrics(),
   };

@@ -87,6 +87,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     controllers,
     informers,
     clock,
+    observerOf: metrics.queueObserver,
     signal,
     count: metrics.controllerTold,
     log: ({ error, ...entry }) => {

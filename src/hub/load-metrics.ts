@@ -1,18 +1,12 @@
 import type { LevelCounts } from "../http/request-places.ts";
 import type { AuditCounts } from "./audit-backends.ts";
-
-interface Family {
-  readonly name: string;
-  readonly type: "counter" | "gauge";
-  readonly help: string;
-  readonly samples: readonly (readonly [labels: string, value: number])[];
-}
+import { familiesText, labelText, type Family } from "./metric-family.ts";
 
 /** What each level of priority does now, and whom it has refused, as Prometheus text. Source: apiserver pkg/util/flowcontrol/metrics. */
 export function fairnessText(levels: readonly LevelCounts[]): string {
   const perLevel = (valueOf: (counts: LevelCounts) => number): Family["samples"] =>
-    levels.map((counts) => [`priority_level="${counts.level}"`, valueOf(counts)]);
-  return text([
+    levels.map((counts) => [levelLabels(counts), valueOf(counts)]);
+  return familiesText([
     {
       name: "apiserver_flowcontrol_current_executing_requests",
       type: "gauge",
@@ -31,7 +25,7 @@ export function fairnessText(levels: readonly LevelCounts[]): string {
       help: "Requests that got no place, by level and reason.",
       samples: levels.flatMap(({ level, refused }) =>
         Object.entries(refused).map(
-          ([reason, count]) => [`priority_level="${level}",reason="${reason}"`, count] as const,
+          ([reason, count]) => [labelText({ flow_schema: level, priority_level: level, reason }), count] as const,
         ),
       ),
     },
@@ -42,7 +36,7 @@ export function fairnessText(levels: readonly LevelCounts[]): string {
       samples: perLevel(({ reading }) => reading),
     },
     {
-      name: "apiserver_longrunning_requests",
+      name: "pratique_open_watches",
       type: "gauge",
       help: "Watches that are open, by level.",
       samples: perLevel(({ watches }) => watches),
@@ -52,7 +46,7 @@ export function fairnessText(levels: readonly LevelCounts[]): string {
 
 /** Audit events so far, as Prometheus text. Source: apiserver pkg/audit/metrics.go. */
 export function auditText({ events, lost }: AuditCounts): string {
-  return text([
+  return familiesText([
     { name: "apiserver_audit_event_total", type: "counter", help: "Audit events made.", samples: [["", events]] },
     {
       name: "apiserver_audit_error_total",
@@ -63,11 +57,7 @@ export function auditText({ events, lost }: AuditCounts): string {
   ]);
 }
 
-function text(families: readonly Family[]): string {
-  const lines = families.flatMap(({ name, type, help, samples }) => [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} ${type}`,
-    ...samples.map(([labels, value]) => `${labels === "" ? name : `${name}{${labels}}`} ${value}`),
-  ]);
-  return `${lines.join("\n")}\n`;
+/** A level has one schema, of its own name: users wait in turn within it. */
+function levelLabels({ level }: LevelCounts): string {
+  return labelText({ flow_schema: level, priority_level: level });
 }

@@ -3,12 +3,15 @@ import type { Reason } from "../core/reasons.ts";
 import type { LevelCounts } from "../http/request-places.ts";
 import type { AuditCounts } from "./audit-backends.ts";
 import { auditText, fairnessText } from "./load-metrics.ts";
-import { requestMetrics, type FinishedRequest } from "./request-metrics.ts";
+import { requestMetrics, type FinishedRequest, type RequestMetrics } from "./request-metrics.ts";
+import { workQueueMetrics, type WorkQueueMetrics } from "./workqueue-metrics.ts";
 
 /** What the hub counts; few labels, since each series costs memory and scrape time. */
 export interface Metrics {
   readonly observeRequest: (request: FinishedRequest) => void;
+  readonly trackRequest: RequestMetrics["track"];
   readonly controllerFailed: (controller: string) => void;
+  readonly queueObserver: WorkQueueMetrics["of"];
   /** What a controller has told of an object. */
   readonly controllerTold: (controller: string, reason: Reason) => void;
   readonly text: () => Promise<{ readonly contentType: string; readonly body: string }>;
@@ -26,12 +29,15 @@ export function hubMetrics(read: {
   readonly authorization: () => Promise<string>;
   /** What was given out and revoked, as Prometheus text. */
   readonly credentials: () => string;
-  /** Whether a resource of this plural is served. */
-  readonly isResource: (plural: string) => boolean;
+  /** Whether a resource is served. */
+  readonly isResource: (group: string, version: string, plural: string) => boolean;
+  /** What the hub keeps and waits for, as Prometheus text. */
+  readonly standing: () => Promise<string>;
 }): Metrics {
   const registry = new MetricsRegistry();
   collectDefaultMetrics({ register: registry });
   const requests = requestMetrics(read.isResource);
+  const queues = workQueueMetrics(() => performance.now());
   const failures = new Counter({
     name: "pratique_controller_errors_total",
     help: "Reconciliations that ended in an error and were put back, by controller.",
@@ -50,13 +56,10 @@ export function hubMetrics(read: {
     read: read.revision,
   });
   gauge(registry, { name: "pratique_connections", help: "TLS connections open now.", read: read.connections });
-  gauge(registry, {
-    name: "apiserver_current_inflight_requests",
-    help: "Requests under way, watches and exempt ones excluded.",
-    read: () => read.levels().reduce((sum, { executing }) => sum + executing, 0),
-  });
   return {
     observeRequest: requests.observe,
+    trackRequest: requests.track,
+    queueObserver: queues.of,
     controllerFailed: (controller) => failures.inc({ controller }),
     controllerTold: (controller, reason) => told.inc({ controller, reason }),
     text: async () => ({
@@ -64,10 +67,12 @@ export function hubMetrics(read: {
       body: [
         await registry.metrics(),
         requests.text(),
+        queues.text(),
         fairnessText(read.levels()),
         read.stalls(),
         auditText(read.audit()),
         read.credentials(),
+        await read.standing(),
         await read.authorization(),
       ].join("\n"),
     }),

@@ -37,6 +37,7 @@ import { revocationDocuments } from "./revocation-documents.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { signedTime } from "./signed-time.ts";
+import { standingMetrics } from "./standing-metrics.ts";
 
 /** What serving needs of the parts made before. */
 export interface ServeParts {
@@ -88,6 +89,31 @@ function resourcesOf(
   return resourceVerbs({ registry: verbs, clock, turns, yaml, chance, shutdown, onAbort, lifeOf, follow });
 }
 
+function metricsOf(
+  options: HubOptions,
+  parts: ServeParts,
+  port: Pick<Parameters<typeof hubMetrics>[0], "connections" | "levels" | "stalls" | "audit">,
+): Metrics {
+  const { verbs, access, cache, clock } = parts;
+  return hubMetrics({
+    ...port,
+    revision: cache.revision,
+    authorization: access.metrics.text,
+    credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
+    standing: standingMetrics({
+      ...parts,
+      pkiDir: parts.at.dir,
+      dataDir: options.dataDir,
+      version: versionInfo(options.release, platform()),
+      now: () => clock.now(),
+    }),
+    isResource: (group, version, plural) =>
+      verbs
+        .resources()
+        .some((resource) => resource.plural === plural && resource.group === group && resource.version === version),
+  });
+}
+
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
   const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
   const certificates = await portCertificates({
@@ -103,15 +129,11 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const stalls = stallsOf(options, clock, activity);
   const yaml = yamlThread();
   let server: Server | undefined;
-  const metrics = hubMetrics({
-    revision: cache.revision,
+  const metrics = metricsOf(options, parts, {
     connections: () => server?.connections() ?? 0,
     levels: places.counts,
     stalls: stalls.text,
     audit: recording.counts,
-    authorization: access.metrics.text,
-    credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
-    isResource: (plural) => verbs.resources().some((resource) => resource.plural === plural),
   });
   const time = signedTime(authorities, clock);
   const rehearsal = await caRehearsal({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
@@ -147,6 +169,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       audit: recording.audit,
       activity,
       yaml,
+      track: metrics.trackRequest,
       observe: metrics.observeRequest,
       fault: faultLog(options),
       clock,

@@ -1,0 +1,91 @@
+/** One series: its labels as Prometheus writes them, without braces, and its value. */
+export type Sample = readonly [labels: string, value: number];
+
+/** What is known of a metric at a scrape. */
+export interface Family {
+  readonly name: string;
+  readonly type: "counter" | "gauge";
+  readonly help: string;
+  readonly samples: readonly Sample[];
+}
+
+/** How often values fell under each bound, the last being everything beyond; not cumulative. */
+export interface Buckets {
+  readonly labels: string;
+  readonly buckets: readonly number[];
+  readonly sum: number;
+}
+
+/** `a="1",b="2"`, in the order of the keys. */
+export function labelText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(",");
+}
+
+/** Families as Prometheus text, with a newline at the end. */
+export function familiesText(families: readonly Family[]): string {
+  const lines = families.flatMap(({ name, type, help, samples }) => [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${type}`,
+    ...samples.map(([labels, value]) => `${labels === "" ? name : `${name}{${labels}}`} ${value}`),
+  ]);
+  return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
+}
+
+/** A histogram as Prometheus text, with a newline at the end. */
+export function histogramText(family: {
+  readonly name: string;
+  readonly help: string;
+  readonly bounds: readonly number[];
+  readonly series: Iterable<Buckets>;
+}): string {
+  const { name, help, bounds } = family;
+  const lines = [...family.series].flatMap(({ labels, buckets, sum }) => {
+    let count = 0;
+    const cumulative = buckets.map((one, at) => {
+      count += one;
+      const le = `le="${boundText(bounds[at])}"`;
+      return `${name}_bucket{${labels === "" ? le : `${labels},${le}`}} ${count}`;
+    });
+    const braces = labels === "" ? "" : `{${labels}}`;
+    return [...cumulative, `${name}_sum${braces} ${sum}`, `${name}_count${braces} ${count}`];
+  });
+  return `${[`# HELP ${name} ${help}`, `# TYPE ${name} histogram`, ...lines].join("\n")}\n`;
+}
+
+/** As Go writes it, since series are joined by the text of their bounds. */
+function boundText(bound: number | undefined): string {
+  if (bound === undefined) return "+Inf";
+  return bound >= 1e-4 ? String(bound) : bound.toExponential().replace(/e-(\d)$/, "e-0$1");
+}
+
+/** A histogram that is added to, one series for each set of labels. */
+export interface Histogram {
+  readonly observe: (labels: string, value: number) => void;
+  readonly text: () => string;
+}
+
+/** A histogram with these upper bounds. */
+export function histogram(family: {
+  readonly name: string;
+  readonly help: string;
+  readonly bounds: readonly number[];
+}): Histogram {
+  const { bounds } = family;
+  const series = new Map<string, { readonly labels: string; readonly buckets: number[]; sum: number }>();
+  return {
+    observe: (labels, value) => {
+      let one = series.get(labels);
+      if (one === undefined) {
+        one = { labels, buckets: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 };
+        series.set(labels, one);
+      }
+      const found = bounds.findIndex((bound) => value <= bound);
+      const at = found < 0 ? bounds.length : found;
+      one.buckets[at] = (one.buckets[at] ?? 0) + 1;
+      one.sum += value;
+    },
+    text: () => histogramText({ ...family, series: series.values() }),
+  };
+}

@@ -1,0 +1,156 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { apiClient, type ApiClient } from "../kits/api-client.ts";
+import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { metricFamilies, type MetricFamily } from "../kits/metric-families.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** What kube-apiserver 1.36.3 shows at its start and after some requests. */
+const recorded = new Map(
+  Object.entries(
+    JSON.parse(readFileSync(resolve(root, "test/fixtures/kube-apiserver-1.36-metrics.json"), "utf8")) as Record<
+      string,
+      MetricFamily
+    >,
+  ),
+);
+
+/** What it shows only once something has happened. Source: apiserver pkg/audit, pkg/util/flowcontrol/metrics, pkg/authorization/metrics, 1.36. */
+const shownLater: Readonly<Record<string, MetricFamily>> = {
+  apiserver_audit_error_total: { type: "counter", labels: ["plugin"] },
+  apiserver_flowcontrol_rejected_requests_total: {
+    type: "counter",
+    labels: ["flow_schema", "priority_level", "reason"],
+  },
+  apiserver_authorization_webhook_evaluations_total: { type: "counter", labels: ["name", "result"] },
+  apiserver_authorization_webhook_evaluations_fail_open_total: { type: "counter", labels: ["name", "result"] },
+  apiserver_authorization_webhook_duration_seconds: {
+    type: "histogram",
+    labels: ["name", "result"],
+    buckets: ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"],
+  },
+  apiserver_authorization_match_condition_exclusions_total: { type: "counter", labels: ["name", "type"] },
+  apiserver_authorization_config_controller_automatic_reloads_total: {
+    type: "counter",
+    labels: ["apiserver_id_hash", "status"],
+  },
+  apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds: {
+    type: "gauge",
+    labels: ["apiserver_id_hash", "status"],
+  },
+};
+
+let hub: TestHub;
+let api: ApiClient;
+let text = "";
+
+beforeAll(async () => {
+  hub = await startTestHub();
+  api = apiClient(hub, "admin");
+  const configMaps = "/api/v1/namespaces/default/configmaps";
+  const body = { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } };
+  await api(configMaps, { method: "POST", body });
+  await api(`${configMaps}/a`);
+  const watch = await api.stream(`${configMaps}?watch=true`);
+  await api(`${configMaps}/a`, { method: "DELETE" });
+  text = (await api("/metrics")).text;
+  watch.close();
+});
+afterAll(async () => {
+  api.close();
+  await hub.close();
+});
+
+const isOurs = (name: string): boolean => name.startsWith("pratique_");
+// What Prometheus' client library for Node adds under names of its own.
+const isLibrary = (name: string): boolean => name.startsWith("nodejs_") || name.startsWith("process_");
+describe("the metrics of a hub", () => {
+  it("have the type, the labels and the buckets of kube-apiserver 1.36 wherever they have its names", () => {
+    const shared = [...metricFamilies(text)].filter(([name]) => !isOurs(name) && !isLibrary(name));
+    expect(shared.length).toBeGreaterThan(10);
+    const shape = (name: string, family: MetricFamily | undefined): unknown => ({
+      name,
+      type: family?.type,
+      labels: family?.labels,
+      buckets: family?.buckets,
+    });
+    // One that has no series yet shows no labels.
+    const found = shared.filter(([, { labels }]) => labels !== undefined);
+    expect(found.map(([name, family]) => shape(name, family))).toEqual(
+      found.map(([name]) => shape(name, recorded.get(name) ?? shownLater[name])),
+    );
+    expect(
+      shared.map(([name]) => name).filter((name) => !recorded.has(name) && shownLater[name] === undefined),
+    ).toEqual([]);
+  });
+
+  it("have the types of Kubernetes for what the process is", () => {
+    const process = [...metricFamilies(text)].filter(([name]) => name.startsWith("process_") && recorded.has(name));
+    expect(process.length).toBeGreaterThan(3);
+    expect(process.map(([name, { type }]) => [name, type])).toEqual(
+      process.map(([name]) => [name, recorded.get(name)?.type]),
+    );
+  });
+
+  it("count a request with the verb, scope and version that Kubernetes gives it", () => {
+    const labels = (verb: string, scope: string): string =>
+      `component="apiserver",dry_run="",group="",resource="configmaps",scope="${scope}",subresource="",verb="${verb}",version="v1"`;
+    expect(text).toContain(`apiserver_request_total{code="201",${labels("POST", "resource")}} 1\n`);
+    expect(text).toContain(`apiserver_request_total{code="200",${labels("GET", "resource")}} 1\n`);
+    expect(text).toContain(`apiserver_request_duration_seconds_bucket{${labels("GET", "resource")},le="60"} 1\n`);
+    expect(text).toContain(
+      'apiserver_longrunning_requests{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"} 1\n',
+    );
+    expect(text).toContain('apiserver_current_inflight_requests{request_kind="readOnly"} 1\n');
+  });
+
+  it("tell what waits, when certificates end, and how the store stands", () => {
+    expect(text).toContain("pratique_store_writable 1\n");
+    expect(text).toMatch(/^pratique_store_free_bytes [1-9]\d*$/m);
+    expect(text).toMatch(/^pratique_store_commit_duration_seconds_count [1-9]\d*$/m);
+    expect(text).toContain('pratique_pending_requests{resource="certificatesigningrequests"} 0\n');
+    for (const certificate of ["ca", "serving", "admin.kubeconfig"]) {
+      expect(text).toMatch(
+        new RegExp(
+          `^pratique_certificate_expiration_timestamp_seconds\\{certificate="${certificate}"\\} \\d{10}$`,
+          "m",
+        ),
+      );
+    }
+  });
+
+  it("do not grow by what clients make up", async () => {
+    const series = async (): Promise<number> =>
+      (await api("/metrics")).text.split("\n").filter((line) => line.startsWith("apiserver_")).length;
+    const strange = async (round: number): Promise<void> => {
+      for (const path of ["nothing", "configmaps", "configmaps/a/b", "x/y/z"]) {
+        await api(`/apis/g${round}.example/v${round}/namespaces/n${round}/${path}${round}`);
+        await api(`/api/v1/namespaces/default/configmaps/a/sub${round}`);
+        await api(`/path${round}/${path}`);
+        await api(`/api/v1/${path}${round}`, { method: "PROPFIND" });
+      }
+    };
+    await strange(0);
+    const before = await series();
+    for (let round = 1; round < 20; round += 1) await strange(round);
+    expect(await series()).toBe(before);
+  });
+
+  it("are all listed in docs/metrics.md, which lists no others", () => {
+    const page = readFileSync(resolve(root, "docs/metrics.md"), "utf8");
+    const listed = [...page.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name);
+    const exposed = [...metricFamilies(text).keys()].filter((name) => !isLibrary(name));
+    expect(listed.toSorted()).toEqual(exposed.toSorted());
+  });
+
+  const promtool = spawnSync("promtool", ["--version"]).status === 0;
+  if (!promtool) process.stderr.write("skipped: promtool of Debian's package prometheus is absent\n");
+  it.skipIf(!promtool)("pass promtool check metrics where they are ours", () => {
+    const ours = text.split(/^(?=# HELP )/m).filter((family) => family.startsWith("# HELP pratique_"));
+    const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: ours.join("") });
+    expect({ status, stderr: stderr.toString() }).toEqual({ status: 0, stderr: "" });
+  });
+});
