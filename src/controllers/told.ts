@@ -26,3 +26,11 @@ export function referenceTo({ group, version, kind }: ResourceRef, { metadata }:
     ...(uid === undefined ? {} : { uid }),
   };
 }
+
+/** Less than the life of an Event, by which what was reported once is known after a restart. */
+const recentMs = 50 * 60_000;
+
+/** Whether something happened so lately, by an RFC 3339 time, that it may not have been reported yet. An unreadable time is not recent. */
+export function isRecent(time: string | undefined, now: number): boolean {
+  return now - Date.parse(time ?? "") < recentMs;
+}

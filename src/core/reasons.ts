@@ -22,7 +22,7 @@ export const reasons = {
   CredentialExpired: "Warning",
   CredentialExpiring: "Warning",
   CredentialRenewed: "Normal",
-  CredentialRevoked: "Warning",
+  CredentialRevoked: "Normal",
   CredentialUnseen: "Warning",
   // Why a profile cannot be used.
   ProfileNamespaceMissing: "Warning",
@@ -45,13 +45,11 @@ export const reasons = {
   ClusterSetupFailed: "Warning",
   InstanceDeletionFailed: "Warning",
   NamesNotAccepted: "Warning",
-  NamespaceContentLeft: "Warning",
   NodeNameInUse: "Warning",
   ReconcileFailed: "Warning",
   ReconcileRetried: "Warning",
   RequesterCloned: "Warning",
   RequesterRevoked: "Warning",
-  SelectorUnreadable: "Warning",
   ServingNotApproved: "Warning",
 } as const;
 

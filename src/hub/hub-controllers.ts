@@ -11,8 +11,10 @@ import { crdNaming } from "../controllers/custom-resources/crd-naming.ts";
 import { csrApproving } from "../controllers/certificates/csr-approving.ts";
 import { csrRecovering, type CsrRecoveringOptions } from "../controllers/certificates/csr-recovering.ts";
 import type { NodeNameClaims } from "../controllers/certificates/node-name-claims.ts";
+import { csrDecisions } from "../controllers/certificates/csr-decisions.ts";
 import { csrCleaner } from "../controllers/certificates/csr-cleaner.ts";
 import { csrSigning, type SigningOrder } from "../controllers/certificates/csr-signing.ts";
+import { eventExpiry } from "../controllers/objects/event-expiry.ts";
 import { garbageCollector } from "../controllers/objects/garbage-collector.ts";
 import {
   credentialKeeper,
@@ -113,6 +115,8 @@ export function hubControllers(options: HubControllersOptions): readonly Control
         ]),
     csrSigning({ informers, parse: readVerifiedCsr, isRevoked, sign: async (order) => sign(order, options) }),
     csrCleaner({ informers, clock }),
+    csrDecisions({ informers, clock, parse: readVerifiedCsr }),
+    eventExpiry({ informers, clock }),
     revocationCleaner({ informers, clock, certificatesEnd: lastEnd(authorities) }),
     ...credentialRecorders({ informers, clock, use: options.credentialUse }),
     credentialKeeper({ informers, clock, use: options.credentialUse }),

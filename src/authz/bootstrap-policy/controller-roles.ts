@@ -61,6 +61,8 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("approve", "certificates.k8s.io", "signers", ["kubernetes.io/kube-apiserver-client-kubelet"]),
     eventsRule(),
   ],
+  // Kubernetes has none: etcd forgets its events by itself.
+  "event-expiry-controller": () => [rule("delete list watch", "core", "events")],
   "generic-garbage-collector": () => [rule("delete get list patch update watch", "*", "*"), eventsRule()],
   "namespace-controller": () => [
     rule("delete get list watch", "core", "namespaces"),

@@ -2,7 +2,15 @@ import { addOnGroup, clusterGroup, registerGroup } from "../../resources/managed
 import { acceptedAgentRules, sharedAgentRoles } from "../../resources/agent-rules.ts";
 import type { PolicyRule } from "../../resources/policy-rule.ts";
 import type { RbacObject } from "../rbac-types.ts";
-import { clusterRole, clusterRoleBinding, eventsRule, group, rule, systemServiceAccount } from "./policy-object.ts";
+import {
+  clusterEventsRule,
+  clusterRole,
+  clusterRoleBinding,
+  eventsRule,
+  group,
+  rule,
+  systemServiceAccount,
+} from "./policy-object.ts";
 
 const clientSigner = "kubernetes.io/kube-apiserver-client";
 
@@ -39,6 +47,7 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("get list patch watch", clusterGroup, "managedclusters"),
     rule("update", registerGroup, "managedclusters/accept"),
     rule("get list watch", addOnGroup, "managedclusteraddons"),
+    clusterEventsRule(),
   ],
 };
 

@@ -21,6 +21,7 @@ import { nameInUseMessage, nameInUseReason, withNameInUse } from "./name-in-use.
 import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
+import { clonedRequester, leftToPeople, notAllowed, revokedRequester } from "./left-to-people.ts";
 
 const serviceAccount = "certificate-controller";
 
@@ -65,11 +66,15 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isUndecided(csr)) return done;
-    if (options.isRevoked?.(csr.requester) === true) return { kind: "retry", why: "its requester is revoked" };
+    if (options.isRevoked?.(csr.requester) === true) {
+      return leftToPeople(object, revokedRequester);
+    }
     const facts = readable(options.parse, csr.request);
     if (facts === undefined) return done;
     const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
-    if (options.isCloned?.(csr.requester, facts, askedAt) === true) return done;
+    if (options.isCloned?.(csr.requester, facts, askedAt) === true) {
+      return leftToPeople(object, clonedRequester);
+    }
     const looked: Looked = { object, csr, wanted: names && wantedNodeName(csr, facts, key.name) };
     const recognisers = recognisersOf(csr, facts);
     const recogniser = await firstAllowed(csr, recognisers);
@@ -78,7 +83,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (held !== undefined) return mark(looked, held);
     await unmark(looked);
     if (recognisers.length === 0) return done;
-    return { kind: "retry", why: "recognised as a kubelet client certificate, but its requester is not allowed it" };
+    return leftToPeople(object, notAllowed);
   }
 
   async function firstAllowed(csr: CsrView, recognisers: readonly Recogniser[]): Promise<Recogniser | undefined> {

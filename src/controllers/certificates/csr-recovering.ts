@@ -68,11 +68,10 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     const found = standingOf(csr.requester, keyFingerprint(request.spki), askedAt);
     if (found === undefined) return done;
     const { standing, record, asking, later } = found;
-    if (standing === "cloned" && record !== undefined && asking !== undefined) {
-      await lockClones(client, { record, asking, later, now: clock.now() });
-    }
+    const isCloned = standing === "cloned" && record !== undefined && asking !== undefined;
+    const tell = isCloned ? [await lockClones(client, { record, asking, later })] : [];
     const node = nodeReturningAs(csr.requester);
-    if (node === undefined) return done;
+    if (node === undefined) return { kind: "done", tell };
     const step = returningStep({
       ...found,
       node,
@@ -81,7 +80,9 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
       recoveries: recoveriesOf(record, unrecorded(csr.requester.username)),
       now: clock.now(),
     });
-    if (step.kind === "wait") return says(object, csr, { reason: step.reason, message: step.message });
+    if (step.kind === "wait") {
+      return { ...(await says(object, csr, { reason: step.reason, message: step.message })), tell };
+    }
     const wanted = { username: node, key: keyFingerprint(request.spki), request: key.name };
     // From here to the write nothing is awaited: another request for the name sees this one, or this one sees it.
     if (options.names?.reserveReturning(wanted) !== undefined) return together;

@@ -30,6 +30,7 @@ import { done, type Controller, type Outcome } from "../controller.ts";
 import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
 import { csrView, hasCondition, withCondition, type CsrView } from "../certificates/csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
+import { leftToPeople, notAllowed, revokedRequester } from "../certificates/left-to-people.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
@@ -64,7 +65,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
-    if (isRevoked(csr.requester)) return { kind: "retry", why: "its requester is revoked" };
+    if (isRevoked(csr.requester)) return leftToPeople(object, revokedRequester);
     const addOn = labelledAddOn(object);
     if (addOn !== undefined) return forAddOn(object, csr, addOn);
     const name = labelledCluster(object);
@@ -78,7 +79,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
 
   async function renew(object: ApiObject, csr: CsrView): Promise<Outcome> {
     if (!isAllowed(await client.create(subjectAccessReviews, accessReviewOf(csr, renewalAccess)))) {
-      return { kind: "retry", why: "its agent may not renew its certificate" };
+      return leftToPeople(object, notAllowed);
     }
     return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
   }
@@ -86,10 +87,14 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
   async function first(object: ApiObject, csr: CsrView, identity: AgentIdentity): Promise<Outcome> {
     const { username } = csr.requester;
     // With another credential in hand, a revoked agent does not come back as itself.
-    if (isRevoked({ username: agentUser(identity), groups: [] })) return { kind: "retry", why: "the agent is revoked" };
+    if (isRevoked({ username: agentUser(identity), groups: [] })) return leftToPeople(object, revokedRequester);
     const cluster = clusters.get({ name: identity.cluster });
-    if (cluster === undefined || firstObjection({ username, identity, cluster, rules, now: clock.now() }) !== undefined)
-      return done;
+    // Its making wakes the request; without rules every cluster is let in by a person.
+    if (cluster === undefined || rules.length === 0) return done;
+    const objection = firstObjection({ username, identity, cluster, rules, now: clock.now() });
+    if (objection !== undefined) {
+      return leftToPeople(object, { reason: "ClusterNotApproved", message: objection, again: "woken" });
+    }
     try {
       // Before the approval, so that a failure in between finds the request as it was.
       if (needsAcceptance(cluster)) await accept(client, clock, cluster);

@@ -3,7 +3,9 @@ import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, Condition } from "../../core/object.ts";
+import type { Reason } from "../../core/reasons.ts";
 import { StatusError } from "../../core/status.ts";
+import { referenceTo, type Told } from "../told.ts";
 import {
   clusterFinalizer,
   clusterNameLabel,
@@ -63,8 +65,9 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
   const { name = "", finalizers = [] } = cluster.metadata;
   if (isSharedName(name)) {
     await removeRights(parts, name);
-    await say(parts, cluster, failedCondition("the agents of all clusters share a role or group of this name"));
-    return done;
+    const why = "the agents of all clusters share a role or group of this name";
+    await say(parts, cluster, failedCondition(why));
+    return { kind: "blocked", because: report(cluster, "ClusterNameReserved", why), again: "woken" };
   }
   // First, so that nothing is ever made for a cluster that would not be taken down with it; the write wakes it again.
   if (!finalizers.includes(clusterFinalizer)) {
@@ -78,11 +81,12 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
   } catch (error) {
     if (error instanceof StatusError && error.reason !== "Conflict") {
       await say(parts, cluster, failedCondition(error.message));
+      return { kind: "blocked", because: report(cluster, "ClusterSetupFailed", error.message), again: "paused" };
     }
     throw error;
   }
-  await say(parts, cluster, acceptedCondition);
-  return done;
+  const isNew = await say(parts, cluster, acceptedCondition);
+  return { kind: "done", tell: isNew ? [report(cluster, "ClusterAccepted", "managed cluster accepted")] : [] };
 }
 
 /** Rights and heartbeat; roles before the bindings that name them. */
@@ -105,14 +109,19 @@ async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcom
   if (isSharedName(cluster.metadata.name ?? "")) await removeRights(parts, cluster.metadata.name ?? "");
   else for (const one of clusterRbac(cluster)) await grant(client, one, there(one));
   await takeBack(parts, cluster);
-  await say(parts, cluster, deniedCondition);
-  return done;
+  const isNew = await say(parts, cluster, deniedCondition);
+  return { kind: "done", tell: isNew ? [report(cluster, "ClusterDenied", "managed cluster denied")] : [] };
 }
 
 async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
   const { client, clock } = parts;
-  const left = await detachCluster({ client, clock, cluster, say: (condition) => say(parts, cluster, condition) });
-  if (left !== undefined) return { kind: "requeue", afterMs: 5000, why: left };
+  const left = await detachCluster({
+    client,
+    clock,
+    cluster,
+    say: async (condition) => void (await say(parts, cluster, condition)),
+  });
+  if (left !== undefined) return { kind: "blocked", because: report(cluster, "AddOnObjectsLeft", left), again: 5000 };
   const { name = "", finalizers = [] } = cluster.metadata;
   await removeRights(parts, name);
   await takeBack(parts, cluster);
@@ -143,12 +152,17 @@ async function removeRights({ client, there }: UpkeepParts, name: string): Promi
   for (const one of [...namespaceBindings(name), ...own.toReversed()]) await revoked(client, one, there(one));
 }
 
-async function say({ client, clock }: UpkeepParts, cluster: ManagedCluster, condition: Condition): Promise<void> {
+async function say({ client, clock }: UpkeepParts, cluster: ManagedCluster, condition: Condition): Promise<boolean> {
   const conditions = withClusterCondition(cluster, condition, clock.now());
-  if (conditions === undefined) return;
+  if (conditions === undefined) return false;
   const { name = "" } = cluster.metadata;
   const patch = { metadata: seen(cluster), status: { conditions } };
   await client.patch(managedClusters, { name }, patch, { subresource: "status" });
+  return true;
+}
+
+function report(cluster: ManagedCluster, reason: Reason, message: string): Told {
+  return { reason, about: referenceTo(managedClusters, cluster), message };
 }
 
 /** The object as it was looked at, so that a write to another one is refused. */

@@ -1,14 +1,10 @@
 import type { Client } from "../../client/client.ts";
-import { rfc3339 } from "../../core/clock.ts";
 import { credentialRevocations, type CredentialRevocation } from "../../resources/credential-revocation.ts";
-import type { Event } from "../../resources/event.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
 import { hasReason } from "../api-errors.ts";
 import { clonedAnnotation } from "../../resources/cloned.ts";
-import { events } from "../kinds.ts";
+import type { Told } from "../told.ts";
 
-// Events of what lies in no namespace are in this one.
-const namespace = "default";
 const certificatePrefix = "X509SHA256=";
 
 /** How the names of revocations begin that lock out clones. */
@@ -21,15 +17,13 @@ export interface FoundClone {
   readonly asking: CredentialIssue;
   /** Those issued after it, one of which at least is in use. */
   readonly later: readonly CredentialIssue[];
-  /** Milliseconds since the epoch. */
-  readonly now: number;
 }
 
 /**
  * Locks out both holders: revokes the credential with which was asked, then those issued after it, each by itself, so that one of them
- * can be let in again, and a machine that is set up anew is not touched; tells it in an Event.
+ * can be let in again, and a machine that is set up anew is not touched. Returns what to report.
  */
-export async function lockClones(client: Client, { record, asking, later, now }: FoundClone): Promise<void> {
+export async function lockClones(client: Client, { record, asking, later }: FoundClone): Promise<Told> {
   const { username } = record.spec.identity;
   const of = ({ generation }: CredentialIssue): string => (generation === undefined ? "" : ` (number ${generation})`);
   // The one that asks first: while it alone is revoked, nobody takes a credential to be the newest by mistake.
@@ -42,7 +36,19 @@ export async function lockClones(client: Client, { record, asking, later, now }:
     const reason = `two machines hold ${username}: a credential${of(asking)} was used to ask for the next one while a later one was in use`;
     await createOnce(client, revocationOf({ fingerprint, username, reason }));
   }
-  await tell(client, record, { now, issue: of(asking) });
+  const { name, uid } = record.metadata;
+  const { group, version, kind } = issuedCredentials;
+  return {
+    reason: "CredentialCloned",
+    about: {
+      apiVersion: `${group}/${version}`,
+      kind,
+      ...(name === undefined ? {} : { name }),
+      ...(uid === undefined ? {} : { uid }),
+    },
+    message: `Two machines hold ${username}: an earlier credential${of(asking)} asked for the next one while a later one was in use. Both are locked out.`,
+    details: { user: username, fingerprint: asking.key },
+  };
 }
 
 function revocationOf(clone: {
@@ -68,30 +74,4 @@ async function createOnce(client: Client, revocation: CredentialRevocation): Pro
   } catch (error) {
     if (!hasReason(error, "AlreadyExists")) throw error;
   }
-}
-
-async function tell(
-  client: Client,
-  record: IssuedCredential,
-  { now, issue }: { readonly now: number; readonly issue: string },
-): Promise<void> {
-  const { name = "", uid = "" } = record.metadata;
-  const { group, version, kind } = issuedCredentials;
-  const { username } = record.spec.identity;
-  const about = { apiVersion: `${group}/${version}`, kind, name, uid };
-  const event: Event = {
-    apiVersion: "v1",
-    kind: "Event",
-    metadata: { namespace, generateName: `cloned-${uid}-`, ownerReferences: [about] },
-    involvedObject: about,
-    type: "Warning",
-    reason: "CredentialCloned",
-    message: `Two machines hold ${username}: an earlier credential${issue} asked for the next one while a later one was in use. Both are locked out.`,
-    source: { component: "pratique-csr-recovering" },
-    reportingComponent: "pratique.dev/csr-recovering",
-    firstTimestamp: rfc3339(now),
-    lastTimestamp: rfc3339(now),
-    count: 1,
-  };
-  await client.create(events, event);
 }

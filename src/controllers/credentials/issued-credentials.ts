@@ -7,10 +7,11 @@ import { newestIssue, timesOf } from "../../resources/credential-state.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
 import { hasReason } from "../api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
-import { warnOfExpiry } from "./credential-expiry.ts";
+import { expiryReport, issueReport } from "./credential-reports.ts";
 import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo, type Told } from "../told.ts";
 
 const serviceAccount = "credential-controller";
 
@@ -49,7 +50,13 @@ export function credentialRecorders(options: IssuedCredentialsOptions): readonly
       const found = issueOf(key);
       if (found === undefined) return done;
       const known = records.get({ name: recordName(found.identity) }) as IssuedCredential | undefined;
-      return written(client, known, withIssue(known ?? newRecord(found.identity), found.issue));
+      const next = withIssue(known ?? newRecord(found.identity), found.issue);
+      const outcome = await written(client, known, next);
+      // Access that was granted is reported by who grants it.
+      const isReported = outcome.kind === "done" && next !== known && resource === certificateSigningRequests;
+      const object = csrs.get(key);
+      if (!isReported || object === undefined) return outcome;
+      return { ...outcome, tell: [issueReport(referenceTo(certificateSigningRequests, object), next, found.issue)] };
     },
   });
   return [
@@ -112,21 +119,16 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
       await client.delete(issuedCredentials, key, uid === undefined ? {} : { preconditions: { uid } });
       return done;
     }
-    const outcome = await written(client, record, await warned(seen, newest, now));
+    const { next, warning } = warned(seen, newest, now);
+    const outcome = await written(client, record, next);
     if (outcome.kind !== "done") return outcome;
+    const renewed =
+      record.status?.count !== seen.status?.count
+        ? [issueReport(referenceTo(issuedCredentials, record), seen, newest)]
+        : [];
     const untilWarning = times === undefined || now >= times.windowTo ? everyMs : times.windowTo - now;
     const afterMs = Math.max(1000, Math.min(everyMs, untilWarning));
-    return { kind: "requeue", afterMs, why: "to see when it is used" };
-  }
-
-  /** The record with a note of the warning, where one was due. */
-  async function warned(record: IssuedCredential, newest: CredentialIssue, now: number): Promise<IssuedCredential> {
-    const { notAfter } = newest;
-    const times = timesOf(newest);
-    if (times === undefined || notAfter === undefined || now < times.windowTo) return record;
-    if (record.status?.warnedOf === notAfter) return record;
-    await warnOfExpiry(client, record, { now, notAfter });
-    return { ...record, status: { ...record.status, warnedOf: notAfter } };
+    return { kind: "requeue", afterMs, why: "to see when it is used", tell: [...renewed, ...warning] };
   }
 
   return {
@@ -135,6 +137,23 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
     watches: [{ resource: issuedCredentials }],
     concurrency: 4,
     reconcile,
+  };
+}
+
+/** The record with a note of the warning, where one is due. */
+function warned(
+  record: IssuedCredential,
+  newest: CredentialIssue,
+  now: number,
+): { readonly next: IssuedCredential; readonly warning: readonly Told[] } {
+  const { notAfter } = newest;
+  const times = timesOf(newest);
+  if (times === undefined || notAfter === undefined || now < times.windowTo || record.status?.warnedOf === notAfter) {
+    return { next: record, warning: [] };
+  }
+  return {
+    next: { ...record, status: { ...record.status, warnedOf: notAfter } },
+    warning: [expiryReport(record, { now, notAfter })],
   };
 }
 

@@ -4,6 +4,7 @@ import { credentialRevocations, type CredentialRevocation } from "../../resource
 import { hasReason } from "../api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { isRecent, referenceTo, type Told } from "../told.ts";
 
 const serviceAccount = "credential-controller";
 
@@ -28,7 +29,19 @@ function revocationEnd({ spec }: CredentialRevocation, certificatesEnd: number):
   return isCertificate ? certificatesEnd + marginMs : Number.POSITIVE_INFINITY;
 }
 
-/** Deletes revocations that can refuse nothing any more. */
+function revocationReport(revocation: CredentialRevocation): Told {
+  const { spec, status } = revocation;
+  const { reason, expiresAt: _end, ...target } = spec;
+  return {
+    reason: "CredentialRevoked",
+    about: referenceTo(credentialRevocations, revocation),
+    message: `credential revoked: ${JSON.stringify(target)}`,
+    details: { user: status?.revokedBy, why: reason },
+    once: true,
+  };
+}
+
+/** Reports revocations when they are made, and deletes those that can refuse nothing any more. */
 export function revocationCleaner({ informers, clock, certificatesEnd }: RevocationCleanerOptions): Controller {
   const { client, reader } = informers.as(serviceAccount);
   const revocations = reader({ resource: credentialRevocations });
@@ -36,9 +49,11 @@ export function revocationCleaner({ informers, clock, certificatesEnd }: Revocat
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const revocation = revocations.get(key) as CredentialRevocation | undefined;
     if (revocation === undefined) return done;
+    const isNew = isRecent(revocation.metadata.creationTimestamp, clock.now());
+    const tell = isNew ? [revocationReport(revocation)] : [];
     const afterMs = revocationEnd(revocation, certificatesEnd) - clock.now();
-    if (afterMs === Number.POSITIVE_INFINITY) return done;
-    if (afterMs > 0) return { kind: "requeue", afterMs, why: "still in force" };
+    if (afterMs === Number.POSITIVE_INFINITY) return { kind: "done", tell };
+    if (afterMs > 0) return { kind: "requeue", afterMs, why: "still in force", tell };
     const { uid, resourceVersion } = revocation.metadata;
     const preconditions = {
       ...(uid === undefined ? {} : { uid }),

@@ -9,6 +9,7 @@ import { awaitsCleanup, cleanupStatus, released, type Cleanup } from "./crd-fina
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { ManagedResource } from "../managed-resource.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo } from "../told.ts";
 
 export interface CrdFinalizerOptions {
   readonly informers: SharedInformers;
@@ -54,7 +55,10 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
       return done;
     }
     await tell(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
-    return { kind: "retry", why: "objects of the kind are left" };
+    if (typeof left === "number") return { kind: "retry", why: "objects of the kind are left" };
+    const about = referenceTo(customResourceDefinitions, known);
+    const message = `could not delete all instances: ${left}`;
+    return { kind: "blocked", because: { reason: "InstanceDeletionFailed", about, message }, again: "paused" };
   }
 
   return {

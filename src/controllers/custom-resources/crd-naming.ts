@@ -1,11 +1,12 @@
 import { rfc3339, type Clock } from "../../core/clock.ts";
 import type { ObjectKey } from "../../core/object.ts";
-import type { CrdNames, CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
+import type { CrdNames, CrdStatus, CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
 import type { Resource } from "../../resources/resource.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { namedStatus, type TakenNames } from "./crd-naming-policy.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo } from "../told.ts";
 
 export interface CrdNamingOptions {
   readonly informers: SharedInformers;
@@ -59,12 +60,12 @@ export function crdNaming(options: CrdNamingOptions): Controller {
     }
     if (crd.metadata.deletionTimestamp !== undefined) return done;
     const status = namedStatus(crd, taken(crd), rfc3339(clock.now()));
-    if (status === undefined) return done;
+    if (status === undefined) return named(crd, crd.status);
     if (status.acceptedNames !== undefined) {
       granted.set(key.name, { group: crd.spec.group, names: status.acceptedNames });
     }
     await client.update(customResourceDefinitions, { ...crd, status }, { subresource: "status" });
-    return done;
+    return named(crd, status);
   }
 
   return {
@@ -80,6 +81,15 @@ export function crdNaming(options: CrdNamingOptions): Controller {
     concurrency: 1,
     reconcile,
   };
+}
+
+/** Blocked while another definition has one of the names. */
+function named(crd: CustomResourceDefinition, status: CrdStatus | undefined): Outcome {
+  const condition = status?.conditions?.find(({ type }) => type === "NamesAccepted");
+  if (condition?.status !== "False") return done;
+  const about = referenceTo(customResourceDefinitions, crd);
+  const message = `not all names are accepted: ${condition.message ?? ""}`;
+  return { kind: "blocked", because: { reason: "NamesNotAccepted", about, message }, again: "woken" };
 }
 
 /** Definitions of the same group whose names were not accepted. */

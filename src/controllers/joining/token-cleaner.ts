@@ -7,6 +7,7 @@ import type { Controller, Outcome } from "../controller.ts";
 import { secrets } from "../kinds.ts";
 import { tokenSecretSelection } from "./token-secrets.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo } from "../told.ts";
 
 const serviceAccount = "token-cleaner";
 
@@ -32,8 +33,10 @@ export function tokenCleaner(options: TokenCleanerOptions): Controller {
       await client.delete(secrets, key, uid === undefined ? {} : { preconditions: { uid } });
     } catch (error) {
       if (!hasReason(error, "NotFound", "Conflict")) throw error;
+      return done;
     }
-    return done;
+    const about = referenceTo(secrets, secret);
+    return { kind: "done", tell: [{ reason: "BootstrapTokenExpired", about, message: "bootstrap token expired" }] };
   }
 
   return {

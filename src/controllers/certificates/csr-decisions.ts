@@ -1,0 +1,83 @@
+import type { Clock } from "../../core/clock.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
+import type { Reason } from "../../core/reasons.ts";
+import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
+import { csrDeciderOf } from "../../resources/certificate-signing-request.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { certificateSigningRequests } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+import { isRecent, referenceTo, type Told } from "../told.ts";
+import { csrView } from "./csr-view.ts";
+
+const serviceAccount = "certificate-controller";
+
+export interface CsrDecisionsOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
+  readonly parse: (pem: string) => CsrContents;
+}
+
+const reasonOf: Readonly<Record<string, Reason>> = {
+  Approved: "CertificateApproved",
+  Denied: "CertificateDenied",
+  Failed: "CertificateFailed",
+};
+
+const words: Readonly<Record<string, string>> = {
+  Approved: "certificate request approved",
+  Denied: "certificate request denied",
+  Failed: "certificate request failed",
+};
+
+/** Reports each decision on a certificate request once, whoever made it: a person, a controller or the signer. */
+export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): Controller {
+  const csrs = informers.as(serviceAccount).reader({ resource: certificateSigningRequests });
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const object = csrs.get(key);
+    if (object === undefined) return done;
+    const tell = csrView(object)
+      .conditions.filter(({ type, status }) => Object.hasOwn(reasonOf, type) && status === "True")
+      .filter(({ lastUpdateTime }) => isRecent(lastUpdateTime ?? object.metadata.creationTimestamp, clock.now()))
+      .map((condition) => decisionReport(object, condition, parse));
+    return { kind: "done", tell };
+  }
+
+  return {
+    name: "csrdecisions",
+    serviceAccount,
+    watches: [{ resource: certificateSigningRequests }],
+    concurrency: 4,
+    reconcile,
+  };
+}
+
+function decisionReport(object: ApiObject, condition: Condition, parse: CsrDecisionsOptions["parse"]): Told {
+  const { type, message = "" } = condition;
+  const csr = csrView(object);
+  return {
+    reason: reasonOf[type] ?? "CertificateFailed",
+    about: referenceTo(certificateSigningRequests, object),
+    message: `${words[type] ?? type}${message === "" ? "" : `: ${message}`}`,
+    details: {
+      // The signer fails requests; all else is decided by who is stamped, or by a controller that says so in its reason.
+      user: type === "Failed" ? "signer" : (csrDeciderOf(object) ?? condition.reason),
+      requester: csr.requester.username,
+      signer: csr.signerName,
+      fingerprint: fingerprintOf(csr.request, parse),
+      why: condition.reason,
+    },
+    once: true,
+  };
+}
+
+function fingerprintOf(pem: string, parse: CsrDecisionsOptions["parse"]): string | undefined {
+  try {
+    return keyFingerprint(parse(pem).spki);
+  } catch (error) {
+    if (error instanceof CsrError) return undefined;
+    throw error;
+  }
+}

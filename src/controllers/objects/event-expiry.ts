@@ -1,0 +1,53 @@
+import type { Clock } from "../../core/clock.ts";
+import type { ObjectKey } from "../../core/object.ts";
+import type { Event } from "../../resources/event.ts";
+import { hasReason } from "../api-errors.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { events } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "event-expiry-controller";
+
+export interface EventExpiryOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  /** How long an Event is kept after it was last counted, in milliseconds; default an hour, as kube-apiserver's `--event-ttl`. */
+  readonly ttlMs?: number;
+}
+
+const hourMs = 3_600_000;
+
+/** Deletes Events that are an hour old; in Kubernetes the lease of etcd does it. Without it whoever may write Events fills the store. */
+export function eventExpiry({ informers, clock, ttlMs = hourMs }: EventExpiryOptions): Controller {
+  const { client, reader } = informers.as(serviceAccount);
+  const all = reader({ resource: events });
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const event = all.get(key) as Event | undefined;
+    if (event === undefined) return done;
+    const left = lastTime(event, clock.now()) + ttlMs - clock.now();
+    if (left > 0) return { kind: "requeue", afterMs: left, why: "it is not old yet" };
+    const { uid, resourceVersion } = event.metadata;
+    const preconditions = {
+      ...(uid === undefined ? {} : { uid }),
+      // One that has just been counted up stays.
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    };
+    try {
+      await client.delete(events, key, { preconditions });
+    } catch (error) {
+      if (!hasReason(error, "NotFound", "Conflict")) throw error;
+    }
+    return done;
+  }
+
+  return { name: "event-expiry", serviceAccount, watches: [{ resource: events }], concurrency: 8, reconcile };
+}
+
+/** When it was last seen, in milliseconds since the epoch. Times that are ahead are not believed: such an Event would never go. */
+function lastTime({ metadata, lastTimestamp, eventTime, series }: Event, now: number): number {
+  const times = [metadata.creationTimestamp, lastTimestamp, eventTime, series?.lastObservedTime]
+    .map((time) => Date.parse(time ?? ""))
+    .filter((time) => time <= now);
+  return Math.max(0, ...times);
+}
