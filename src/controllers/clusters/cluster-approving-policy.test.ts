@@ -55,6 +55,7 @@ describe("a first certificate without a person", () => {
       "it was denied",
       { cluster: cluster({ status: { conditions: [{ type: "HubAcceptedManagedCluster", status: "False" }] } }) },
     ],
+    ["another key was approved for it", { rival: "first" }],
     ["it has an agent with a certificate", { cluster: agents(now + 1000) }],
     [
       "it has joined",

@@ -42,11 +42,13 @@ export interface FirstRequest {
   /** The cluster, if it is there. */
   readonly cluster: ManagedCluster | undefined;
   readonly rules: readonly AutoApproval[];
+  /** A request for its first certificate that was approved for another key. */
+  readonly rival?: string | undefined;
   readonly now: number;
 }
 
 /** Why the first certificate of an agent is left to a person, or undefined where it is given without one. */
-export function firstObjection({ username, identity, cluster, rules, now }: FirstRequest): string | undefined {
+export function firstObjection({ username, identity, cluster, rules, rival, now }: FirstRequest): string | undefined {
   const matching = rules.filter(
     ({ user, clusters }) => user === username && clusters.some((one) => matchesNodePattern(one, identity.cluster)),
   );
@@ -64,7 +66,8 @@ export function firstObjection({ username, identity, cluster, rules, now }: Firs
   const others = [...agentsOn(cluster)].filter(([agent, end]) => agent !== identity.agent && end > now);
   const hasJoined = conditionOf(cluster, clusterCondition.joined)?.status === "True";
   // Whoever holds an old bootstrap identity would otherwise come into a cluster that is somebody's already.
-  return others.length > 0 || hasJoined ? "the cluster has an agent already" : undefined;
+  if (others.length > 0 || hasJoined) return "the cluster has an agent already";
+  return rival === undefined ? undefined : `csr/${rival} was approved for the cluster with another key`;
 }
 
 /** Whether a cluster is let in together with its first certificate; who denied it since is not overruled. */

@@ -5,9 +5,11 @@ import { rfc3339, type Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import type { UserInfo } from "../../core/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
 import {
   agentUser,
   autoAcceptedAnnotation,
+  clusterNameLabel,
   isAccepted,
   managedClusterAddOns,
   managedClusters,
@@ -26,6 +28,7 @@ import {
 } from "./cluster-approving-policy.ts";
 import { clusterRequestIndex } from "./cluster-request-index.ts";
 import { agentRequest, agentSigner, labelledCluster, readRequest } from "./cluster-request.ts";
+import { approvedRival, turns, type JudgedRequest } from "./cluster-rivals.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
 import { csrView, hasCondition, withCondition, type CsrView } from "../certificates/csr-view.ts";
@@ -59,6 +62,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
   const clusters = reader({ resource: managedClusters });
   const addOns = reader({ resource: managedClusterAddOns });
   const requests = clusterRequestIndex();
+  const inTurn = turns();
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
@@ -73,8 +77,10 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     const contents = readRequest(options.parse, csr);
     const identity = typeof contents === "string" ? contents : agentRequest(csr, name, contents);
     if (typeof identity === "string") return done;
+    if (typeof contents === "string") return done;
     if (csr.requester.username === agentUser(identity)) return renew(object, csr);
-    return first(object, csr, identity);
+    const asked = { object, csr, identity, key: keyFingerprint(contents.spki) };
+    return inTurn(identity.cluster, () => first(asked));
   }
 
   async function renew(object: ApiObject, csr: CsrView): Promise<Outcome> {
@@ -84,17 +90,18 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
   }
 
-  async function first(object: ApiObject, csr: CsrView, identity: AgentIdentity): Promise<Outcome> {
+  /** In turn for each cluster, by a list that is read in that turn: of several keys that ask at once, one is approved. */
+  async function first({ object, csr, identity, key }: FirstAsked): Promise<Outcome> {
     const { username } = csr.requester;
     // With another credential in hand, a revoked agent does not come back as itself.
     if (isRevoked({ username: agentUser(identity), groups: [] })) return leftToPeople(object, revokedRequester);
     const cluster = clusters.get({ name: identity.cluster });
     // Its making wakes the request; without rules every cluster is let in by a person.
     if (cluster === undefined || rules.length === 0) return done;
-    const objection = firstObjection({ username, identity, cluster, rules, now: clock.now() });
-    if (objection !== undefined) {
-      return leftToPeople(object, { reason: "ClusterNotApproved", message: objection, again: "woken" });
-    }
+    const now = clock.now();
+    const rival = await rivalOf(client, { cluster: identity.cluster, key, parse: options.parse, now });
+    const message = firstObjection({ username, identity, cluster, rules, rival, now });
+    if (message !== undefined) return leftToPeople(object, { reason: "ClusterNotApproved", message, again: "woken" });
     try {
       // Before the approval, so that a failure in between finds the request as it was.
       if (needsAcceptance(cluster)) await accept(client, clock, cluster);
@@ -137,6 +144,20 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     backoff,
     reconcile,
   };
+}
+
+interface FirstAsked {
+  readonly object: ApiObject;
+  readonly csr: CsrView;
+  readonly identity: AgentIdentity;
+  /** `SHA256:<base64>` of its public key. */
+  readonly key: string;
+}
+
+async function rivalOf(client: Client, judged: JudgedRequest): Promise<string | undefined> {
+  const labelSelector = `${clusterNameLabel}=${judged.cluster}`;
+  const { items } = await client.list(certificateSigningRequests, { labelSelector });
+  return approvedRival(items, judged);
 }
 
 async function accept(client: Client, clock: Clock, { metadata }: ManagedCluster): Promise<void> {
