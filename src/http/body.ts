@@ -8,12 +8,18 @@ export const maxBodyBytes: number = 3 * 1024 * 1024;
 const lingerBytes = 16 * 1024 * 1024;
 const lingerMs = 5_000;
 
+/** What a body may take. */
+export interface BodyLimits {
+  readonly timeoutMs: number;
+  /** Default 3145728 (3 MiB). */
+  readonly maxBytes?: number;
+  /** Awaited once, before more than so many bytes are read. What it rejects with ends the reading. */
+  readonly large?: { readonly fromBytes: number; readonly admitted: () => Promise<void> };
+}
+
 /** Reads a whole body. @throws StatusError RequestEntityTooLarge, Timeout, or BadRequest when the client breaks off. */
-export function readBody(
-  request: Incoming,
-  limits: { readonly timeoutMs: number; readonly maxBytes?: number },
-): Promise<Buffer> {
-  const { maxBytes = maxBodyBytes } = limits;
+export function readBody(request: Incoming, limits: BodyLimits): Promise<Buffer> {
+  const { maxBytes = maxBodyBytes, large } = limits;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -26,15 +32,22 @@ export function readBody(
       clearTimeout(timer);
       request.off("data", onData).off("end", onEnd).off("error", onError).off("aborted", onError).off("close", onError);
     };
-    const fail = (error: StatusError): void => {
+    const fail = (error: unknown): void => {
       stop();
       linger(request);
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > maxBytes) fail(tooLarge(maxBytes));
-      else chunks.push(chunk);
+      if (size > maxBytes) return fail(tooLarge(maxBytes));
+      chunks.push(chunk);
+      if (large !== undefined && size > large.fromBytes && !isAdmitted) awaitAdmission(large.admitted);
+    };
+    let isAdmitted = false;
+    const awaitAdmission = (admitted: () => Promise<void>): void => {
+      isAdmitted = true;
+      request.pause();
+      admitted().then(() => request.resume(), fail);
     };
     const onEnd = (): void => {
       stop();
@@ -50,6 +63,8 @@ export function readBody(
       fail(tooLarge(maxBytes));
       return;
     }
+    if (large !== undefined && Number(request.headers["content-length"] ?? 0) > large.fromBytes)
+      awaitAdmission(large.admitted);
     request.on("data", onData).on("end", onEnd).on("error", onError).on("aborted", onError).on("close", onError);
   });
 }

@@ -1,5 +1,5 @@
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
-import { objectOf, type Entry } from "../registry/entry.ts";
+import { objectOf, passingObjectOf, type Entry } from "../registry/entry.ts";
 import { partsOf, type PartSize } from "../registry/entry-parts.ts";
 import type { Listed } from "../registry/list.ts";
 import { encodeListItems, encodeProtobufList } from "../resources/protobuf.ts";
@@ -33,7 +33,7 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
     return { status: 200, contentType: contentTypes.json, body: await joinedList(head, listed.entries, view.turn) };
   }
   const parts = partsOf(listed.entries, media.format === "yaml" ? yamlPartSize : partSize);
-  const list = shownList(view, metadata, parts.length > 1 ? parsed : objectOf);
+  const list = shownList(view, metadata, parts.length > 1 ? passingObjectOf : objectOf);
   if (media.format === "protobuf") return protobufReply(view, list, parts);
   const form = media.format === "yaml" ? yamlForm(view, list) : media.pretty ? prettyForm(list) : plainForm(list);
   const { body, characters } = await textOf(view, { parts, form });
@@ -185,11 +185,6 @@ function plainOf(
   { parts, characters }: { readonly parts: readonly (readonly Entry[])[]; readonly characters: number },
 ): () => unknown {
   return () => (characters > maxPlainCharacters ? tooLong : { ...head, [field]: parts.flatMap(shown) });
-}
-
-/** Not kept with the entry: a large list would keep many times its length for objects that nothing else looks at. */
-function parsed(entry: Entry): ApiObject {
-  return entry.parsed ?? (JSON.parse(entry.json) as ApiObject);
 }
 
 function listMetadata(listed: Listed): {

@@ -13,6 +13,7 @@ import { readBody } from "./body.ts";
 import { mediaType } from "./decode-body.ts";
 import { statusOf, statusReply } from "./error-reply.ts";
 import { header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
+import { largeBodyBytes, type LargeBodies } from "./large-bodies.ts";
 import type { PeerCertificates } from "./peer.ts";
 import type { RequestActivity } from "./request-activity.ts";
 import { flowOf, priorityLevel } from "./priority-level.ts";
@@ -81,6 +82,7 @@ export interface PipelineOptions {
   readonly handle: Handler;
   readonly peer: PeerCertificates;
   readonly places: RequestPlaces;
+  readonly largeBodies: LargeBodies;
   readonly audit: Audit | undefined;
   readonly activity: RequestActivity;
   /** Reads bodies in YAML for the audit log. */
@@ -152,6 +154,7 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
   } catch (error) {
     options.fault(error, progress.auditId);
   }
+  progress.whenEnded?.();
 }
 
 function failed(options: PipelineOptions, progress: Progress, error: unknown): Reply {
@@ -255,7 +258,9 @@ async function admit(
     },
     limits,
     body: async () => {
-      const reading = { timeoutMs: bodyTimeoutMs, maxBytes: limits.maxBytes };
+      const admitted = (): Promise<void> => admitLarge(options, { request, response, progress }, user);
+      const large = { fromBytes: largeBodyBytes, admitted };
+      const reading = { timeoutMs: bodyTimeoutMs, maxBytes: limits.maxBytes, large };
       const body = await place.whileReading(() => readBody(request, reading));
       checkStillGood(options, requester);
       return body;
@@ -274,6 +279,20 @@ async function admit(
       trail.streaming(options.clock.now());
     },
   });
+}
+
+/** Waits until a large body may be read. @throws Crowded where that takes too long. */
+async function admitLarge(
+  { largeBodies }: PipelineOptions,
+  { request, response, progress }: Omit<Passage, "trail">,
+  user: UserInfo,
+): Promise<void> {
+  const release = await largeBodies.admit({
+    flow: flowOf(user, request.socket?.remoteAddress ?? ""),
+    whenGone: (gone) => void response.once("close", gone),
+  });
+  if (release === "refused") throw new Crowded();
+  progress.whenEnded = release;
 }
 
 /** Whoever is not allowed is refused; where an authorizer failed, nobody can say that he may not. Source: apiserver endpoints/filters. */

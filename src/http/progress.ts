@@ -28,6 +28,8 @@ export interface Progress {
   faulted: boolean;
   warnings: string[] | undefined;
   annotations: Map<string, string> | undefined;
+  /** Called when the request has ended, whatever its end. */
+  whenEnded: (() => void) | undefined;
 }
 
 const unread: RequestInfo = {
@@ -59,5 +61,6 @@ export function newProgress(auditId: string, receivedAt: number): Progress {
     faulted: false,
     warnings: undefined,
     annotations: undefined,
+    whenEnded: undefined,
   };
 }

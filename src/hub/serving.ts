@@ -6,6 +6,7 @@ import type { Clock, RandomBytes } from "../core/clock.ts";
 import { yamlThread, type YamlThread } from "../formats/yaml-thread.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { HealthCheck } from "../http/health.ts";
+import { largeBodies } from "../http/large-bodies.ts";
 import { peerCertificates } from "../http/peer.ts";
 import { pipeline, type PipelineOptions } from "../http/pipeline.ts";
 import type { Progress } from "../http/progress.ts";
@@ -166,6 +167,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
       peer: peerCertificates(),
       places,
+      largeBodies: largeBodies(clock),
       audit: recording.audit,
       activity,
       yaml,

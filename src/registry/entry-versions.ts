@@ -1,6 +1,6 @@
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { CustomStorage, Resource } from "../resources/resource.ts";
-import type { Entry } from "../storage/stored-object.ts";
+import { passingObjectOf, type Entry } from "../storage/stored-object.ts";
 
 /**
  * Objects of custom kinds between the version in which they lie in the store and the one that is asked for. Built-in kinds, and what was
@@ -77,7 +77,7 @@ function make(known: Known, entries: readonly Entry[]): Promise<void> | undefine
   const { convert } = storage;
   const others: { readonly entry: Entry; readonly object: ApiObject }[] = [];
   for (const entry of entries) {
-    const stored = parsed(entry);
+    const stored = passingObjectOf(entry);
     const object = storage.settle(stored);
     if (object.apiVersion !== apiVersion && convert !== undefined) others.push({ entry, object });
     else keep(known, { entry, stored, object: inVersion(storage, object, apiVersion) });
@@ -110,9 +110,4 @@ function keep(
   const { resourceVersion, ...meta } = metadata;
   const json = JSON.stringify({ kind, apiVersion, metadata: { resourceVersion, ...meta }, ...rest });
   entries.set(entry, { key: entry.key, revision: entry.revision, json, parsed: undefined });
-}
-
-/** Parsed without being kept: most of what is looked at here turns out to be as it should. */
-function parsed(entry: Entry): ApiObject {
-  return entry.parsed ?? (JSON.parse(entry.json) as ApiObject);
 }

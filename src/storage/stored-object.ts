@@ -9,7 +9,7 @@ export interface Entry {
   readonly key: string;
   readonly revision: number;
   readonly json: string;
-  parsed: ApiObject | undefined;
+  parsed: ApiObject | WeakRef<ApiObject> | undefined;
 }
 
 const metadataStart = '"metadata":{';
@@ -62,10 +62,25 @@ export function entryAt(entry: Entry, revision: number): Entry {
   };
 }
 
+/** From how many characters on a parsed object is kept only as long as somebody uses it: it takes up to ten times the memory of its text. */
+const largeCharacters = 64 * 1024;
+
 /** The parsed object; parsed at the first call and shared after that, so never change it. */
 export function objectOf(entry: Entry): ApiObject {
-  entry.parsed ??= JSON.parse(entry.json) as ApiObject;
-  return entry.parsed;
+  const known = parsedOf(entry);
+  if (known !== undefined) return known;
+  const object = JSON.parse(entry.json) as ApiObject;
+  entry.parsed = entry.json.length < largeCharacters ? object : new WeakRef(object);
+  return object;
+}
+
+/** The parsed object without keeping it with the entry, for who looks at many objects once. */
+export function passingObjectOf(entry: Entry): ApiObject {
+  return parsedOf(entry) ?? (JSON.parse(entry.json) as ApiObject);
+}
+
+function parsedOf({ parsed }: Entry): ApiObject | undefined {
+  return parsed instanceof WeakRef ? parsed.deref() : parsed;
 }
 
 function versionText(last: boolean, revision: number): string {

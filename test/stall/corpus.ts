@@ -1,3 +1,6 @@
+import { configMaps as configMapKind } from "../../src/resources/config-map.ts";
+import { encodeProtobuf } from "../../src/resources/protobuf.ts";
+
 /** Who sends a request of the corpus: without a credential, with one that has no rights, with the rights of a tenant, with every right. */
 export type Sender = "anonymous" | "user" | "tenant" | "admin";
 
@@ -9,7 +12,7 @@ export interface CostlyRequest {
   readonly path: string;
   readonly type?: string;
   readonly accept?: string;
-  readonly body?: () => string;
+  readonly body?: () => string | Buffer;
   /** How many are sent at once; default 1. */
   readonly copies?: number;
   /** The statuses that may be answered. */
@@ -18,6 +21,7 @@ export interface CostlyRequest {
 
 const json = "application/json";
 const yaml = "application/yaml";
+const protobuf = "application/vnd.kubernetes.protobuf";
 const megabyte = 1024 * 1024;
 /** The largest body of kube-apiserver, less what stands around the repeated part. */
 const largest = 3 * megabyte - 8192;
@@ -123,31 +127,78 @@ const doors: readonly CostlyRequest[] = [
 ];
 
 const keys = (count: number): string => `"data":{${repeated(Infinity, (index) => `"key-${index}":"v"`, count)}}`;
-/** As many values as one request may hold, and as many as one may have in 3 MB. */
+/** Three times as many values as one request may hold, and nearly as many as it may. */
 const many = 60_000;
+const allowed = 19_900;
 
 const writes: readonly CostlyRequest[] = [
-  ...([json, yaml] as const).map((type): CostlyRequest => ({
-    name: `create of a ConfigMap with 60,000 keys as ${type}`,
+  ...[many, allowed].flatMap((count) =>
+    ([json, yaml, protobuf] as const).map((type): CostlyRequest => ({
+      name: `create of a ConfigMap with ${count} keys as ${type}`,
+      as: "tenant",
+      method: "POST",
+      path: configMaps,
+      type,
+      body: () => configMapAs(type, `many-${type.slice(-4)}-${count}`, count),
+      statuses: count === many ? refused : [201],
+    })),
+  ),
+  ...[many, allowed].flatMap((count) =>
+    ([1, 2] as const).map((round): CostlyRequest => ({
+      name: `apply of a ConfigMap with ${count} keys, ${round}`,
+      as: "tenant",
+      method: "PATCH",
+      path: `${configMaps}/applied?fieldManager=manager-${round}&force=true`,
+      type: apply,
+      body: () => configMap("applied", keys(count)),
+      statuses: count === many ? refused : [200, 201],
+    })),
+  ),
+  {
+    name: `update of a ConfigMap with ${allowed} keys`,
+    as: "tenant",
+    method: "PUT",
+    path: `${configMaps}/applied`,
+    type: json,
+    body: () => configMap("applied", keys(allowed).replaceAll('"v"', '"w"')),
+    statuses: [200],
+  },
+  {
+    name: "a label more on a ConfigMap with 19,900 keys",
+    as: "tenant",
+    method: "PATCH",
+    path: `${configMaps}/applied`,
+    type: "application/merge-patch+json",
+    body: () => `{"metadata":{"labels":{"a":"b"}}}`,
+    statuses: [200],
+  },
+  {
+    name: "delete of a ConfigMap with 19,900 keys",
+    as: "tenant",
+    method: "DELETE",
+    path: `${configMaps}/applied`,
+    statuses: [200],
+  },
+  {
+    name: "creates of ConfigMaps with 19,900 keys, 12 at once",
     as: "tenant",
     method: "POST",
     path: configMaps,
-    type,
-    body: () =>
-      type === json
-        ? configMap("many-json", keys(many))
-        : `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: many-yaml\ndata:\n${Array.from({ length: many }, (_, index) => `  key-${index}: v`).join("\n")}\n`,
-    statuses: [201, ...refused],
-  })),
-  ...([1, 2] as const).map((round): CostlyRequest => ({
-    name: `apply of a ConfigMap with 60,000 keys, ${round}`,
+    type: json,
+    body: () => `{"metadata":{"generateName":"at-once-"},${keys(allowed)}}`,
+    copies: 12,
+    statuses: [201],
+  },
+  {
+    name: "creates of ConfigMaps with one value of 3 MB, 30 at once",
     as: "tenant",
-    method: "PATCH",
-    path: `${configMaps}/applied?fieldManager=manager-${round}&force=true`,
-    type: apply,
-    body: () => configMap("applied", keys(many)),
-    statuses: [200, 201, ...refused],
-  })),
+    method: "POST",
+    path: `${configMaps}?dryRun=All`,
+    type: json,
+    body: () => `{"metadata":{"generateName":"at-once-"},"binaryData":{"a":"${"A".repeat(megabyte)}"}}`,
+    copies: 30,
+    statuses: [201, 429],
+  },
   {
     name: "create of a ConfigMap with 300,000 keys",
     as: "tenant",
@@ -197,25 +248,27 @@ const writes: readonly CostlyRequest[] = [
       statuses: [201, ...refused],
     }),
   ),
-  ...(["volumes", "containers", "tolerations", "initContainers", "env", "ports"] as const).map(
-    (field): CostlyRequest => ({
-      name: `create of a Pod with 20,000 ${field}`,
-      as: "tenant",
-      method: "POST",
-      path: pods,
-      type: json,
-      body: () => podWith(field),
-      statuses: [201, ...refused],
-    }),
+  ...[20_000, 6_500].flatMap((count) =>
+    (["volumes", "containers", "tolerations", "initContainers", "env", "ports"] as const).map(
+      (field): CostlyRequest => ({
+        name: `create of a Pod with ${count} ${field}`,
+        as: "tenant",
+        method: "POST",
+        path: pods,
+        type: json,
+        body: () => podWith(field, count),
+        statuses: [201, ...refused],
+      }),
+    ),
   ),
   {
-    name: "a Role with 20,000 rules",
+    name: "a Role with 2,800 rules",
     as: "tenant",
     method: "POST",
     path: "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
     type: json,
     body: () =>
-      `{"metadata":{"name":"rules"},"rules":[${repeated(Infinity, (index) => `{"verbs":["get"],"apiGroups":["g${index}"],"resources":["r"]}`, 20_000)}]}`,
+      `{"metadata":{"name":"rules"},"rules":[${repeated(Infinity, (index) => `{"verbs":["get"],"apiGroups":["g${index}"],"resources":["r"]}`, 2_800)}]}`,
     statuses: [201, ...refused],
   },
   {
@@ -267,6 +320,17 @@ const writes: readonly CostlyRequest[] = [
   },
 ];
 
+function configMapAs(type: typeof json | typeof yaml | typeof protobuf, name: string, count: number): string | Buffer {
+  if (type === json) return configMap(name, keys(count));
+  const entries = Array.from({ length: count }, (_, index) => [`key-${index}`, "v"] as const);
+  if (type === protobuf) {
+    const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: Object.fromEntries(entries) };
+    return Buffer.from(encodeProtobuf(object, configMapKind.schema));
+  }
+  const lines = entries.map(([key, value]) => `  ${key}: ${value}`);
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n${lines.join("\n")}\n`;
+}
+
 const metaOf: Readonly<Record<"finalizers" | "ownerReferences" | "labels" | "annotations" | "managedFields", string>> =
   {
     finalizers: `[${repeated(largest, (index) => `"example.com/f${index}"`)}]`,
@@ -276,7 +340,10 @@ const metaOf: Readonly<Record<"finalizers" | "ownerReferences" | "labels" | "ann
     managedFields: `[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{${repeated(largest, (index) => `"f:k${index}":{}`)}}}}]`,
   };
 
-function podWith(field: "volumes" | "containers" | "tolerations" | "initContainers" | "env" | "ports"): string {
+function podWith(
+  field: "volumes" | "containers" | "tolerations" | "initContainers" | "env" | "ports",
+  count: number,
+): string {
   const members: Readonly<Record<typeof field, (index: number) => string>> = {
     volumes: (index) => `{"name":"v${index}","emptyDir":{}}`,
     containers: (index) => `{"name":"c${index}","image":"i"}`,
@@ -285,8 +352,8 @@ function podWith(field: "volumes" | "containers" | "tolerations" | "initContaine
     env: (index) => `{"name":"E${index}","value":"v"}`,
     ports: (index) => `{"containerPort":${(index % 60_000) + 1},"name":"p${index}"}`,
   };
-  const list = `[${repeated(Infinity, members[field], 20_000)}]`;
-  const name = `many-${field.toLowerCase()}`;
+  const list = `[${repeated(Infinity, members[field], count)}]`;
+  const name = `many-${field.toLowerCase()}-${count}`;
   if (field === "env" || field === "ports")
     return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":[{"name":"c","image":"i","${field}":${list}}]}}`;
   if (field === "containers")
@@ -302,7 +369,7 @@ const patches: readonly CostlyRequest[] = [
     path: `${things}/patched`,
     type: "application/json-patch+json",
     body: () =>
-      `[{"op":"add","path":"/spec/items","value":[${repeated(Infinity, () => "0", 50_000)}]},${repeated(Infinity, () => `{"op":"add","path":"/spec/items/0","value":1}`, 9_999)}]`,
+      `[{"op":"add","path":"/spec/items","value":[${repeated(Infinity, () => "0", 9_900)}]},${repeated(Infinity, () => `{"op":"add","path":"/spec/items/0","value":1}`, 9_999)}]`,
     statuses: [200, ...refused],
   },
   {
@@ -334,47 +401,47 @@ const patches: readonly CostlyRequest[] = [
     path: `${things}/patched`,
     type: "application/json-patch+json",
     body: () =>
-      `[{"op":"add","path":"/spec/any","value":[${repeated(Infinity, () => "0", 20_000)}]},${repeated(Infinity, (index) => `{"op":"copy","from":"/spec/any","path":"/spec/other${index % 2}"}`, 9_999)}]`,
+      `[{"op":"add","path":"/spec/any","value":[${repeated(Infinity, () => "0", 9_900)}]},${repeated(Infinity, (index) => `{"op":"copy","from":"/spec/any","path":"/spec/other${index % 2}"}`, 9_999)}]`,
     statuses: [200, ...refused],
   },
-  {
-    name: "merge patch with 60,000 keys",
+  ...[many, allowed].map((count): CostlyRequest => ({
+    name: `merge patch with ${count} keys`,
     as: "tenant",
     method: "PATCH",
     path: `${configMaps}/base`,
     type: "application/merge-patch+json",
-    body: () => `{${keys(many)}}`,
+    body: () => `{${keys(count)}}`,
     statuses: [200, ...refused],
-  },
-  {
-    name: "strategic merge patch with 20,000 volumes",
+  })),
+  ...[20_000, 6_500].map((count): CostlyRequest => ({
+    name: `strategic merge patch with ${count} volumes`,
     as: "tenant",
     method: "PATCH",
     path: `${pods}/base`,
     type: "application/strategic-merge-patch+json",
-    body: () => `{"spec":{"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, 20_000)}]}}`,
+    body: () => `{"spec":{"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, count)}]}}`,
     statuses: [200, ...refused],
-  },
+  })),
   {
-    name: "strategic merge patch with 20,000 owners and an order of 20,000",
+    name: "strategic merge patch with 3,000 owners and an order of 3,000",
     as: "tenant",
     method: "PATCH",
     path: `${configMaps}/base`,
     type: "application/strategic-merge-patch+json",
     body: () =>
-      `{"metadata":{"$setElementOrder/ownerReferences":[${repeated(Infinity, (index) => `{"uid":"u${20_000 - index}"}`, 20_000)}],"ownerReferences":[${repeated(Infinity, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`, 20_000)}]}}`,
+      `{"metadata":{"$setElementOrder/ownerReferences":[${repeated(Infinity, (index) => `{"uid":"u${3_000 - index}"}`, 3_000)}],"ownerReferences":[${repeated(Infinity, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`, 3_000)}]}}`,
     statuses: [200, ...refused],
   },
-  {
-    name: "apply of a Pod with 20,000 volumes",
+  ...[20_000, 6_500].map((count): CostlyRequest => ({
+    name: `apply of a Pod with ${count} volumes`,
     as: "tenant",
     method: "PATCH",
     path: `${pods}/applied?fieldManager=m`,
     type: apply,
     body: () =>
-      pod("applied", `"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, 20_000)}]`),
+      pod("applied", `"volumes":[${repeated(Infinity, (index) => `{"name":"v${index}","emptyDir":{}}`, count)}]`),
     statuses: [200, 201, ...refused],
-  },
+  })),
 ];
 
 const customs: readonly CostlyRequest[] = [
@@ -388,41 +455,64 @@ const customs: readonly CostlyRequest[] = [
     statuses: [201, ...refused],
   })),
   {
-    name: "a custom object with 40,000 strings for a pattern",
+    name: "a custom object with 19,900 strings for a pattern",
     as: "tenant",
     method: "POST",
     path: things,
     type: json,
-    body: () => thing("patterns", `"names":[${repeated(Infinity, (index) => `"${"a".repeat(40)}${index}"`, 40_000)}]`),
+    body: () => thing("patterns", `"names":[${repeated(Infinity, (index) => `"${"a".repeat(40)}${index}"`, allowed)}]`),
     statuses: [201, ...refused],
   },
   {
-    name: "a custom object with a set of 60,000",
+    name: "a custom object with a set of 19,900",
     as: "tenant",
     method: "POST",
     path: things,
     type: json,
-    body: () => thing("set", `"set":[${repeated(Infinity, (index) => `"s${index}"`, many)}]`),
+    body: () => thing("set", `"set":[${repeated(Infinity, (index) => `"s${index}"`, allowed)}]`),
     statuses: [201, ...refused],
   },
   {
-    name: "a custom object with a list of 20,000 by key",
+    name: "a custom object with a list of 6,500 by key",
     as: "tenant",
     method: "POST",
     path: things,
     type: json,
     body: () =>
-      thing("keyed", `"keyed":[${repeated(Infinity, (index) => `{"name":"n${index}","value":${index}}`, 20_000)}]`),
+      thing("keyed", `"keyed":[${repeated(Infinity, (index) => `{"name":"n${index}","value":${index}}`, 6_500)}]`),
     statuses: [201, ...refused],
   },
   {
-    name: "a custom object that is not described, 60,000 values",
+    name: "a custom object that is not described, 19,900 values",
     as: "tenant",
     method: "POST",
     path: things,
     type: json,
-    body: () => thing("open", `"any":{${repeated(Infinity, (index) => `"k${index}":${index}`, many)}}`),
+    body: () => thing("open", `"any":{${repeated(Infinity, (index) => `"k${index}":${index}`, allowed)}}`),
     statuses: [201, ...refused],
+  },
+  {
+    name: "a CustomResourceDefinition of 65,000 values",
+    as: "tenant",
+    method: "POST",
+    path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    type: json,
+    body: () => JSON.stringify(largeDefinition()),
+    statuses: [201, ...refused],
+  },
+  {
+    name: "OpenAPI v2 with that definition",
+    as: "tenant",
+    method: "GET",
+    path: "/openapi/v2",
+    statuses: [200],
+  },
+  {
+    name: "OpenAPI v3 of that group",
+    as: "tenant",
+    method: "GET",
+    path: "/openapi/v3/apis/large.example.com/v1",
+    statuses: [200, 404],
   },
   {
     name: "a custom object whose rules take their whole budget",
@@ -451,7 +541,7 @@ const reads: readonly CostlyRequest[] = [
   large(yaml, "YAML", 3),
   large("application/json;as=Table;v=v1;g=meta.k8s.io", "Table"),
   large("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "PartialObjectMetadataList"),
-  large("application/vnd.kubernetes.protobuf", "protobuf"),
+  large(protobuf, "protobuf"),
   { ...large(json, "pretty JSON"), path: `${configMaps}?labelSelector=large%3Dyes&pretty=true` },
   {
     ...large("application/yaml;as=Table;v=v1;g=meta.k8s.io", "Table with objects in YAML"),
@@ -529,6 +619,32 @@ export const lastPrepared: Pick<CostlyRequest, "method" | "path" | "type" | "bod
   type: json,
   body: () => thing("patched", `"items":[],"any":{}`),
 };
+
+/** Nested objects of a hundred described fields each. */
+function largeDefinition(): object {
+  const fields = Object.fromEntries(
+    Array.from({ length: 100 }, (_, index) => [`field${index}`, { type: "string", description: "A field of text." }]),
+  );
+  const groups = Object.fromEntries(
+    Array.from({ length: 210 }, (_, index) => [`group${index}`, { type: "object", properties: fields }]),
+  );
+  return {
+    metadata: { name: "larges.large.example.com" },
+    spec: {
+      group: "large.example.com",
+      scope: "Namespaced",
+      names: { plural: "larges", kind: "Large" },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: groups } } } },
+        },
+      ],
+    },
+  };
+}
 
 const thingDefinition = {
   metadata: { name: "things.example.com" },
