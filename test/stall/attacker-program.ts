@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
-import { corpus, lastPrepared, prepared, type CostlyRequest, type Sender } from "./corpus.ts";
+import { corpus, type CostlyRequest, type Sender } from "./corpus.ts";
+import { lastPrepared, prepared } from "./world.ts";
 import type { ProberStart, Waits } from "./prober-program.ts";
 
 /** What the attacker is told. */

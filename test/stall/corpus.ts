@@ -19,7 +19,7 @@ export interface CostlyRequest {
   readonly statuses: readonly number[];
 }
 
-const json = "application/json";
+export const json = "application/json";
 const yaml = "application/yaml";
 const protobuf = "application/vnd.kubernetes.protobuf";
 const megabyte = 1024 * 1024;
@@ -38,19 +38,19 @@ export function repeated(characters: number, make: (index: number) => string, ma
   return parts.join(",");
 }
 
-const configMaps = "/api/v1/namespaces/default/configmaps";
-const pods = "/api/v1/namespaces/default/pods";
+export const configMaps = "/api/v1/namespaces/default/configmaps";
+export const pods = "/api/v1/namespaces/default/pods";
 const accessRequests = "/apis/access.pratique.dev/v1alpha1/accessrequests";
 const selfReview = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-const things = "/apis/example.com/v1/namespaces/default/things";
-const rbac = "/apis/rbac.authorization.k8s.io/v1";
+export const things = "/apis/example.com/v1/namespaces/default/things";
+export const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const apply = "application/apply-patch+yaml";
 
-const configMap = (name: string, members: string): string =>
+export const configMap = (name: string, members: string): string =>
   `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},${members}}`;
-const pod = (name: string, spec: string): string =>
+export const pod = (name: string, spec: string): string =>
   `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":[{"name":"c","image":"i"}],${spec}}}`;
-const thing = (name: string, spec: string): string =>
+export const thing = (name: string, spec: string): string =>
   `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"${name}"},"spec":{${spec}}}`;
 
 const refused = [400, 401, 403, 413, 415, 422, 429];
@@ -559,67 +559,6 @@ const reads: readonly CostlyRequest[] = [
 /** Every request, in the order in which they are sent. */
 export const corpus: readonly CostlyRequest[] = [...doors, ...writes, ...patches, ...customs, ...reads];
 
-/** What is there before: a kind with patterns, rules and open fields, and the objects that the corpus lists and patches. */
-export const prepared: readonly Pick<CostlyRequest, "method" | "path" | "type" | "body">[] = [
-  ...(
-    [
-      ["tenant", { verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, "tenant"],
-      [
-        "door",
-        { verbs: ["create"], apiGroups: ["access.pratique.dev"], resources: ["accessrequests"] },
-        "system:anonymous",
-      ],
-    ] as const
-  ).flatMap(([name, rule, user]) => [
-    {
-      method: "POST" as const,
-      path: `${rbac}/clusterroles`,
-      type: json,
-      body: () => JSON.stringify({ metadata: { name }, rules: [rule] }),
-    },
-    {
-      method: "POST" as const,
-      path: `${rbac}/clusterrolebindings`,
-      type: json,
-      body: () =>
-        JSON.stringify({
-          metadata: { name },
-          roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
-          subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: user }],
-        }),
-    },
-  ]),
-  {
-    method: "POST",
-    path: "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
-    type: json,
-    body: () => `{"metadata":{"name":"prober"},"spec":{"holderIdentity":"prober","leaseDurationSeconds":40}}`,
-  },
-  {
-    method: "POST",
-    path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    type: json,
-    body: () => JSON.stringify(thingDefinition),
-  },
-  ...Array.from({ length: 9 * 16 }, (_, index) => ({
-    method: "POST" as const,
-    path: configMaps,
-    type: json,
-    body: () =>
-      `{"metadata":{"name":"large-${index}","labels":{"large":"yes"}},"data":{${repeated(64 * 1024, (at) => `"k${at}":"${"value: text ".repeat(2)}"`)}}}`,
-  })),
-  { method: "POST", path: configMaps, type: json, body: () => configMap("base", `"data":{"a":"b"}`) },
-  { method: "POST", path: pods, type: json, body: () => pod("base", `"restartPolicy":"Never"`) },
-];
-
-/** Sent again and again until it is served: the kind may not be there yet. */
-export const lastPrepared: Pick<CostlyRequest, "method" | "path" | "type" | "body"> = {
-  method: "POST",
-  path: things,
-  type: json,
-  body: () => thing("patched", `"items":[],"any":{}`),
-};
-
 /** Nested objects of a hundred described fields each. */
 function largeDefinition(): object {
   const fields = Object.fromEntries(
@@ -645,57 +584,3 @@ function largeDefinition(): object {
     },
   };
 }
-
-const thingDefinition = {
-  metadata: { name: "things.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Namespaced",
-    names: { plural: "things", kind: "Thing" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                properties: {
-                  simple: { type: "string", pattern: "^[a-z]*$" },
-                  costly: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" },
-                  nested: { type: "string", pattern: "(a?){50}a{50}b" },
-                  names: { type: "array", items: { type: "string", pattern: "^(a|b|c)+[0-9]{1,20}x?$" } },
-                  set: { type: "array", "x-kubernetes-list-type": "set", items: { type: "string" } },
-                  keyed: {
-                    type: "array",
-                    "x-kubernetes-list-type": "map",
-                    "x-kubernetes-list-map-keys": ["name"],
-                    items: {
-                      type: "object",
-                      required: ["name"],
-                      properties: { name: { type: "string" }, value: { type: "integer" } },
-                    },
-                  },
-                  items: { type: "array", items: { type: "integer" } },
-                  numbers: {
-                    type: "array",
-                    maxItems: 1000,
-                    items: { type: "integer" },
-                    "x-kubernetes-validations": [
-                      { rule: "self.all(x, self.exists(y, x == y + 100000) || true)", message: "never" },
-                    ],
-                  },
-                  any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-                },
-                "x-kubernetes-preserve-unknown-fields": true,
-              },
-            },
-          },
-        },
-      },
-    ],
-  },
-};
