@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { appliedProblem } from "../core/managed-fields/check-applied.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { StatusError, badRequest, conflict } from "../core/status.ts";
+import { finish, type Steps } from "../core/steps.ts";
 import { YamlError } from "../formats/yaml-error.ts";
 import type { YamlThread } from "../formats/yaml-thread.ts";
 import { appliedTo, type Write } from "../registry/field-owners.ts";
@@ -11,7 +12,7 @@ import type { Resource, ShownAs } from "../resources/resource.ts";
 import { decodeTyped, textOf, typeText } from "./decode-body.ts";
 import { flag, type Query } from "./exchange.ts";
 import { shapedConfig } from "./shown-as.ts";
-import { inTurns, type Turn } from "../registry/large-work.ts";
+import { finishInTurns, type Turn } from "../registry/large-work.ts";
 import { parseYamlBody } from "./yaml-body.ts";
 
 /** The media type of server-side apply; JSON is YAML. */
@@ -51,8 +52,9 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
     if (large !== undefined) await large();
     const config = await readConfig(textOf(bytes), options);
     checkKind(config, kind);
-    const applied = (stored: ApiObject | undefined): JsonObject => {
+    const steps = function* (stored: ApiObject | undefined): Steps<ApiObject> {
       checkFields(config, kind);
+      yield;
       if (stored === undefined) checkCreation(config, resource, name);
       const behind = {
         kind: resource.kind,
@@ -60,15 +62,12 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
         metadata: { name },
       };
       const whole = shapedConfig(shownAs, config, behind);
-      return appliedTo(write, stored, { config: whole, force });
+      const object = yield* appliedTo(write, stored, { config: whole, force });
+      yield;
+      return decodedObject(object, resource);
     };
     return (stored, turn) => {
-      if (turn === undefined) return decodedObject(applied(stored), resource);
-      return inTurns(
-        turn,
-        () => applied(stored),
-        (object) => decodedObject(object, resource),
-      );
+      return turn === undefined ? finish(steps(stored)) : finishInTurns(turn, steps(stored));
     };
   };
 }

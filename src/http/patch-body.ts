@@ -8,7 +8,8 @@ import { invalid, invalidObject } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { PatchError } from "../core/patch-error.ts";
 import { StatusError, badRequest } from "../core/status.ts";
-import { inTurns, type Turn } from "../registry/large-work.ts";
+import { finish, type Steps } from "../core/steps.ts";
+import { finishInTurns, type Turn } from "../registry/large-work.ts";
 import type { Resource } from "../resources/resource.ts";
 import { applyType } from "./apply-body.ts";
 import { checkType, decodeTyped, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
@@ -73,12 +74,10 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer, turn: Turn | u
     const patch = parsePatch(type, text, options.maxValues);
     if (large !== undefined) await large();
     const duplicates = options.fieldValidation === "Ignore" ? [] : findDuplicateFields(text);
-    const patchedOf = (stored: ApiObject): JsonObject => {
+    const steps = function* (stored: ApiObject): Steps<ApiObject> {
       const patched = attempt(type, () => apply(resource, stored, patch));
-      if (isJsonObject(patched)) return patched;
-      throw badRequest(`the patch makes no object of kind ${resource.kind}`);
-    };
-    const objectIn = (stored: ApiObject, patched: JsonObject): ApiObject => {
+      if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
+      yield;
       // A strategic merge is of the kind that the path names, whatever it says.
       if (type !== strategicMerge) attemptType(patched, resource, text);
       const { object, unknown } = decoded(patched, options, text);
@@ -90,12 +89,7 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer, turn: Turn | u
       return object;
     };
     return (stored, turn) => {
-      if (turn === undefined) return objectIn(stored, patchedOf(stored));
-      return inTurns(
-        turn,
-        () => patchedOf(stored),
-        (patched) => objectIn(stored, patched),
-      );
+      return turn === undefined ? finish(steps(stored)) : finishInTurns(turn, steps(stored));
     };
   };
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
+import { finish } from "../core/steps.ts";
 import { certificateSigningRequests } from "../resources/certificate-signing-request.ts";
 import { configMaps } from "../resources/config-map.ts";
 import { namespaces } from "../resources/namespace.ts";
@@ -120,8 +122,9 @@ describe("an apply by kubectl", () => {
     const annotations = { "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify(config) };
     const stored = withCreator(write(configMaps, "kubectl-client-side-apply"), map({ x: "1" }, { annotations }));
     const change = { config: { ...config, data: { x: "2" } }, force: false };
-    expect(() => appliedTo(write(configMaps, "other"), stored, change)).toThrow("Apply failed with 1 conflict");
-    const applied = appliedTo(write(configMaps, "kubectl"), stored, change) as ApiObject;
+    const appliedNow = (by: Write): JsonObject => finish(appliedTo(by, stored, change));
+    expect(() => appliedNow(write(configMaps, "other"))).toThrow("Apply failed with 1 conflict");
+    const applied = appliedNow(write(configMaps, "kubectl")) as ApiObject;
     expect([applied["data"], Object.values(applied.metadata.annotations ?? {})]).toEqual([
       { x: "2" },
       ['{"apiVersion":"v1","data":{"x":"2"},"kind":"ConfigMap","metadata":{"name":"a"}}\n'],

@@ -14,6 +14,7 @@ import {
 } from "../core/managed-fields/managers.ts";
 import { trackUpdate, type Tracking } from "../core/managed-fields/track-update.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
+import type { Steps } from "../core/steps.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -84,17 +85,22 @@ export interface ApplyRequest {
  * What an apply makes of the stored object, or of none, with its owners in `managedFields`. The result is not decoded yet.
  * @throws StatusError Conflict where fields of others would change.
  */
-export function appliedTo(write: Write, stored: ApiObject | undefined, { config, force }: ApplyRequest): JsonObject {
+export function* appliedTo(
+  write: Write,
+  stored: ApiObject | undefined,
+  { config, force }: ApplyRequest,
+): Steps<JsonObject> {
   const tracking = trackingOf(write, "Apply");
   const live = stored === undefined ? bare(write.resource) : withoutOwners(stored);
   const kubectl = write.context.fieldManager === kubectlManager;
-  const { object, managers } = applyObject(tracking, {
+  const { object, managers } = yield* applyObject(tracking, {
     live,
     config,
     managers: storedManagers(stored?.metadata.managedFields),
     force,
     yielded: kubectl ? fieldsLastApplied(write.resource.schema, live) : noFields,
   });
+  yield;
   const shown = kubectl ? withLastApplied(object, config) : object;
   const metadata = shown["metadata"] as JsonObject | undefined;
   return { ...shown, metadata: { ...metadata, managedFields: listed(managers) ?? [] } };

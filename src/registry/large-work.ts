@@ -1,3 +1,4 @@
+import type { Steps } from "../core/steps.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -16,14 +17,11 @@ export function turnFor(
   return isLarge === true || bytes >= largeBytes ? () => turns.next(user.username) : undefined;
 }
 
-/** Two parts of one piece of work, each in its turn. */
-export async function inTurns<Made, Result>(
-  turn: Turn,
-  first: () => Made,
-  second: (made: Made) => Result,
-): Promise<Result> {
-  await turn();
-  const made = first();
-  await turn();
-  return second(made);
+/** Does each step in a turn of its own. */
+export async function finishInTurns<Result>(turn: Turn, steps: Steps<Result>): Promise<Result> {
+  for (;;) {
+    await turn();
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../json-value.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { StatusError } from "../status.ts";
+import { finish } from "../steps.ts";
 import { applyObject, type Applied } from "./apply-object.ts";
 import { listed, type Managers } from "./managers.ts";
 import { mergeObjects } from "./merge-objects.ts";
@@ -40,7 +41,7 @@ function tracking(manager: string, operation: "Apply" | "Update" = "Apply", time
 const nothing: Applied = { object: {}, managers: new Map() };
 
 function apply(from: Applied, manager: string, config: JsonObject, force = false): Applied {
-  return applyObject(tracking(manager), { live: from.object, config, managers: from.managers, force });
+  return finish(applyObject(tracking(manager), { live: from.object, config, managers: from.managers, force }));
 }
 
 function update(from: Applied, manager: string, object: JsonObject): Applied {
@@ -161,12 +162,14 @@ describe("applying", () => {
     const first = apply(nothing, "a", { data: { x: "1" } });
     const again = (config: JsonObject): unknown =>
       [
-        ...applyObject(tracking("a", "Apply", later), {
-          live: first.object,
-          config,
-          managers: first.managers,
-          force: false,
-        }).managers.values(),
+        ...finish(
+          applyObject(tracking("a", "Apply", later), {
+            live: first.object,
+            config,
+            managers: first.managers,
+            force: false,
+          }),
+        ).managers.values(),
       ][0]?.time;
     expect(again({ data: { x: "1" } })).toBe("2026-01-01T00:00:00Z");
     expect(again({ data: { x: "2" } })).toBe(later);

@@ -1,5 +1,6 @@
 import { jsonEqual } from "../equal.ts";
 import type { JsonObject } from "../json-value.ts";
+import type { Steps } from "../steps.ts";
 import { compareObjects, ignoring } from "./compare.ts";
 import { applyConflict, type Conflict } from "./apply-conflict.ts";
 import {
@@ -46,19 +47,25 @@ const beforeFirstApply = "before-first-apply";
  * Server-side apply: puts the configuration over the live object, removes what the manager applied before and does not any more and
  * nobody else owns, and moves the ownership. An object without owners is taken to belong to `before-first-apply`.
  * @throws StatusError Conflict. Source: structured-merge-diff merge.Updater.Apply under apimachinery's managedfields.
+ * Each step takes a time that grows with the object and not with its square.
  */
-export function applyObject(tracking: Tracking, application: Application): Applied {
+export function* applyObject(tracking: Tracking, application: Application): Steps<Applied> {
   const { schema, writer, ignored } = tracking;
   const { live, config } = application;
   const managers = reconciled(tracking, known(tracking, application));
+  yield;
   const id = identityOf(writer);
   const last = managers.get(id);
   const set = recursiveDifference(fieldsOf(schema, config), ignored);
   const own = withFields({ ...entryFor(writer, set), ...timeOf(last) }, set);
   const owners = new Map([...managers, [id, own] as const]);
+  yield;
   const merged = mergeObjects(schema, live, config);
-  const object = last === undefined ? merged : pruned(tracking, { merged, owners, last: last.fieldsV1, set });
-  const result = settled(tracking, { application, object, owners });
+  yield;
+  const object = last === undefined ? merged : yield* pruned(tracking, { merged, owners, last: last.fieldsV1, set });
+  yield;
+  const result = yield* settled(tracking, { application, object, owners });
+  yield;
   const changed = !jsonEqual(live, object);
   const fields = sortedSet(ownable(set));
   if (isEmptySet(fields)) result.delete(id);
@@ -88,15 +95,20 @@ interface Settling {
 }
 
 /** The entries of the others once the applier has taken what it changes. @throws StatusError Conflict where it may not. */
-function settled(tracking: Tracking, { application, object, owners }: Settling): Map<string, ManagedFieldsEntry> {
+function* settled(
+  tracking: Tracking,
+  { application, object, owners }: Settling,
+): Steps<Map<string, ManagedFieldsEntry>> {
   const { schema, writer, ignored } = tracking;
   const { removed, modified, added } = ignoring(compareObjects(schema, application.live, object), ignored);
+  yield;
   const changed = union(modified, added);
   const id = identityOf(writer);
   const result = new Map<string, ManagedFieldsEntry>();
   const conflicts: Conflict[] = [];
   for (const [otherId, entry] of owners) {
     if (otherId === id) continue;
+    yield;
     const fields = intersection(entry.fieldsV1, changed);
     if (!isEmptySet(fields)) conflicts.push({ owner: entry, fields });
     const rest = difference(difference(entry.fieldsV1, fields), removed);
@@ -123,14 +135,19 @@ interface Pruning {
 }
 
 /** Removes what the applier has let go, unless anybody, itself included, owns it or something underneath. */
-function pruned({ schema }: Tracking, { merged, owners, last, set }: Pruning): JsonObject {
+function* pruned({ schema }: Tracking, { merged, owners, last, set }: Pruning): Steps<JsonObject> {
   if (contains(set, last)) return merged;
   const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
   const gone = removeItems(schema, merged, named(last));
+  yield;
   const all = named(fieldsOf(schema, merged));
+  yield;
   const owned = unionOf([...owners.values()].map(({ fieldsV1 }) => fieldsV1));
+  yield;
   const staying = union(named(fieldsOf(schema, gone)), named(owned));
+  yield;
   const afterOwners = removeItems(schema, merged, difference(all, staying));
+  yield;
   const lost = difference(all, named(fieldsOf(schema, afterOwners)));
   return removeItems(schema, merged, intersection(lost, named(last)));
 }
