@@ -536,7 +536,8 @@ describe("a malformed request is refused with 4xx and leaves nothing", () => {
 
   test.each(Object.keys(malformed))("%s", async (name) => {
     const reply = await refused({ request: malformed[name] ?? "" });
-    expect(reply.status).toBe(422);
+    // A machine with a bootstrap token may send 64 KiB and a thousand values.
+    expect(reply.status).toBe(name === "a giant" ? 413 : 422);
   });
 
   test.each([
@@ -547,7 +548,7 @@ describe("a malformed request is refused with 4xx and leaves nothing", () => {
     ["an unknown usage", { usages: ["client auth", "world domination"] }],
     ["a usage twice", { usages: ["client auth", "client auth"] }],
     ["usages that are no list", { usages: "client auth" }],
-    ["ten thousand usages", { usages: Array.from({ length: 10_000 }, (_, index) => `usage ${index}`) }],
+    ["nine hundred usages", { usages: Array.from({ length: 900 }, (_, index) => `usage ${index}`) }],
     ["no signer", { signerName: "" }],
     ["a signer without a slash", { signerName: "kubernetes" }],
     ["a signer with two slashes", { signerName: "kubernetes.io/a/b" }],
