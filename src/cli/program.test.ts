@@ -26,7 +26,7 @@ Commands:
   approve         Approve certificate requests and access requests
   deny            Deny certificate requests and access requests
   revoke          Take access or a credential back
-  revocations     List what is revoked, or print a signed list of it
+  revocations     List what is revoked, print a signed list of it, or import one
   credentials     List what was issued to whom, by whom approved, when it ends, and when its holder
                   was last seen
   why             Say why somebody may do something, or may not, and what is missing

@@ -5,7 +5,7 @@ import { serverOptions } from "../server-options.ts";
 /** `pratique revocations`. */
 export const revocationsCommand: Command = {
   name: "revocations",
-  summary: "List what is revoked, print a signed list of it, or add the revocations of such a list",
+  summary: "List what is revoked, print a signed list of it, or import one",
   details: [
     "list shows what is revoked, by whom and why. To undo one: kubectl delete credentialrevocation NAME.",
     "export prints a list that the hub signs for those who check elsewhere; it counts for a day. jws is all of it, as a JSON Web Signature by the key of ServiceAccount tokens, which /openid/v1/jwks publishes. crl is a revocation list of X.509 by the CA, with the certificates whose serial number is known; users and tokens cannot be in it.",
