@@ -35,6 +35,7 @@ const rows: readonly LimitsRow[] = [
     maxBytes: 256 * kibibyte,
     maxValues: 5000,
   },
+  { resource: "accessexplanations", maxBytes: 256 * kibibyte, maxValues: 5000 },
   // Ten thousand operations of four values, as many as kube-apiserver takes.
   { mediaType: "application/json-patch+json", maxBytes: 3 * mebibyte, maxValues: 50_000 },
   { resource: "customresourcedefinitions", maxBytes: 3 * mebibyte, maxValues: 65_536 },
