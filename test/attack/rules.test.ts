@@ -124,7 +124,7 @@ describe("an object is refused by its budget", () => {
       "x-kubernetes-validations": [{ rule: "self.all(x, self.all(y, x + y >= 0))" }],
     };
     const list = { type: "array", maxItems: 8_000, items: element };
-    const value = Array.from({ length: 8_000 }, () => [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    const value = Array.from({ length: 1_800 }, () => [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     const reply = await set({ list }, [], { list: value });
     expect([201, 422]).toContain(reply.status);
   });

@@ -3,6 +3,7 @@ import { csrObject } from "../../../test/kits/csr-object.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
 import { type FakeClock, fakeClock, settled } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
+import { connectionError } from "../../client/transport.ts";
 import { ConnectionError } from "../../client/client.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests as csrs } from "../../controllers/kinds.ts";
@@ -95,7 +96,8 @@ test("as JSON it prints one document for each request that is new or has changed
 
 test("goes on after a lost connection, says so once, and shows what has changed meanwhile", async () => {
   const here = await watching("pending --watch", "first");
-  const lost = new ConnectionError("ECONNREFUSED", "connect ECONNREFUSED 192.0.2.1:6443");
+  const refused = Object.assign(new TypeError("connect ECONNREFUSED 192.0.2.1:6443"), { code: "ECONNREFUSED" });
+  const lost = connectionError(refused, "https://hub.example:6443");
   await here.api.client.create(csrs, csrObject({ name: "second" }));
   here.api.failNext("list", csrs, lost);
   here.api.failNext("list", csrs, lost);
@@ -104,7 +106,7 @@ test("goes on after a lost connection, says so once, and shows what has changed 
   expect(here.io.out()).toContain("csr/second");
   const [, trouble = "", again, ...more] = here.io.err().split("\n");
   expect(trouble).toMatch(
-    /^no connection to https:\/\/hub\.example:6443, trying again: nothing listens at the server's address/,
+    /^no connection to https:\/\/hub\.example:6443, trying again: nothing listens at https:\/\/hub\.example:6443: check that the server runs/,
   );
   expect([again, more]).toEqual(["connected to https://hub.example:6443 again", [""]]);
   await stop(here);
