@@ -12,7 +12,7 @@ peerSuite("kubectl", "an agent that is killed in the middle of a rotation", () =
   });
   afterAll(() => hub?.close());
 
-  it("has a credential that works at every step, and finishes what was begun", { timeout: 400_000 }, async () => {
+  it("has a credential that works at every step, and finishes what was begun", { timeout: 900_000 }, async () => {
     const { url, ca, kubeconfig, dir } = hub;
     const token = await tokenOn(hub.kubectl);
     const { steps } = await killAtEveryStep({ url, ca, kubeconfig, token, dir, pin: hub.hub.caPin }, "killed");

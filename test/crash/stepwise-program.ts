@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import fileSystem, { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
@@ -26,10 +26,6 @@ export interface StepwiseEnd {
 export async function stepwiseProgram(): Promise<StepwiseProgram> {
   const here = resolve(import.meta.dirname, "stepwise");
   const dir = await mkdtemp(join(tmpdir(), "pratique-stepwise-"));
-  const stands: Readonly<Record<string, string>> = {
-    "node:fs/promises": join(here, "fs-promises.ts"),
-    "node:https": join(here, "https.ts"),
-  };
   await build({
     ...bundleOptions("0.0.0-test"),
     entryPoints: { program: join(here, "program.ts") },
@@ -38,12 +34,12 @@ export async function stepwiseProgram(): Promise<StepwiseProgram> {
     plugins: [
       {
         name: "stepwise",
-        setup: ({ onResolve }) => {
+        setup: ({ onResolve, onLoad }) => {
           onResolve({ filter: /^node:(?:fs\/promises|https)$/ }, ({ path, importer }) => {
-            const stand = stands[path];
-            const isOurs = /[\\/]src[\\/](?:agent|client|cli)[\\/]/.test(importer);
-            return stand === undefined || !isOurs ? { path, external: true } : { path: stand };
+            if (!/[\\/]src[\\/](?:agent|client|cli)[\\/]/.test(importer)) return { path, external: true };
+            return path === "node:https" ? { path: join(here, "https.ts") } : { path, namespace: "stepwise" };
           });
+          onLoad({ filter: /.*/, namespace: "stepwise" }, () => ({ contents: fileSystemModule, resolveDir: here }));
         },
       },
     ],
@@ -65,3 +61,9 @@ export async function stepwiseProgram(): Promise<StepwiseProgram> {
     remove: () => rm(dir, { recursive: true, force: true }),
   };
 }
+
+/** Every name that node:fs/promises exports, so that no import of the program lacks one. */
+const fileSystemModule = [
+  'import { standIn } from "./fs-promises.ts";',
+  ...Object.keys(fileSystem).map((name) => `export const ${name} = standIn.${name};`),
+].join("\n");

@@ -12,7 +12,7 @@ peerSuite(kubePrograms, "an agent beside a real control plane that is killed in 
 
   afterAll(() => kube?.stop());
 
-  test("has a credential that works at every step, and finishes what was begun", { timeout: 400_000 }, async () => {
+  test("has a credential that works at every step, and finishes what was begun", { timeout: 900_000 }, async () => {
     onTestFailed(() => {
       process.stderr.write(kube.printed().slice(-4000));
     });

@@ -1,7 +1,6 @@
 // Stands in for node:fs/promises in a program that is to be killed at each of its steps.
-import { promises } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
-import { stepwise, type Act } from "./steps.ts";
+import fileSystem, { type FileHandle } from "node:fs/promises";
+import { stepwise } from "./steps.ts";
 
 const handleActs = ["writeFile", "chown", "chmod", "sync", "close"] as const;
 
@@ -13,18 +12,18 @@ function stepwiseHandle(handle: FileHandle): FileHandle {
   return handle;
 }
 
-const opened = async (...args: Parameters<typeof promises.open>): Promise<FileHandle> =>
-  stepwiseHandle(await promises.open(...args));
+const opened = async (...args: Parameters<typeof fileSystem.open>): Promise<FileHandle> =>
+  stepwiseHandle(await fileSystem.open(...args));
 
-export const access: Act = stepwise("access", promises.access);
-export const chmod: Act = stepwise("chmod", promises.chmod);
-export const chown: Act = stepwise("chown", promises.chown);
-export const mkdir: Act = stepwise("mkdir", promises.mkdir);
-export const open: Act = stepwise("open", opened);
-export const readdir: Act = stepwise("readdir", promises.readdir);
-export const readFile: Act = stepwise("readFile", promises.readFile);
-export const readlink: Act = stepwise("readlink", promises.readlink);
-export const rename: Act = stepwise("rename", promises.rename);
-export const rm: Act = stepwise("rm", promises.rm);
-export const stat: Act = stepwise("stat", promises.stat);
-export const symlink: Act = stepwise("symlink", promises.symlink);
+/** These give something that is iterated, not a promise. */
+const iterated: ReadonlySet<string> = new Set(["watch", "glob"]);
+
+function stoodIn(name: string, value: unknown): unknown {
+  if (typeof value !== "function" || iterated.has(name)) return value;
+  return stepwise(name, name === "open" ? opened : (value as () => Promise<unknown>));
+}
+
+/** All that node:fs/promises exports: its functions with a step before each call, the rest as it is. */
+export const standIn: Readonly<Record<string, unknown>> = Object.fromEntries(
+  Object.entries(fileSystem).map(([name, value]) => [name, stoodIn(name, value)]),
+);
