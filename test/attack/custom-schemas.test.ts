@@ -67,7 +67,18 @@ describe("a definition is refused, and told why in few words", () => {
     properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, field(index)])),
   });
   test.each<readonly [string, object]>([
-    ["twenty thousand fields without a type", fields(20_000, () => ({}))],
+    ["sixty thousand fields without a type", fields(60_000, () => ({}))],
+    [
+      "more rules than a schema may have",
+      { type: "string", "x-kubernetes-validations": Array.from({ length: 2_001 }, () => ({ rule: "true" })) },
+    ],
+    [
+      "rules longer than they may be together",
+      {
+        type: "string",
+        "x-kubernetes-validations": Array.from({ length: 30 }, () => ({ rule: `self != '${"a".repeat(9_000)}'` })),
+      },
+    ],
     ["a pattern that looks ahead", { type: "string", pattern: "(?=(a+)+)b" }],
     [
       "thousands of long patterns",
@@ -89,6 +100,7 @@ describe("a definition is refused, and told why in few words", () => {
   });
 });
 
+// As large as they may be: a body holds at most 20,000 values.
 describe("an object is judged in linear time", () => {
   test("by a pattern that backtracks elsewhere", async () => {
     const reply = await put(
@@ -100,11 +112,12 @@ describe("an object is judged in linear time", () => {
     expect(reply.json["reason"]).toBe("Invalid");
   });
 
-  test.each<readonly [string, object, (index: number) => unknown]>([
+  test.each<readonly [string, object, number, (index: number) => unknown]>([
     [
       "a set",
       { type: "array", items: { type: "integer" }, "x-kubernetes-list-type": "set" },
-      (index) => index % 40_000,
+      19_900,
+      (index) => index % 9_950,
     ],
     [
       "a map",
@@ -114,12 +127,13 @@ describe("an object is judged in linear time", () => {
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["k"],
       },
-      (index) => ({ k: index % 40_000 }),
+      9_950,
+      (index) => ({ k: index % 4_975 }),
     ],
-  ])("for what repeats in %s, and told of few of them", async (_name, list, element) => {
+  ])("for what repeats in %s, and told of few of them", async (_name, list, count, element) => {
     const reply = await put(
       { type: "object", properties: { list } },
-      { list: Array.from({ length: 80_000 }, (_, at) => element(at)) },
+      { list: Array.from({ length: count }, (_, at) => element(at)) },
     );
     expect(reply.json["reason"]).toBe("Invalid");
     expect(reply.text).toContain("Duplicate value");
@@ -133,16 +147,25 @@ describe("an object is judged in linear time", () => {
     };
     const reply = await put(
       { type: "object", properties: { list } },
-      { list: Array.from({ length: 50_000 }, () => ({ d: "x" })) },
+      { list: Array.from({ length: 9_950 }, () => ({ d: "x" })) },
     );
     expect(reply.json["reason"]).toBe("Invalid");
     expect(reply.text.length).toBeLessThan(100_000);
   });
 
   test("for thousands of unknown fields, which go without a trace", async () => {
-    const spec = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`u${index}`, { deep: [index] }]));
+    const spec = Object.fromEntries(Array.from({ length: 6_600 }, (_, index) => [`u${index}`, { deep: [index] }]));
     const reply = await put({ type: "object", properties: { known: { type: "string", default: "x" } } }, spec);
     expect([reply.status, reply.json["spec"]]).toEqual([201, { known: "x" }]);
+  });
+
+  test("and not at all where it has more values than an object may have", async () => {
+    const list = { type: "array", items: { type: "integer" }, "x-kubernetes-list-type": "set" };
+    const reply = await put(
+      { type: "object", properties: { list } },
+      { list: Array.from({ length: 20_000 }, (_, index) => index) },
+    );
+    expect([reply.status, reply.json["reason"]]).toEqual([413, "RequestEntityTooLarge"]);
   });
 });
 
