@@ -12,6 +12,7 @@ import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
 import { turnFor } from "./large-work.ts";
 import { storable } from "./storable.ts";
+import { validated } from "./validated.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a clash of a generated name is tried again. Source: gate RetryGenerateName. */
@@ -90,7 +91,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   const errors = [
     ...validateGeneration(request.object, resource),
     ...validateObjectMeta(object, resource, { isCreate: true }),
-    ...(resource.validate?.(object) ?? []),
+    ...(await validated({ backend, resource, context }, object)),
   ];
   if (errors.length > 0) throw invalidObject(resource, name, errors);
   if (turn !== undefined) await turn();

@@ -14,6 +14,7 @@ import { turnFor, type Turn } from "./large-work.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
 import { storable } from "./storable.ts";
+import { validated } from "./validated.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a write without a resourceVersion of its own is tried again after losing a race. */
@@ -260,7 +261,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),
     ...validateObjectMetaUpdate(mutated, stored),
-    ...(subresource === "" ? (resource.validate?.(object, stored) ?? []) : []),
+    ...(subresource === "" ? await validated({ backend, resource, context }, object, stored) : []),
     ...((subresource === "" ? resource.validateUpdate : resource.subresources[subresource]?.validateUpdate)?.(
       object,
       stored,

@@ -1,6 +1,6 @@
 import { setCondition } from "../core/conditions.ts";
 import type { ApiObject, Condition } from "../core/object.ts";
-import { crdErrors, crdUpdateErrors, storedVersionErrors } from "./custom/crd-validation.ts";
+import { crdErrorSteps, crdErrors, crdUpdateErrors, storedVersionErrors } from "./custom/crd-validation.ts";
 import { cleanupFinalizer, completeNames } from "./custom/crd-object.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
 import { storedVerbs, type Column, type Resource, type Subresource } from "./resource.ts";
@@ -60,6 +60,7 @@ export const customResourceDefinitions: Resource = {
     return withField(next, "status", added.length === 0 ? before : { ...before, storedVersions: [...known, ...added] });
   },
   validate: crdErrors,
+  validateInSteps: crdErrorSteps,
   validateUpdate: crdUpdateErrors,
   deletion: { marked },
 };

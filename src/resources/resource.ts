@@ -3,6 +3,7 @@ import type { FieldError } from "../core/field-error.ts";
 import type { FieldSet } from "../core/managed-fields/field-set.ts";
 import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
+import type { Steps } from "../core/steps.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import type { UserInfo } from "../core/user.ts";
 
@@ -158,6 +159,8 @@ export interface Resource {
   readonly prepareForUpdate?: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
   /** Checks a new object, or one that replaces `stored`: a fault that was there before may then be let pass. */
   readonly validate?: (object: ApiObject, stored?: ApiObject) => readonly FieldError[];
+  /** The same as `validate` in steps, where that may take long; what stores objects takes this one then. */
+  readonly validateInSteps?: (object: ApiObject, stored?: ApiObject) => Steps<readonly FieldError[]>;
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
   readonly deletion?: Deletion;
   /** Field labels beyond metadata.name and metadata.namespace, with their value in an object. */

@@ -2,6 +2,7 @@ import { forbiddenField, invalid, notSupported, required, type FieldError } from
 import { jsonEqual } from "../../core/equal.ts";
 import { dnsSubdomainProblems } from "../../core/names.ts";
 import type { ApiObject } from "../../core/object.ts";
+import { finish, type Steps } from "../../core/steps.ts";
 import { collectErrors } from "../collect-errors.ts";
 import {
   fieldListAt,
@@ -17,7 +18,7 @@ import { validateClientConfig } from "../webhook-client.ts";
 import { approvalErrors } from "./crd-approval.ts";
 import type { CustomResourceDefinition } from "./crd-object.ts";
 import { isEstablished } from "./crd-status.ts";
-import { commonErrors, versionErrors } from "./crd-version-errors.ts";
+import { versionsErrors } from "./crd-version-errors.ts";
 import { dns1035LabelProblems } from "./dns1035-label.ts";
 
 /**
@@ -25,10 +26,16 @@ import { dns1035LabelProblems } from "./dns1035-label.ts";
  * Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
  */
 export function crdErrors(crd: ApiObject, stored?: ApiObject): readonly FieldError[] {
+  return finish(crdErrorSteps(crd, stored));
+}
+
+/** The same in steps: a definition may have a schema of many thousand parts, and many rules. */
+export function* crdErrorSteps(crd: ApiObject, stored?: ApiObject): Steps<readonly FieldError[]> {
   const same = stored !== undefined && jsonEqual(crd["spec"], stored["spec"]);
+  const spec = same ? [] : yield* specErrors(fieldsAt(crd, "spec"));
   return [
     ...(stored === undefined ? nameErrors(crd) : []),
-    ...(same ? [] : specErrors(fieldsAt(crd, "spec"))),
+    ...spec,
     ...approvalErrors(crd, stored),
     ...storedVersionErrors(crd),
   ];
@@ -49,12 +56,13 @@ function nameErrors(crd: ApiObject): readonly FieldError[] {
   return [invalid("metadata.name", crd.metadata.name, 'must be spec.names.plural+"."+spec.group')];
 }
 
-function specErrors(spec: Fields): readonly FieldError[] {
+function* specErrors(spec: Fields): Steps<readonly FieldError[]> {
+  const versions = yield* versionListErrors(fieldListAt(spec, "versions"));
   return [
     ...groupErrors(stringAt(spec, "group")),
     ...oneOf(spec, "scope", { path: "spec.scope", allowed: ["Cluster", "Namespaced"] }),
     ...(isTrueAt(spec, "preserveUnknownFields") ? [invalid("spec.preserveUnknownFields", true, noPreserving)] : []),
-    ...versionListErrors(fieldListAt(spec, "versions")),
+    ...versions,
     ...requiredNames(fieldsAt(spec, "names")),
     ...namesErrors(fieldsAt(spec, "names"), "spec.names"),
     ...conversionErrors(spec),
@@ -81,13 +89,13 @@ function oneOf(
   return allowed.includes(value) ? [] : [notSupported(path, value, allowed)];
 }
 
-function versionListErrors(versions: readonly Fields[]): readonly FieldError[] {
+function* versionListErrors(versions: readonly Fields[]): Steps<readonly FieldError[]> {
   const path = "spec.versions";
   const names = versions.map((version) => stringAt(version, "name"));
   const storage = versions.filter((version) => isTrueAt(version, "storage")).length;
+  const errors = yield* versionsErrors(versions, path);
   return [
-    ...commonErrors(versions),
-    ...collectErrors(versions, (version, index) => versionErrors(version, `${path}[${index}]`, versions)),
+    ...errors,
     ...dns1035LabelProblems(names[0] ?? "x")
       .slice(0, 1)
       .map((why) => invalid("spec.version", names[0], why)),

@@ -1,10 +1,12 @@
 import { jsonEqual } from "../../core/equal.ts";
 import { invalid, required, type FieldError } from "../../core/field-error.ts";
+
+import type { Steps } from "../../core/steps.ts";
 import { collectErrors } from "../collect-errors.ts";
 import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
 import { dns1035LabelProblems } from "./dns1035-label.ts";
 import { ruleSchemaErrors } from "./rule-schema-errors.ts";
-import { schemaErrors } from "./schema-errors.ts";
+import { schemaErrorSteps } from "./schema-errors.ts";
 import { selectableFieldErrors } from "./selectable-field-errors.ts";
 import { defaultRuleErrors } from "./validation-rules.ts";
 
@@ -20,17 +22,29 @@ const commonPaths: Readonly<Record<Part, string>> = {
   selectableFields: "spec.selectableFields",
 };
 
-/** What is wrong with the parts that all versions have in common. Source: apiextensions/v1 conversion.go. */
-export function commonErrors(versions: readonly Fields[]): readonly FieldError[] {
-  const [version] = versions;
-  if (version === undefined) return [];
-  return parts
-    .filter((part) => isCommon(versions, part))
-    .flatMap((part) => partErrors(version, part, commonPaths[part]));
+/** What is wrong with the versions of a definition; `path` is where they stand. Source: apiextensions/v1 conversion.go, apiextensions-apiserver pkg/apis/apiextensions/validation. */
+export function* versionsErrors(versions: readonly Fields[], path: string): Steps<readonly FieldError[]> {
+  const [first] = versions;
+  if (first === undefined) return [];
+  const common = new Set(parts.filter((part) => isCommon(versions, part)));
+  const errors: FieldError[] = [];
+  for (const part of common) errors.push(...(yield* partErrors(first, part, commonPaths[part])));
+  const ofAll = errors.length;
+  for (const [index, version] of versions.entries()) {
+    yield;
+    errors.push(...ownErrors(version, `${path}[${index}]`));
+    for (const part of parts) {
+      if (!common.has(part)) errors.push(...(yield* partErrors(version, part, `${path}[${index}].${part}`)));
+    }
+    if (errors.length - ofAll >= enoughErrors) break;
+  }
+  return errors;
 }
 
-/** What is wrong with one of all versions of a definition, but for what they have in common; `path` is where it stands. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
-export function versionErrors(version: Fields, path: string, all: readonly Fields[]): readonly FieldError[] {
+/** Errors after which no more versions are looked at. */
+const enoughErrors = 32;
+
+function ownErrors(version: Fields, path: string): readonly FieldError[] {
   const schemaPath = `${path}.schema.openAPIV3Schema`;
   return [
     ...dns1035LabelProblems(stringAt(version, "name"))
@@ -38,7 +52,6 @@ export function versionErrors(version: Fields, path: string, all: readonly Field
       .map((why) => invalid(`${path}.name`, stringAt(version, "name"), why)),
     ...deprecationErrors(version, `${path}.deprecationWarning`),
     ...(isFields(valueAt(version, "schema", "openAPIV3Schema")) ? [] : [required(schemaPath, "schemas are required")]),
-    ...parts.filter((part) => !isCommon(all, part)).flatMap((part) => partErrors(version, part, `${path}.${part}`)),
   ];
 }
 
@@ -46,10 +59,10 @@ function isCommon([first, ...others]: readonly Fields[], part: Part): boolean {
   return others.every((one) => jsonEqual(one[part], first?.[part]));
 }
 
-function partErrors(version: Fields, part: Part, path: string): readonly FieldError[] {
+function* partErrors(version: Fields, part: Part, path: string): Steps<readonly FieldError[]> {
   switch (part) {
     case "schema":
-      return openApiErrors(version, `${path}.openAPIV3Schema`);
+      return yield* openApiErrors(version, `${path}.openAPIV3Schema`);
     case "subresources":
       return scaleErrors(fieldsAt(version, "subresources", "scale"), version, `${path}.scale`);
     case "additionalPrinterColumns":
@@ -61,11 +74,12 @@ function partErrors(version: Fields, part: Part, path: string): readonly FieldEr
   }
 }
 
-function openApiErrors(version: Fields, path: string): readonly FieldError[] {
+function* openApiErrors(version: Fields, path: string): Steps<readonly FieldError[]> {
   const schema = valueAt(version, "schema", "openAPIV3Schema");
   if (!isFields(schema)) return [];
   const statusSubresource = isFields(valueAt(version, "subresources", "status"));
-  return schemaErrors(schema, path, { statusSubresource, rules: ruleSchemaErrors, defaultRules: defaultRuleErrors });
+  const options = { statusSubresource, rules: ruleSchemaErrors, defaultRules: defaultRuleErrors };
+  return yield* schemaErrorSteps(schema, path, options);
 }
 
 const longestWarning = 256;

@@ -1,6 +1,8 @@
 import { jsonEqual } from "../../core/equal.ts";
 import { invalid, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject } from "../../core/json-value.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import { embeddedErrors } from "./embedded-errors.ts";
 import { pruned } from "./prune.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -14,20 +16,26 @@ export type DefaultRuleErrors = (schema: StructuralSchema, value: unknown, path:
  * refuses, metadata that no resource could have. Values of `additionalProperties` have no defaults that could be checked.
  * Source: apiextensions-apiserver pkg/apiserver/schema/defaulting ValidateDefaults.
  */
-export function defaultErrors(
+export function* defaultErrors(
   schema: StructuralSchema,
   path: string,
   rules: DefaultRuleErrors = () => [],
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const errors: FieldError[] = [];
   const resource: StructuralSchema = { ...schema, embeddedResource: true, holdsEmbedded: true };
-  collect(resource, path, { rules, errors, ...surrounding(resource), isMeta: false });
+  yield* collect(resource, path, { rules, errors, pace: { places: 0 }, ...surrounding(resource), isMeta: false });
   return errors;
 }
+
+/** Errors after which the rest of a schema is not looked at. */
+const enoughErrors = 1000;
+/** What a default costs to check, next to looking at a place. */
+const placesOfDefault = 4;
 
 interface Walk {
   readonly rules: DefaultRuleErrors;
   readonly errors: FieldError[];
+  readonly pace: Pace;
   /** The resource that the place is a part of. */
   readonly resource: StructuralSchema;
   /** That resource with nothing but a value at the place. */
@@ -42,15 +50,17 @@ function surrounding(resource: StructuralSchema): Pick<Walk, "resource" | "aroun
   return { resource, around };
 }
 
-function collect(schema: StructuralSchema, path: string, above: Walk): void {
+function* collect(schema: StructuralSchema, path: string, above: Walk): Steps<void> {
+  if (above.errors.length >= enoughErrors) return;
+  if (endsStep(above.pace, schema.default === undefined ? 1 : placesOfDefault)) yield;
   const walk = schema.embeddedResource ? { ...above, ...surrounding(schema), isMeta: false } : above;
   if (schema.default !== undefined) walk.errors.push(...errorsOfDefault(schema, `${path}.default`, walk));
   if (schema.items !== undefined) {
-    collect(schema.items, `${path}.items`, { ...walk, around: (value) => walk.around([value]) });
+    yield* collect(schema.items, `${path}.items`, { ...walk, around: (value) => walk.around([value]) });
   }
   for (const [name, property] of schema.properties) {
     const isMetaField = name === "metadata" || name === "apiVersion" || name === "kind";
-    collect(property, `${path}.properties[${name}]`, {
+    yield* collect(property, `${path}.properties[${name}]`, {
       ...walk,
       isMeta: walk.isMeta || (schema.embeddedResource && isMetaField),
       around: (value) => walk.around(Object.fromEntries([[name, value]])),

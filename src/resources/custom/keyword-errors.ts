@@ -1,14 +1,16 @@
 import { forbiddenField, invalid, notSupported, required, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/json-value.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import { arrayAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, valueAt } from "../json-fields.ts";
 
 /**
  * What each part of a schema says that no CustomResourceDefinition may say, or says in a way that contradicts itself.
  * Source: apiextensions-apiserver ValidateCustomResourceDefinitionOpenAPISchema.
  */
-export function keywordErrors(raw: JsonObject, path: string): KeywordErrors {
-  const found: Found = { errors: [], isReadable: true };
-  collect(raw, { path, found, isRoot: true, isMeta: false, noDefaults: undefined });
+export function* keywordErrors(raw: JsonObject, path: string): Steps<KeywordErrors> {
+  const found: Found = { errors: [], isReadable: true, pace: { places: 0 } };
+  yield* collect(raw, { path, found, isRoot: true, isMeta: false, noDefaults: undefined });
   return found;
 }
 
@@ -21,6 +23,7 @@ export interface KeywordErrors {
 interface Found {
   readonly errors: FieldError[];
   isReadable: boolean;
+  readonly pace: Pace;
 }
 
 interface Place {
@@ -33,8 +36,33 @@ interface Place {
   readonly noDefaults: string | undefined;
 }
 
-function collect(raw: JsonObject, place: Place): void {
+/** Errors after which the rest of a schema is not looked at. */
+const enoughErrors = 1000;
+
+/** Keywords of which there is nothing to say here, whatever their values are. */
+const unsuspicious: ReadonlySet<string> = new Set(
+  `title description format pattern enum example externalDocs nullable required default
+  minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength
+  minItems maxItems minProperties maxProperties x-kubernetes-validations`.split(/\s+/),
+);
+
+/** Whether a schema is one of the many of which there is nothing to say, and which have nothing below them. */
+function isPlainLeaf(raw: JsonObject, { isMeta, noDefaults }: Place): boolean {
+  if (isMeta || noDefaults !== undefined) return false;
+  for (const keyword of Object.keys(raw)) {
+    if (keyword === "type" ? !isKnownType(raw[keyword]) : !unsuspicious.has(keyword)) return false;
+  }
+  return true;
+}
+
+function isKnownType(type: unknown): boolean {
+  return typeof type === "string" && types.includes(type);
+}
+
+function* collect(raw: JsonObject, place: Place): Steps<void> {
   const { path, found } = place;
+  if (endsStep(found.pace)) yield;
+  if (found.errors.length >= enoughErrors || isPlainLeaf(raw, place)) return;
   const unreadable = unreadableErrors(raw, path);
   if (unreadable.length > 0) found.isReadable = false;
   found.errors.push(
@@ -43,26 +71,37 @@ function collect(raw: JsonObject, place: Place): void {
     ...objectErrors(raw, path),
     ...listTypeErrors(raw, path),
   );
-  const below = (schema: unknown, step: string, change: Partial<Place> = {}): void => {
-    if (isFields(schema)) collect(schema, { ...place, isRoot: false, ...change, path: `${path}.${step}` });
-  };
   const inMap = "inside additionalProperties applying to object metadata";
-  below(valueAt(raw, "additionalProperties"), "additionalProperties", place.isMeta ? { noDefaults: inMap } : {});
+  const change = place.isMeta ? { noDefaults: inMap } : noChange;
+  yield* below(place, valueAt(raw, "additionalProperties"), { step: "additionalProperties", change });
   for (const [name, schema] of Object.entries(fieldsAt(raw, "properties"))) {
-    below(schema, `properties[${name}]`, metaChange(raw, name, place));
+    yield* below(place, schema, { step: `properties[${name}]`, change: metaChange(raw, name, place) });
   }
-  below(valueAt(raw, "not"), "not");
+  yield* below(place, valueAt(raw, "not"), { step: "not" });
   for (const keyword of ["allOf", "oneOf", "anyOf"]) {
-    for (const [index, schema] of arrayAt(raw, keyword).entries()) below(schema, `${keyword}[${index}]`);
+    for (const [index, schema] of arrayAt(raw, keyword).entries())
+      yield* below(place, schema, { step: `${keyword}[${index}]` });
   }
-  for (const [name, schema] of Object.entries(fieldsAt(raw, "definitions"))) below(schema, `definitions[${name}]`);
-  below(valueAt(raw, "items"), "items");
-  for (const [index, schema] of arrayAt(raw, "items").entries()) below(schema, `items[${index}]`);
+  for (const [name, schema] of Object.entries(fieldsAt(raw, "definitions")))
+    yield* below(place, schema, { step: `definitions[${name}]` });
+  yield* below(place, valueAt(raw, "items"), { step: "items" });
+  for (const [index, schema] of arrayAt(raw, "items").entries())
+    yield* below(place, schema, { step: `items[${index}]` });
 }
+
+function* below(
+  place: Place,
+  schema: unknown,
+  { step, change = noChange }: { readonly step: string; readonly change?: Partial<Place> },
+): Steps<void> {
+  if (isFields(schema)) yield* collect(schema, { ...place, isRoot: false, ...change, path: `${place.path}.${step}` });
+}
+
+const noChange: Partial<Place> = {};
 
 function metaChange(raw: JsonObject, name: string, place: Place): Partial<Place> {
   const isMeta = name === "metadata" || name === "kind" || name === "apiVersion";
-  if (!isMeta || !(place.isRoot || isTrueAt(raw, "x-kubernetes-embedded-resource"))) return {};
+  if (!isMeta || !(place.isRoot || isTrueAt(raw, "x-kubernetes-embedded-resource"))) return noChange;
   return place.isRoot ? { isMeta, noDefaults: `in top-level ${name}` } : { isMeta };
 }
 

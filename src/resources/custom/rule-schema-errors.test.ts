@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../core/json-value.ts";
+import { finish } from "../../core/steps.ts";
 import { ruleSchemaErrors } from "./rule-schema-errors.ts";
 import { readStructural } from "./structural-schema.ts";
 
@@ -7,7 +8,7 @@ const text = { type: "string" };
 const integer = { type: "integer" };
 
 function shown(schema: JsonObject): readonly string[] {
-  return ruleSchemaErrors(readStructural(schema), "schema").map(({ path, message }) => `${path}: ${message}`);
+  return finish(ruleSchemaErrors(readStructural(schema), "schema")).map(({ path, message }) => `${path}: ${message}`);
 }
 
 function ruled(schema: JsonObject, ...rules: readonly JsonObject[]): JsonObject {
@@ -187,5 +188,26 @@ describe("costs", () => {
     ]) {
       expect([rule, ...shown(spec(properties, rule))]).toEqual([rule]);
     }
+  });
+});
+
+describe("how many rules a schema may have", () => {
+  const ruled = (count: number, rule: string): JsonObject => ({
+    type: "object",
+    properties: {
+      a: { ...text, maxLength: 10, "x-kubernetes-validations": Array.from({ length: count }, () => ({ rule })) },
+    },
+  });
+  const tooMany = (rules: number, characters: number): string =>
+    `schema: Forbidden: the schema has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have 2000 with 262144; combine rules, or move them into an admission policy`;
+
+  test("is bounded, before any is compiled", () => {
+    expect(shown(ruled(2_001, "no CEL"))).toEqual([tooMany(2_001, 12_006)]);
+    expect(shown(ruled(2_000, "true"))).toEqual([]);
+  });
+
+  test("is bounded by their characters, too", () => {
+    const rule = `self != '${"a".repeat(9_990)}'`;
+    expect(shown(ruled(27, rule))).toEqual([tooMany(27, 270_000)]);
   });
 });

@@ -1,4 +1,6 @@
 import { forbiddenField, invalid, notSupported, required, type FieldError } from "../../core/field-error.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import { estimateCost } from "../../policy/cel-cost/estimate-cost.ts";
 import { compileRule, type CompiledRule } from "./compile-rule.ts";
 import { ruleFieldPath } from "./rule-field-path.ts";
@@ -9,6 +11,8 @@ import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 const expressionLimit = 10_000_000;
 /** What all rules of a schema may cost together. */
 const schemaLimit = 100_000_000;
+/** What a rule costs to compile, besides its characters, next to looking at a place. */
+const placesOfRule = 64;
 /** Many errors tell no more than some. */
 const maximumErrors = 100;
 
@@ -17,20 +21,48 @@ const maximumErrors = 100;
  * or could cost too much, messages, reasons and paths that are of no use, `oldSelf` where values of before and after cannot be
  * matched. `path` is that of the schema. Source: apiextensions-apiserver validation, ValidateCustomResourceDefinitionOpenAPISchema.
  */
-export function ruleSchemaErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
-  if (!hasRules(schema)) return [];
+export function* ruleSchemaErrors(schema: StructuralSchema, path: string): Steps<readonly FieldError[]> {
+  const size: RulesSize = { rules: 0, characters: 0 };
+  measureRules(schema, size);
+  if (size.rules === 0) return [];
+  if (size.rules > maximumRules || size.characters > maximumCharacters) return [tooManyRules(size, path)];
+  yield;
   const shapes: FieldError[] = [];
   collectShapes(schema, path, shapes);
   if (shapes.length > 0) return shapes.slice(0, maximumErrors);
-  const walk: Walk = { errors: [], costs: [] };
+  yield;
+  const walk: Walk = { errors: [], costs: [], pace: { places: 0 } };
   const type = ruleType(schema, { name: "selfType", isResource: true });
-  check(walk, schema, { path, type, count: 1, uncorrelatable: undefined });
+  yield;
+  yield* check(walk, schema, { path, type, count: 1, uncorrelatable: undefined });
   return [...walk.errors, ...totalErrors(walk.costs, path)];
 }
 
-/** Whether rules apply to values of the schema or to anything in them. */
-function hasRules(schema: StructuralSchema): boolean {
-  return schema.validations.length > 0 || children(schema).some((child) => hasRules(child.schema));
+/**
+ * How many rules one schema may have, and how many characters they may have together: compiling a rule takes up to a millisecond,
+ * and each is kept compiled for as long as its kind is served. Kubernetes bounds what rules cost when they run, not this.
+ */
+const maximumRules = 2_000;
+const maximumCharacters = 262_144;
+
+interface RulesSize {
+  rules: number;
+  characters: number;
+}
+
+function measureRules(schema: StructuralSchema, size: RulesSize): void {
+  for (const { rule, messageExpression = "" } of schema.validations) {
+    size.rules += 1;
+    size.characters += rule.length + messageExpression.length;
+  }
+  for (const child of schema.properties.values()) measureRules(child, size);
+  if (schema.items !== undefined) measureRules(schema.items, size);
+  if (typeof schema.additionalProperties === "object") measureRules(schema.additionalProperties, size);
+}
+
+function tooManyRules({ rules, characters }: RulesSize, path: string): FieldError {
+  const why = `the schema has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have ${maximumRules} with ${maximumCharacters}; combine rules, or move them into an admission policy`;
+  return forbiddenField(path, why);
 }
 
 interface Child {
@@ -95,6 +127,7 @@ function hasLineBreaks(text: string): boolean {
 
 interface Walk {
   readonly errors: FieldError[];
+  readonly pace: Pace;
   readonly costs: { readonly path: string; readonly cost: number }[];
 }
 
@@ -107,18 +140,19 @@ interface Place {
   readonly uncorrelatable: string | undefined;
 }
 
-function check(walk: Walk, schema: StructuralSchema, place: Place): void {
+function* check(walk: Walk, schema: StructuralSchema, place: Place): Steps<void> {
+  if (endsStep(walk.pace)) yield;
   const count = place.count === undefined ? undefined : multiplied(place.count, growth(schema));
   for (const child of children(schema)) {
     const isLoose = child.step === "items" && schema.listType !== "map";
-    check(walk, child.schema, {
+    yield* check(walk, child.schema, {
       path: `${place.path}.${child.step}`,
       type: typeBelow(child, place),
       count,
       uncorrelatable: isLoose ? (place.uncorrelatable ?? place.path) : place.uncorrelatable,
     });
   }
-  if (schema.validations.length > 0) checkRules(walk, schema, place);
+  if (schema.validations.length > 0) yield* checkRules(walk, schema, place);
 }
 
 /** The type of what lies below, also where the names above cannot be written in rules. */
@@ -134,7 +168,7 @@ function growth({ type, additionalProperties, maxProperties, maxItems }: Structu
   return maxProperties === undefined ? undefined : Math.max(0, maxProperties);
 }
 
-function checkRules(walk: Walk, schema: StructuralSchema, place: Place): void {
+function* checkRules(walk: Walk, schema: StructuralSchema, place: Place): Steps<void> {
   const at = `${place.path}.x-kubernetes-validations`;
   const { type } = place;
   if (type === undefined) {
@@ -144,6 +178,7 @@ function checkRules(walk: Walk, schema: StructuralSchema, place: Place): void {
   const count = place.count ?? Math.floor(maximumRequest / (type.minimumSize + 1));
   for (const [index, rule] of schema.validations.entries()) {
     if (walk.errors.length >= maximumErrors) return;
+    if (endsStep(walk.pace, placesOfRule + rule.rule.length)) yield;
     const compiled = compileRule(rule, type.type);
     costErrors(walk, compiled, { path: `${at}[${index}]`, count });
     walk.errors.push(

@@ -1,9 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { invalid } from "../../core/field-error.ts";
+import { invalid, type FieldError } from "../../core/field-error.ts";
 import type { JsonObject } from "../../core/json-value.ts";
+import type { Steps } from "../../core/steps.ts";
 import { customSchema, jsonObject } from "../../../test/kits/structural-schema.ts";
-import { schemaErrors, type SchemaErrorOptions } from "./schema-errors.ts";
+import { schemaErrorSteps, schemaErrors, type SchemaErrorOptions } from "./schema-errors.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
 
 const path = "schema";
 
@@ -89,7 +91,8 @@ describe("schemas are refused", () => {
 describe("CEL rules", () => {
   test("are looked at when nothing else is wrong", () => {
     const seen: string[] = [];
-    const rules: SchemaErrorOptions["rules"] = (_schema, where) => {
+    // oxlint-disable-next-line require-yield -- the work of one part
+    const rules = function* (_schema: StructuralSchema, where: string): Steps<readonly FieldError[]> {
       seen.push(where);
       return [invalid(where, "rule", "is no rule")];
     };
@@ -150,4 +153,16 @@ describe("attacks", () => {
       { numRuns: 150 },
     );
   });
+});
+
+test("a large schema is checked in many parts, with what it comes to all the same", () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 20_000 }, (_, index) => [`p${index}`, { type: "object", nullable: true, default: {} }]),
+  );
+  const raw = { type: "object", properties: { spec: { type: "object", properties } } };
+  const parts = schemaErrorSteps(raw, path, { statusSubresource: true });
+  let count = 0;
+  while (parts.next().done !== true) count += 1;
+  expect(count).toBeGreaterThan(4 * (20_000 / 1024));
+  expect(errorsOf(raw)).toEqual([]);
 });

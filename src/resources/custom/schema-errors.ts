@@ -1,5 +1,6 @@
 import { forbiddenField, invalid, type FieldError } from "../../core/field-error.ts";
 import type { JsonObject } from "../../core/json-value.ts";
+import { finish, type Steps } from "../../core/steps.ts";
 import { isTrueAt, valueAt } from "../json-fields.ts";
 import { defaultErrors, type DefaultRuleErrors } from "./default-errors.ts";
 import { keywordErrors } from "./keyword-errors.ts";
@@ -12,7 +13,7 @@ export interface SchemaErrorOptions {
   /** Whether its version has the subresource status, which allows less at the root. */
   readonly statusSubresource: boolean;
   /** Checks all CEL rules of the schema, given the path of its root; called only when nothing else is wrong. */
-  readonly rules?: (schema: StructuralSchema, path: string) => readonly FieldError[];
+  readonly rules?: (schema: StructuralSchema, path: string) => Steps<readonly FieldError[]>;
   /** Holds a default against the CEL rules of its schema. */
   readonly defaultRules?: DefaultRuleErrors;
 }
@@ -24,29 +25,43 @@ export interface SchemaErrorOptions {
  * Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
  */
 export function schemaErrors(raw: JsonObject, path: string, options: SchemaErrorOptions): readonly FieldError[] {
-  const shape = schemaShapeErrors(raw, path);
+  return finish(schemaErrorSteps(raw, path, options));
+}
+
+/** The same in steps. */
+export function* schemaErrorSteps(
+  raw: JsonObject,
+  path: string,
+  options: SchemaErrorOptions,
+): Steps<readonly FieldError[]> {
+  const shape = yield* schemaShapeErrors(raw, path);
   if (shape.length > 0) return shape;
+  yield;
   const schema = readStructural(raw);
-  const keywords = keywordErrors(raw, path);
+  yield;
+  const keywords = yield* keywordErrors(raw, path);
   const typed = new Set(
     keywords.errors.filter(({ type }) => type === "FieldValueNotSupported").map((error) => error.path),
   );
+  const structure = keywords.isReadable ? yield* structureErrors(schema, path, options) : [];
   const errors = [
     ...rootErrors(raw, path, options),
     // A type that is none reads as absent, but it is there.
-    ...(keywords.isReadable ? structureErrors(schema, path, options) : []).filter(
-      (error) => error.type !== "FieldValueRequired" || !typed.has(error.path),
-    ),
+    ...structure.filter((error) => error.type !== "FieldValueRequired" || !typed.has(error.path)),
     ...keywords.errors,
   ].slice(0, maximumErrors);
-  return errors.length === 0 ? (options.rules?.(schema, path) ?? []) : errors;
+  return errors.length === 0 && options.rules !== undefined ? yield* options.rules(schema, path) : errors;
 }
 
 const maximumErrors = 100;
 
-function structureErrors(schema: StructuralSchema, path: string, options: SchemaErrorOptions): readonly FieldError[] {
-  const errors = structuralErrors(schema, path);
-  return errors.length > 0 ? errors : defaultErrors(schema, path, options.defaultRules);
+function* structureErrors(
+  schema: StructuralSchema,
+  path: string,
+  options: SchemaErrorOptions,
+): Steps<readonly FieldError[]> {
+  const errors = yield* structuralErrors(schema, path);
+  return errors.length > 0 ? errors : yield* defaultErrors(schema, path, options.defaultRules);
 }
 
 /** Keywords that may stand at the root beside a status that is validated by itself, as Kubernetes lists them. */

@@ -1,14 +1,21 @@
 import { typeInvalid, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/json-value.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 
 /**
  * Keywords whose values are of the wrong type, which Go would not decode; keywords that no schema has are passed over.
  * Source: apiextensions v1 JSONSchemaProps.
  */
-export function schemaShapeErrors(raw: JsonObject, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  collect(raw, path, errors);
-  return errors;
+export function* schemaShapeErrors(raw: JsonObject, path: string): Steps<readonly FieldError[]> {
+  const walk: Walk = { errors: [], pace: { places: 0 } };
+  yield* collect(raw, path, walk);
+  return walk.errors;
+}
+
+interface Walk {
+  readonly errors: FieldError[];
+  readonly pace: Pace;
 }
 
 const maximumErrors = 32;
@@ -89,7 +96,9 @@ const wording: Readonly<Record<Shape, string>> = {
   rules: "must be an array of objects",
 };
 
-function collect(raw: JsonObject, path: string, errors: FieldError[]): void {
+function* collect(raw: JsonObject, path: string, walk: Walk): Steps<void> {
+  const { errors, pace } = walk;
+  if (endsStep(pace)) yield;
   for (const [keyword, value] of Object.entries(raw)) {
     const shape = shapes.get(keyword);
     if (shape === undefined || value === null) continue;
@@ -97,16 +106,16 @@ function collect(raw: JsonObject, path: string, errors: FieldError[]): void {
     const at = `${path}.${keyword}`;
     if (!hasShape[shape](value)) errors.push(typeInvalid(at, value, wording[shape]));
     else if (shape === "schemas by name" && isJsonObject(value)) {
-      for (const [name, schema] of Object.entries(value)) collectSchema(schema, `${at}[${name}]`, errors);
+      for (const [name, schema] of Object.entries(value)) yield* collectSchema(schema, `${at}[${name}]`, walk);
     } else if (isJsonArray(value) && (shape === "schemas" || shape === "schema or schemas")) {
-      for (const [index, schema] of value.entries()) collectSchema(schema, `${at}[${index}]`, errors);
-    } else if (isJsonObject(value) && shape.startsWith("schema")) collect(value, at, errors);
+      for (const [index, schema] of value.entries()) yield* collectSchema(schema, `${at}[${index}]`, walk);
+    } else if (isJsonObject(value) && shape.startsWith("schema")) yield* collect(value, at, walk);
   }
 }
 
-function collectSchema(schema: unknown, path: string, errors: FieldError[]): void {
-  if (isJsonObject(schema)) collect(schema, path, errors);
-  else if (schema !== null) errors.push(typeInvalid(path, schema, wording.schema));
+function* collectSchema(schema: unknown, path: string, walk: Walk): Steps<void> {
+  if (isJsonObject(schema)) yield* collect(schema, path, walk);
+  else if (schema !== null) walk.errors.push(typeInvalid(path, schema, wording.schema));
 }
 
 /** Whether a key is one that a schema can have and whose value is of a known type. */

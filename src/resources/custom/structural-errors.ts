@@ -1,4 +1,6 @@
 import { forbiddenField, invalid, required, type FieldError } from "../../core/field-error.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import { patternErrors } from "./pattern-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -6,40 +8,52 @@ import type { StructuralSchema } from "./structural-schema.ts";
  * For what a schema is not structural: types that are missing, keywords below `allOf` and the like that must not stand there,
  * value rules for what has no schema, patterns that are none. Sorted by path. Source: apiextensions-apiserver pkg/apiserver/schema ValidateStructural.
  */
-export function structuralErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
+export function* structuralErrors(schema: StructuralSchema, path: string): Steps<readonly FieldError[]> {
   const errors: FieldError[] = [];
-  checkStructural(schema, { path, level: "root", errors });
-  checkCompleteness(schema, schema, { structuralPath: path, path, errors });
-  errors.push(...patternErrors(schema, path));
+  const pace: Pace = { places: 0 };
+  yield* checkStructural(schema, { path, level: "root", errors, pace });
+  yield* checkCompleteness(schema, schema, { structuralPath: path, path, errors, pace });
+  errors.push(...(yield* patternErrors(schema, path)));
   return errors
     .map((error) => ({ error, text: `${error.path}: ${error.message}` }))
     .sort((one, other) => (one.text < other.text ? -1 : 1))
     .map(({ error }) => error);
 }
 
+/** Errors after which the rest of a schema is not looked at. */
+const enoughErrors = 1000;
+
 interface Place {
   readonly path: string;
   readonly level: "root" | "item" | "field";
   readonly errors: FieldError[];
+  readonly pace: Pace;
 }
 
-function checkStructural(schema: StructuralSchema, place: Place): void {
-  const { path, level, errors } = place;
+function* checkStructural(schema: StructuralSchema, place: Place): Steps<void> {
+  const { path, level, errors, pace } = place;
+  if (errors.length >= enoughErrors) return;
+  if (endsStep(pace)) yield;
   const { items, additionalProperties } = schema;
   if (schema.type === "array" && items === undefined) errors.push(required(`${path}.items`, "must be specified"));
-  if (items !== undefined) checkStructural(items, { path: `${path}.items`, level: "item", errors });
+  if (items !== undefined) yield* checkStructural(items, { path: `${path}.items`, level: "item", errors, pace });
   for (const [name, property] of schema.properties) {
-    checkStructural(property, { path: `${path}.properties[${name}]`, level: "field", errors });
+    yield* checkStructural(property, { path: `${path}.properties[${name}]`, level: "field", errors, pace });
   }
   if (additionalProperties !== undefined && level === "root") {
     errors.push(forbiddenField(`${path}.additionalProperties`, "must not be used at the root"));
   }
   if (typeof additionalProperties === "object") {
-    checkStructural(additionalProperties, { path: `${path}.additionalProperties`, level: "field", errors });
+    yield* checkStructural(additionalProperties, {
+      path: `${path}.additionalProperties`,
+      level: "field",
+      errors,
+      pace,
+    });
   }
   errors.push(...intOrStringErrors(schema, path));
   const [firstOfAll] = schema.allOf;
-  checkValueRules(schema, place, {
+  yield* checkValueRules(schema, place, {
     skipAnyOf: isIntOrString(schema.anyOf),
     skipFirstOfAll: firstOfAll !== undefined && isIntOrString(firstOfAll.anyOf),
   });
@@ -135,19 +149,23 @@ interface Skips {
 }
 
 /** Checks what stands below `allOf` and the like. */
-function checkValueRules(schema: StructuralSchema, { path, level, errors }: Place, skips: Skips): void {
+function* checkValueRules(schema: StructuralSchema, { path, level, errors, pace }: Place, skips: Skips): Steps<void> {
   if (!skips.skipAnyOf) {
     for (const [index, one] of schema.anyOf.entries()) {
-      checkNested(one, { path: `${path}.anyOf[${index}]`, level, errors });
+      yield* checkNested(one, { path: `${path}.anyOf[${index}]`, level, errors, pace });
     }
   }
   for (const [index, one] of schema.allOf.entries()) {
-    checkNested(one, { path: `${path}.allOf[${index}]`, level, errors }, index === 0 && skips.skipFirstOfAll);
+    yield* checkNested(
+      one,
+      { path: `${path}.allOf[${index}]`, level, errors, pace },
+      index === 0 && skips.skipFirstOfAll,
+    );
   }
   for (const [index, one] of schema.oneOf.entries()) {
-    checkNested(one, { path: `${path}.oneOf[${index}]`, level, errors });
+    yield* checkNested(one, { path: `${path}.oneOf[${index}]`, level, errors, pace });
   }
-  if (schema.not !== undefined) checkNested(schema.not, { path: `${path}.not`, level, errors });
+  if (schema.not !== undefined) yield* checkNested(schema.not, { path: `${path}.not`, level, errors, pace });
 }
 
 /** The one form in which types may stand below `anyOf`: an integer, or a text. */
@@ -170,12 +188,14 @@ function isBare(schema: StructuralSchema, type: "integer" | "string"): boolean {
   );
 }
 
-function checkNested(schema: StructuralSchema, place: Place, skipAnyOf = false): void {
-  const { path, level, errors } = place;
-  checkValueRules(schema, place, { skipAnyOf, skipFirstOfAll: false });
-  if (schema.items !== undefined) checkNested(schema.items, { path: `${path}.items`, level, errors });
+function* checkNested(schema: StructuralSchema, place: Place, skipAnyOf = false): Steps<void> {
+  const { path, level, errors, pace } = place;
+  if (errors.length >= enoughErrors) return;
+  if (endsStep(pace)) yield;
+  yield* checkValueRules(schema, place, { skipAnyOf, skipFirstOfAll: false });
+  if (schema.items !== undefined) yield* checkNested(schema.items, { path: `${path}.items`, level, errors, pace });
   for (const [name, property] of schema.properties) {
-    checkNested(property, { path: `${path}.properties[${name}]`, level: "field", errors });
+    yield* checkNested(property, { path: `${path}.properties[${name}]`, level: "field", errors, pace });
   }
   for (const [keyword, isUsed, why] of forbiddenWithin(schema)) {
     if (isUsed) errors.push(forbiddenField(`${path}.${keyword}`, `must be ${why} to be structural`));
@@ -211,10 +231,11 @@ interface Pair {
   /** Where the value rule is that needs it. */
   readonly path: string;
   readonly errors: FieldError[];
+  readonly pace: Pace;
 }
 
 /** Checks that each value rule below `allOf` and the like has a structural schema for what it is about. */
-function checkCompleteness(rules: StructuralSchema, structure: StructuralSchema | undefined, pair: Pair): void {
+function* checkCompleteness(rules: StructuralSchema, structure: StructuralSchema | undefined, pair: Pair): Steps<void> {
   const nested = [
     ...(rules.not === undefined ? [] : ([["not", rules.not]] as const)),
     ...rules.allOf.map((one, index) => [`allOf[${index}]`, one] as const),
@@ -222,24 +243,31 @@ function checkCompleteness(rules: StructuralSchema, structure: StructuralSchema 
     ...rules.oneOf.map((one, index) => [`oneOf[${index}]`, one] as const),
   ];
   for (const [step, one] of nested) {
-    checkNestedCompleteness(one, structure, { ...pair, path: `${pair.path}.${step}` });
+    yield* checkNestedCompleteness(one, structure, { ...pair, path: `${pair.path}.${step}` });
   }
 }
 
-function checkNestedCompleteness(rules: StructuralSchema, structure: StructuralSchema | undefined, pair: Pair): void {
-  const { structuralPath, path, errors } = pair;
+function* checkNestedCompleteness(
+  rules: StructuralSchema,
+  structure: StructuralSchema | undefined,
+  pair: Pair,
+): Steps<void> {
+  const { structuralPath, path, errors, pace } = pair;
+  if (errors.length >= enoughErrors) return;
+  if (endsStep(pace)) yield;
   if (structure === undefined) {
     errors.push(required(structuralPath, `because it is defined in ${path}`));
     return;
   }
-  checkCompleteness(rules, structure, pair);
+  yield* checkCompleteness(rules, structure, pair);
   const next = (step: string): Pair => ({
     structuralPath: `${structuralPath}.${step}`,
     path: `${path}.${step}`,
     errors,
+    pace,
   });
-  if (rules.items !== undefined) checkNestedCompleteness(rules.items, structure.items, next("items"));
+  if (rules.items !== undefined) yield* checkNestedCompleteness(rules.items, structure.items, next("items"));
   for (const [name, property] of rules.properties) {
-    checkNestedCompleteness(property, structure.properties.get(name), next(`properties[${name}]`));
+    yield* checkNestedCompleteness(property, structure.properties.get(name), next(`properties[${name}]`));
   }
 }

@@ -79,162 +79,178 @@ export interface StructuralSchema {
  * compiled when a value meets them first, and once.
  */
 export function readStructural(raw: JsonObject): StructuralSchema {
-  const items = schemaAt(raw, "items");
-  const properties = schemasByName(raw);
-  const additionalProperties = additionalAt(raw);
-  const embeddedResource = isTrueAt(raw, "x-kubernetes-embedded-resource");
-  const listType = oneOf(textAt(raw, "x-kubernetes-list-type"), ["atomic", "set", "map"] as const);
-  const below = [
-    ...properties.values(),
-    ...(items === undefined ? [] : [items]),
-    ...(typeof additionalProperties === "object" ? [additionalProperties] : []),
-  ];
-  return {
-    type: oneOf(textAt(raw, "type"), types),
-    ...readTexts(raw),
-    ...readBounds(raw),
-    default: ownValue(raw, "default") ?? undefined,
-    example: ownValue(raw, "example") ?? undefined,
-    nullable: isTrueAt(raw, "nullable"),
-    ...readEnum(raw),
-    uniqueItems: isTrueAt(raw, "uniqueItems"),
-    required: textsAt(raw, "required"),
-    items,
-    properties,
-    additionalProperties,
-    allOf: objectsAt(raw, "allOf").map(readStructural),
-    anyOf: objectsAt(raw, "anyOf").map(readStructural),
-    oneOf: objectsAt(raw, "oneOf").map(readStructural),
-    not: schemaAt(raw, "not"),
-    preserveUnknownFields: isTrueAt(raw, "x-kubernetes-preserve-unknown-fields"),
-    embeddedResource,
-    intOrString: isTrueAt(raw, "x-kubernetes-int-or-string"),
-    listType,
-    listMapKeys: textsAt(raw, "x-kubernetes-list-map-keys"),
-    mapType: oneOf(textAt(raw, "x-kubernetes-map-type"), ["atomic", "granular"] as const),
-    validations: objectsAt(raw, "x-kubernetes-validations").map(readRule),
-    holdsEmbedded: embeddedResource || below.some((schema) => schema.holdsEmbedded),
-    holdsUniqueLists: listType === "set" || listType === "map" || below.some((schema) => schema.holdsUniqueLists),
-  };
+  const node: Draft = { ...silent };
+  // Schemas of real kinds have thousands of parts, which say little each: keywords that are absent must cost nothing.
+  for (const keyword in raw) {
+    if (Object.hasOwn(raw, keyword)) readers.get(keyword)?.(node, raw[keyword]);
+  }
+  node.holdsEmbedded ||= node.embeddedResource;
+  node.holdsUniqueLists ||= node.listType === "set" || node.listType === "map";
+  return node;
 }
 
-function readEnum(raw: JsonObject): Pick<StructuralSchema, "enum" | "enumScalars"> {
-  const values = arrayAt(raw, "enum");
-  const scalars = values.length === 0 ? undefined : new Set(values.filter((value) => typeof value !== "object"));
-  return { enum: values, enumScalars: scalars };
-}
+type Draft = { -readonly [Field in keyof StructuralSchema]: StructuralSchema[Field] };
+
+const nothing: readonly never[] = [];
+
+/** A schema that says nothing. */
+const silent: StructuralSchema = {
+  type: undefined,
+  format: undefined,
+  title: undefined,
+  description: undefined,
+  default: undefined,
+  example: undefined,
+  externalDocs: undefined,
+  nullable: false,
+  enum: nothing,
+  enumScalars: undefined,
+  minimum: undefined,
+  maximum: undefined,
+  exclusiveMinimum: false,
+  exclusiveMaximum: false,
+  multipleOf: undefined,
+  minLength: undefined,
+  maxLength: undefined,
+  pattern: undefined,
+  minItems: undefined,
+  maxItems: undefined,
+  uniqueItems: false,
+  minProperties: undefined,
+  maxProperties: undefined,
+  required: nothing,
+  items: undefined,
+  properties: new Map(),
+  additionalProperties: undefined,
+  allOf: nothing,
+  anyOf: nothing,
+  oneOf: nothing,
+  not: undefined,
+  preserveUnknownFields: false,
+  embeddedResource: false,
+  intOrString: false,
+  listType: undefined,
+  listMapKeys: nothing,
+  mapType: undefined,
+  validations: nothing,
+  holdsEmbedded: false,
+  holdsUniqueLists: false,
+};
+
+type Reader = (node: Draft, value: unknown) => void;
 
 const types = ["array", "boolean", "integer", "number", "object", "string"] as const;
+const listTypes = ["atomic", "set", "map"] as const;
+const mapTypes = ["atomic", "granular"] as const;
 
-function readTexts(
-  raw: JsonObject,
-): Pick<StructuralSchema, "format" | "title" | "description" | "pattern" | "externalDocs"> {
-  const pattern = textAt(raw, "pattern");
-  const externalDocs = ownValue(raw, "externalDocs");
-  return {
-    format: textAt(raw, "format"),
-    title: textAt(raw, "title"),
-    description: textAt(raw, "description"),
-    pattern: pattern === undefined ? undefined : lazyPattern(pattern),
-    externalDocs: isJsonObject(externalDocs) ? externalDocs : undefined,
-  };
+/** How each keyword is read, given its value. */
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ["type", (node, value) => (node.type = oneOf(value, types))],
+  ["format", (node, value) => (node.format = text(value))],
+  ["title", (node, value) => (node.title = text(value))],
+  ["description", (node, value) => (node.description = text(value))],
+  ["default", (node, value) => (node.default = value ?? undefined)],
+  ["example", (node, value) => (node.example = value ?? undefined)],
+  ["externalDocs", (node, value) => (node.externalDocs = isJsonObject(value) ? value : undefined)],
+  ["nullable", (node, value) => (node.nullable = value === true)],
+  ["enum", readEnum],
+  ["minimum", (node, value) => (node.minimum = number(value))],
+  ["maximum", (node, value) => (node.maximum = number(value))],
+  ["exclusiveMinimum", (node, value) => (node.exclusiveMinimum = value === true)],
+  ["exclusiveMaximum", (node, value) => (node.exclusiveMaximum = value === true)],
+  ["multipleOf", (node, value) => (node.multipleOf = number(value))],
+  ["minLength", (node, value) => (node.minLength = number(value))],
+  ["maxLength", (node, value) => (node.maxLength = number(value))],
+  ["pattern", readPattern],
+  ["minItems", (node, value) => (node.minItems = number(value))],
+  ["maxItems", (node, value) => (node.maxItems = number(value))],
+  ["uniqueItems", (node, value) => (node.uniqueItems = value === true)],
+  ["minProperties", (node, value) => (node.minProperties = number(value))],
+  ["maxProperties", (node, value) => (node.maxProperties = number(value))],
+  ["required", (node, value) => (node.required = texts(value))],
+  ["items", (node, value) => (node.items = below(node, schema(value)))],
+  ["properties", readProperties],
+  ["additionalProperties", (node, value) => (node.additionalProperties = additional(node, value))],
+  ["allOf", (node, value) => (node.allOf = objects(value).map(readStructural))],
+  ["anyOf", (node, value) => (node.anyOf = objects(value).map(readStructural))],
+  ["oneOf", (node, value) => (node.oneOf = objects(value).map(readStructural))],
+  ["not", (node, value) => (node.not = schema(value))],
+  ["x-kubernetes-preserve-unknown-fields", (node, value) => (node.preserveUnknownFields = value === true)],
+  ["x-kubernetes-embedded-resource", (node, value) => (node.embeddedResource = value === true)],
+  ["x-kubernetes-int-or-string", (node, value) => (node.intOrString = value === true)],
+  ["x-kubernetes-list-type", (node, value) => (node.listType = oneOf(value, listTypes))],
+  ["x-kubernetes-list-map-keys", (node, value) => (node.listMapKeys = texts(value))],
+  ["x-kubernetes-map-type", (node, value) => (node.mapType = oneOf(value, mapTypes))],
+  ["x-kubernetes-validations", (node, value) => (node.validations = objects(value).map(readRule))],
+]);
+
+function readEnum(node: Draft, value: unknown): void {
+  const values = array(value);
+  if (values.length === 0) return;
+  node.enum = values;
+  node.enumScalars = new Set(values.filter((one) => typeof one !== "object"));
 }
 
-type Bounds =
-  | "minimum"
-  | "maximum"
-  | "exclusiveMinimum"
-  | "exclusiveMaximum"
-  | "multipleOf"
-  | "minLength"
-  | "maxLength"
-  | "minItems"
-  | "maxItems"
-  | "minProperties"
-  | "maxProperties";
+function readPattern(node: Draft, value: unknown): void {
+  const source = text(value);
+  if (source !== undefined) node.pattern = lazyPattern(source);
+}
 
-function readBounds(raw: JsonObject): Pick<StructuralSchema, Bounds> {
-  return {
-    minimum: numberAt(raw, "minimum"),
-    maximum: numberAt(raw, "maximum"),
-    exclusiveMinimum: isTrueAt(raw, "exclusiveMinimum"),
-    exclusiveMaximum: isTrueAt(raw, "exclusiveMaximum"),
-    multipleOf: numberAt(raw, "multipleOf"),
-    minLength: numberAt(raw, "minLength"),
-    maxLength: numberAt(raw, "maxLength"),
-    minItems: numberAt(raw, "minItems"),
-    maxItems: numberAt(raw, "maxItems"),
-    minProperties: numberAt(raw, "minProperties"),
-    maxProperties: numberAt(raw, "maxProperties"),
-  };
+function readProperties(node: Draft, value: unknown): void {
+  if (!isJsonObject(value)) return;
+  const properties = new Map<string, StructuralSchema>();
+  for (const name of Object.keys(value)) properties.set(name, below(node, schema(value[name]) ?? silent));
+  node.properties = properties;
+}
+
+function additional(node: Draft, value: unknown): StructuralSchema | boolean | undefined {
+  return typeof value === "boolean" ? value : below(node, schema(value));
+}
+
+/** Takes note in `node` of what a part structurally below it holds. */
+function below<Part extends StructuralSchema | undefined>(node: Draft, part: Part): Part {
+  if (part?.holdsEmbedded === true) node.holdsEmbedded = true;
+  if (part?.holdsUniqueLists === true) node.holdsUniqueLists = true;
+  return part;
 }
 
 function readRule(raw: JsonObject): ValidationRule {
   const optionalOldSelf = ownValue(raw, "optionalOldSelf");
   return {
-    rule: textAt(raw, "rule") ?? "",
-    message: textAt(raw, "message"),
-    messageExpression: textAt(raw, "messageExpression"),
-    reason: textAt(raw, "reason"),
-    fieldPath: textAt(raw, "fieldPath"),
+    rule: text(ownValue(raw, "rule")) ?? "",
+    message: text(ownValue(raw, "message")),
+    messageExpression: text(ownValue(raw, "messageExpression")),
+    reason: text(ownValue(raw, "reason")),
+    fieldPath: text(ownValue(raw, "fieldPath")),
     optionalOldSelf: typeof optionalOldSelf === "boolean" ? optionalOldSelf : undefined,
   };
 }
 
-const none: ReadonlyMap<string, StructuralSchema> = new Map();
-
-function schemasByName(raw: JsonObject): ReadonlyMap<string, StructuralSchema> {
-  const found = ownValue(raw, "properties");
-  if (!isJsonObject(found)) return none;
-  const properties = new Map<string, StructuralSchema>();
-  for (const [name, schema] of Object.entries(found)) {
-    properties.set(name, readStructural(isJsonObject(schema) ? schema : {}));
-  }
-  return properties;
+function schema(value: unknown): StructuralSchema | undefined {
+  return isJsonObject(value) ? readStructural(value) : undefined;
 }
-
-function additionalAt(raw: JsonObject): StructuralSchema | boolean | undefined {
-  const found = ownValue(raw, "additionalProperties");
-  return typeof found === "boolean" ? found : schemaAt(raw, "additionalProperties");
-}
-
-function schemaAt(raw: JsonObject, key: string): StructuralSchema | undefined {
-  const found = ownValue(raw, key);
-  return isJsonObject(found) ? readStructural(found) : undefined;
-}
-
-// Schemas of real kinds have thousands of parts with some forty keywords to ask each for: what is absent must cost little.
 
 /** Go keeps no difference between an empty text and none. */
-function textAt(raw: JsonObject, key: string): string | undefined {
-  const text = ownValue(raw, key);
-  return typeof text === "string" && text !== "" ? text : undefined;
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-function isTrueAt(raw: JsonObject, key: string): boolean {
-  return ownValue(raw, key) === true;
+function number(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
-function numberAt(raw: JsonObject, key: string): number | undefined {
-  const number = ownValue(raw, key);
-  return typeof number === "number" ? number : undefined;
+function array(value: unknown): readonly unknown[] {
+  return isJsonArray(value) ? value : nothing;
 }
 
-const empty: readonly unknown[] = [];
-
-function arrayAt(raw: JsonObject, key: string): readonly unknown[] {
-  const array = ownValue(raw, key);
-  return isJsonArray(array) ? array : empty;
+function texts(value: unknown): readonly string[] {
+  return array(value).filter((element) => typeof element === "string");
 }
 
-function textsAt(raw: JsonObject, key: string): readonly string[] {
-  return arrayAt(raw, key).filter((element) => typeof element === "string");
+function objects(value: unknown): readonly JsonObject[] {
+  return array(value).map((element) => (isJsonObject(element) ? element : {}));
 }
 
-function objectsAt(raw: JsonObject, key: string): readonly JsonObject[] {
-  return arrayAt(raw, key).map((element) => (isJsonObject(element) ? element : {}));
-}
-
-function oneOf<T extends string>(text: string | undefined, allowed: readonly T[]): T | undefined {
-  return allowed.find((one) => one === text);
+function oneOf<T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
+  return allowed.find((one) => one === value);
 }
