@@ -47,6 +47,11 @@ export interface Io {
   readonly interrupted: () => AbortSignal;
   /** A file by its path, relative to `cwd`. Rejects as node:fs does. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
+  /**
+   * A sentence about a file with a secret that more than its owner may use; at most once for each path. `allowed`: the bits of the mode
+   * that others may have, default none.
+   */
+  readonly openPermissions: (path: string, allowed?: number) => Promise<string | undefined>;
   /** What is in a folder, by its path; nothing where there is none or none that may be read. */
   readonly listFolder: (path: string) => Promise<readonly FolderEntry[]>;
   /** Runs a program of others, without a shell. */

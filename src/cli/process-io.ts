@@ -11,6 +11,7 @@ import { release } from "./release.ts";
 export function processIo(): Io {
   let interruption: AbortSignal | undefined;
   let isStdinRead = false;
+  const toldPaths = new Set<string>();
   return {
     program: basename(process.argv[1] ?? "").startsWith("kubectl-") ? "kubectl pratique" : "pratique",
     stdout: outputTo(process.stdout),
@@ -33,6 +34,12 @@ export function processIo(): Io {
     random: (size) => randomBytes(size),
     interrupted: () => (interruption ??= onFirstSignal()),
     readFile: readFileOf,
+    openPermissions: async (path, allowed) => {
+      const file = resolve(process.cwd(), path);
+      if (toldPaths.has(file)) return undefined;
+      toldPaths.add(file);
+      return (await import("../agent/open-permissions.ts")).openPermissions(file, allowed);
+    },
     listFolder: async (path) => {
       const entries = await readdir(resolve(process.cwd(), path), { withFileTypes: true }).catch(() => []);
       return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));

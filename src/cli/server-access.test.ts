@@ -82,6 +82,41 @@ describe("the kubeconfig", () => {
   });
 });
 
+describe("a secret that others may use", () => {
+  const withUser = (user: string): string => at("h").replace(/user: \{token: \w+\}/, `user: ${user}`);
+  /** Of these paths the permissions are open. */
+  async function warned(files: Readonly<Record<string, string>>, line: string, env = {}): Promise<string> {
+    const openPermissions = async (path: string): Promise<string> => `${path} is open`;
+    const io = fakeIo({ client: {} as never, replies: version, files, env, openPermissions });
+    await runLine(line, io);
+    return io.err();
+  }
+
+  test("is warned of in one line where a kubeconfig holds it", async () => {
+    const line = "version --kubeconfig k";
+    expect(await warned({ "/here/k": at("h") }, line)).toBe("warning: /here/k is open\n");
+    const proxied = withUser("{exec: {command: p}}").replace("cluster: {", "cluster: {proxy-url: 'http://u:p@x', ");
+    expect(await warned({ "/here/k": proxied }, line)).toContain("warning: /here/k is open\n");
+  });
+
+  test("is warned of in the file that holds it, of several", async () => {
+    const names = withUser("{tokenFile: t}");
+    const env = { KUBECONFIG: "/here/k:/home/ada/other" };
+    expect(await warned({ "/here/k": names, "/home/ada/other": at("o"), "/here/t": "abc" }, "version", env)).toBe(
+      "warning: /home/ada/other is open\nwarning: /here/t is open\n",
+    );
+  });
+
+  test("is none in a kubeconfig that only names files or a program", async () => {
+    const line = "version --kubeconfig k";
+    expect(await warned({ "/here/k": withUser("{tokenFile: t}"), "/here/t": "abc" }, line)).toBe(
+      "warning: /here/t is open\n",
+    );
+    const plugin = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: p, interactiveMode: Never}}";
+    expect(await warned({ "/here/k": withUser(plugin) }, line)).not.toContain("warning");
+  });
+});
+
 describe("pratique version", () => {
   test("prints the client alone where there is no kubeconfig", async () => {
     const io = fakeIo();

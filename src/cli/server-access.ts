@@ -7,6 +7,7 @@ import { CliError } from "./cli-error.ts";
 import { endedCredential } from "./credential-end.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
+import { warnOfOpenCredentials, warnOfOpenKubeconfig, type Warn } from "./open-secrets.ts";
 import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** A server that a kubeconfig leads to. */
@@ -16,11 +17,16 @@ export interface ServerAccess {
 }
 
 /**
- * Finds the kubeconfig, connects, and closes the connections when `use` is done. No request has been made when `use` begins.
+ * Finds the kubeconfig, warns of secrets in it that others may use, connects, and closes the connections when `use` is done. No request has been made when `use` begins.
  * @throws CliError usage when there is no kubeconfig; KubeconfigError; whatever `use` throws
  */
-export async function withServer<T>(args: Args, io: Io, use: (server: ServerAccess) => Promise<T>): Promise<T> {
-  const config = await requireKubeconfig(args, io);
+export async function withServer<T>(
+  args: Args,
+  io: Io,
+  use: (server: ServerAccess) => Promise<T>,
+  warn?: Warn,
+): Promise<T> {
+  const config = await requireKubeconfig(args, io, warn);
   const client = await io.connect(config);
   try {
     return await use({ client, config });
@@ -35,8 +41,8 @@ export async function withServer<T>(args: Args, io: Io, use: (server: ServerAcce
 }
 
 /** The kubeconfig as `withServer` finds it. @throws CliError usage; KubeconfigError */
-export async function requireKubeconfig(args: Args, io: Io): Promise<ResolvedKubeconfig> {
-  const config = await findKubeconfig(args, io);
+export async function requireKubeconfig(args: Args, io: Io, warn?: Warn): Promise<ResolvedKubeconfig> {
+  const config = await findKubeconfig(args, io, warn);
   if (config !== undefined) return config;
   throw new CliError(
     "usage",
@@ -46,23 +52,30 @@ export async function requireKubeconfig(args: Args, io: Io): Promise<ResolvedKub
 }
 
 /** The kubeconfig, or undefined when none was named and none lies where one is looked for. @throws CliError, KubeconfigError */
-export async function findKubeconfig(args: Args, io: Io): Promise<ResolvedKubeconfig | undefined> {
-  const merged = await readKubeconfigs(args, io);
-  return merged && resolveKubeconfig(merged, { context: args.text("context"), readFile: io.readFile });
+export async function findKubeconfig(args: Args, io: Io, warn?: Warn): Promise<ResolvedKubeconfig | undefined> {
+  const found = await readKubeconfigs(args, io);
+  for (const one of found) await warnOfOpenKubeconfig(one, io, warn);
+  const [first, ...others] = found;
+  if (first === undefined) return undefined;
+  const merged = others.length === 0 ? first : mergeKubeconfigs(found);
+  const config = await resolveKubeconfig(merged, { context: args.text("context"), readFile: io.readFile });
+  await warnOfOpenCredentials(config, io, warn);
+  return config;
 }
 
-async function readKubeconfigs(args: Args, io: Io): Promise<Kubeconfig | undefined> {
+async function readKubeconfigs(args: Args, io: Io): Promise<readonly Kubeconfig[]> {
   const named = args.text("kubeconfig");
-  if (named !== undefined) return readNamed(named, io);
+  if (named !== undefined) return [await readNamed(named, io)];
   const listed = (io.env["KUBECONFIG"] ?? "").split(":").filter((file) => file !== "");
   if (listed.length > 0) {
     // As kubectl does: files of the list that do not exist are passed over.
     const found = (await Promise.all(listed.map((file) => readIfThere(file, io)))).filter((one) => one !== undefined);
-    if (found.length > 0) return mergeKubeconfigs(found);
+    if (found.length > 0) return found;
     throw new CliError("usage", `no file of KUBECONFIG exists: ${listed.join(", ")}`);
   }
   const own = await readIfThere(join(io.home, ".kube", "config"), io);
-  return own ?? readIfThere(join("pratique-data", "admin.kubeconfig"), io);
+  const found = own ?? (await readIfThere(join("pratique-data", "admin.kubeconfig"), io));
+  return found === undefined ? [] : [found];
 }
 
 async function readNamed(file: string, io: Io): Promise<Kubeconfig> {

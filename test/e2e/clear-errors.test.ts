@@ -22,7 +22,7 @@ afterAll(async () => {
 
 async function kubeconfig(server: string, caPem = api.caPem): Promise<string> {
   const file = join(dir, "config");
-  await writeFile(file, kubeconfigText(server, caPem));
+  await writeFile(file, kubeconfigText(server, caPem), { mode: 0o600 });
   return file;
 }
 

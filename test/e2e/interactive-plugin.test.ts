@@ -39,7 +39,7 @@ printf '%s%s"}}' '${answer}' "$name"
     users: [{ name: "u", user: { exec } }],
     contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
   };
-  await writeFile(kubeconfig, JSON.stringify(config));
+  await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 });
 });
 
 afterAll(async () => {

@@ -179,7 +179,7 @@ describe("a hub that approves nodes by itself", () => {
       return found.status === 200 ? found : undefined;
     });
     const { data } = JSON.parse(reply.body.toString()) as { readonly data: Readonly<Record<string, string>> };
-    await writeFile(location, data["kubeconfig"] ?? "");
+    await writeFile(location, data["kubeconfig"] ?? "", { mode: 0o600 });
     expect((await run({ kind: "file", location, token: await tokenOf(auto) })).outcome).toBe("joined");
   });
 

@@ -61,6 +61,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
       if (text === undefined) throw Object.assign(new Error(`ENOENT: ${path}`), { code: "ENOENT" });
       return Buffer.from(text);
     },
+    openPermissions: async () => undefined,
     listFolder: async (path) => {
       const below = `${resolve("/here", path)}/`;
       const names = Object.keys(files).filter((file) => file.startsWith(below));

@@ -102,7 +102,7 @@ peerSuite(kubePrograms, "pratique and a real control plane", () => {
     const host = await newcomer("by-file");
     const { kubeconfig = "" } = await clusterInfo();
     const file = join(kube.dir, "discovery.conf");
-    await writeFile(file, kubeconfig);
+    await writeFile(file, kubeconfig, { mode: 0o600 });
     const { code, printed } = await host.start([], { "discovery-file": file, token: kube.token }).done;
     expect([code, printed]).toEqual([0, expect.stringContaining("This machine has joined.")]);
   });

@@ -132,7 +132,9 @@ peerSuite([...kubePrograms, "kubelet"], "a real kubelet on a real control plane 
     const reply = await kube.kubectl.with({ input }).ok("create", "--raw", path, "-f", "-");
     const { token } = (JSON.parse(reply) as { readonly status: { readonly token: string } }).status;
     const kubeconfig = join(kube.dir, "approver.conf");
-    await writeFile(kubeconfig, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
+    await writeFile(kubeconfig, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }), {
+      mode: 0o600,
+    });
     approver = programRun(["controller", `--kubeconfig=${kubeconfig}`, "--controllers=serving-approving"]);
     await approver.until(/the controllers work/);
   }, 120_000);

@@ -3,6 +3,7 @@ import type { Discovery } from "../../agent/join-options.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
+import { warnOfOpenKubeconfigFile, warnOfOpenSecrets } from "../open-secrets.ts";
 import { systemErrorText } from "../../core/system-error.ts";
 
 /** The one way to the hub that the command line names. @throws CliError usage */
@@ -25,11 +26,14 @@ export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
         "--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file",
       );
     }
+    await warnOfOpenKubeconfigFile(resolve(io.cwd, bootstrap), io);
     return { kind: "bootstrap-kubeconfig", path: resolve(io.cwd, bootstrap) };
   }
   const token = await tokenOf(args, io);
   if (file !== undefined) {
-    return { kind: "file", location: /^https:\/\//i.test(file) ? file : resolve(io.cwd, file), token };
+    const isRemote = /^https:\/\//i.test(file);
+    if (!isRemote) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io);
+    return { kind: "file", location: isRemote ? file : resolve(io.cwd, file), token };
   }
   if (token === undefined) {
     throw new CliError(
@@ -63,9 +67,9 @@ async function tokenOf(args: Args, io: Io): Promise<string | undefined> {
   if (token !== undefined) throw new CliError("usage", "--token and --token-file exclude each other");
   if (file === "-") return (await io.stdin()).trim();
   try {
-    return Buffer.from(await io.readFile(file))
-      .toString("utf8")
-      .trim();
+    const text = Buffer.from(await io.readFile(file)).toString("utf8");
+    await warnOfOpenSecrets([file], io);
+    return text.trim();
   } catch (error) {
     throw new CliError("usage", `--token-file: ${systemErrorText(error, { operation: "read", at: file })}`);
   }

@@ -10,6 +10,7 @@ import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
+import { warnOfOpenKubeconfigFile, type Warn } from "../open-secrets.ts";
 import { release } from "../release.ts";
 import { systemErrorText } from "../../core/system-error.ts";
 
@@ -20,7 +21,11 @@ export async function withKlusterlet<T>(
   args: Args,
   io: Io,
   use: (options: Omit<KlusterletOptions, "report" | "signal">) => Promise<T>,
+  warn?: Warn,
 ): Promise<T> {
+  for (const file of [...args.list("bootstrap-kubeconfig"), args.text("spoke-kubeconfig")]) {
+    if (file !== undefined) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io, warn);
+  }
   const config = await spokeConfig(args, io);
   const spoke = config === undefined ? undefined : await io.connect(config);
   try {

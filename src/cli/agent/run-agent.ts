@@ -12,6 +12,8 @@ import type { ExitName } from "../exit-code.ts";
 import { fileAccess } from "./file-access.ts";
 import { serveHealth } from "../health-listener.ts";
 import type { Io } from "../io.ts";
+import { warnOfOpenAgentFiles, warnOfOpenAgentFolders } from "./open-agent-files.ts";
+import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { logTo } from "../log-to.ts";
 import { writeResult } from "../output.ts";
 import { release } from "../release.ts";
@@ -57,8 +59,12 @@ interface Running {
 async function run(args: Args, io: Io, { log, signal, stands, manager }: Running): Promise<void> {
   const keyFile = args.text("key");
   let stood = false;
+  const dirs = agentFolders(args, io);
+  const warn = warnInLog(log);
+  await warnOfOpenAgentFolders(dirs, io, warn);
+  await warnOfOpenSecrets([keyFile], io, { warn });
   await io.runAgent({
-    dirs: agentFolders(args, io),
+    dirs,
     view: folderView(io),
     keyFile: keyFile === undefined ? undefined : resolve(io.cwd, keyFile),
     once: args.on("once"),
@@ -88,6 +94,7 @@ async function run(args: Args, io: Io, { log, signal, stands, manager }: Running
 
 async function showStatus(args: Args, io: Io): Promise<ExitName> {
   const found = await foundCredentials(args, io);
+  await warnOfOpenAgentFiles(found, io);
   const now = io.clock.now();
   const files = { ...privateFiles, textIfThere: folderView(io).text };
   const signal = io.interrupted();

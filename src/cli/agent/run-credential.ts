@@ -10,6 +10,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { warnOfOpenAgentFiles } from "./open-agent-files.ts";
 import { joinExit } from "./join-exit.ts";
 import { jsonText } from "../json-text.ts";
 
@@ -17,6 +18,7 @@ import { jsonText } from "../json-text.ts";
 export async function runCredential(args: Args, io: Io): Promise<ExitName> {
   try {
     const found = await chosen(args, io);
+    await warnOfOpenAgentFiles([found], io);
     const files = { ...privateFiles, textIfThere: folderView(io).text };
     const credential = await machineCredential(found, { files, now: io.clock.now() });
     if (args.on("print-kubeconfig")) {

@@ -12,6 +12,7 @@ import { joinExit } from "./join-exit.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
 import { withKlusterlet } from "./klusterlet-world.ts";
 import { logTo } from "../log-to.ts";
+import { warnInLog } from "../open-secrets.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 
@@ -38,16 +39,20 @@ async function stay(args: Args, io: Io): Promise<ExitName> {
   const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable });
   if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
   try {
-    await withKlusterlet(args, io, (options) =>
-      io.runKlusterlet({
-        ...options,
-        hubTimeoutMs: args.number("hub-timeout"),
-        signal,
-        report: (event) => {
-          isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
-          log(klusterletLine(event));
-        },
-      }),
+    await withKlusterlet(
+      args,
+      io,
+      (options) =>
+        io.runKlusterlet({
+          ...options,
+          hubTimeoutMs: args.number("hub-timeout"),
+          signal,
+          report: (event) => {
+            isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
+            log(klusterletLine(event));
+          },
+        }),
+      warnInLog(log),
     );
   } finally {
     await health?.close();
@@ -68,8 +73,11 @@ const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
 async function leave(args: Args, io: Io): Promise<ExitName> {
   const log = logTo(args, io);
   const signal = io.interrupted();
-  const left = await withKlusterlet(args, io, (options) =>
-    io.leaveHub({ ...options, signal, report: (event) => log(klusterletLine(event)) }, args.on("force")),
+  const left = await withKlusterlet(
+    args,
+    io,
+    (options) => io.leaveHub({ ...options, signal, report: (event) => log(klusterletLine(event)) }, args.on("force")),
+    warnInLog(log),
   );
   await writeResult(args, io, { data: { ...left }, table: () => leftText(left) });
   return "ok";

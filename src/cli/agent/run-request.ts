@@ -9,6 +9,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { joinExit } from "./join-exit.ts";
 import { tellWay } from "./tell-way.ts";
+import { warnOfOpenSecrets } from "../open-secrets.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { progress, type Progress } from "../progress.ts";
@@ -21,6 +22,7 @@ export async function runRequest(args: Args, io: Io): Promise<ExitName> {
   const shown = progress(io);
   const dir = accessDir(args, io);
   const keyFile = args.text("key");
+  await warnOfOpenSecrets([keyFile], io);
   try {
     const granted = await io.requestAccess(
       {

@@ -7,6 +7,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { warnOfOpenKubeconfigFile } from "../open-secrets.ts";
 import { klusterletObjects } from "../kubernetes/manifests/klusterlet.ts";
 import { yamlText } from "../yaml-text.ts";
 import { systemErrorText } from "../../core/system-error.ts";
@@ -41,6 +42,7 @@ async function bootstrapText(file: string, io: Io): Promise<string> {
   const bytes = await io.readFile(path).catch((error: unknown) => {
     throw new CliError("usage", `--bootstrap-kubeconfig: ${systemErrorText(error, { operation: "read", at: file })}`);
   });
+  await warnOfOpenKubeconfigFile(path, io);
   let problem: CliError | undefined;
   try {
     const readFile = async (asked: string): Promise<Uint8Array> => {

@@ -26,27 +26,33 @@ import { serveHealth } from "../health-listener.ts";
 import type { Io } from "../io.ts";
 import { logTo } from "../log-to.ts";
 import { clusterRevocations } from "./cluster-revocations.ts";
+import { warnInLog } from "../open-secrets.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 
 /** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
 export async function runController(args: Args, io: Io): Promise<ExitName> {
   const log = logTo(args, io);
   const signal = io.interrupted();
-  await withServer(args, io, async (server) => {
-    const plan = await planOf(args, io, server);
-    if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pins: plan.ca.pins });
-    let ready = false;
-    const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
-    const lead = async (term: AbortSignal): Promise<void> => obey({ client: server.client, plan, io, log }, term);
-    try {
-      // One that waits for its turn is as ready as it will be.
-      ready = true;
-      if (args.on("leader-elect")) await elected({ args, io, client: server.client, log }, lead);
-      else await lead(signal);
-    } finally {
-      await health?.close();
-    }
-  });
+  await withServer(
+    args,
+    io,
+    async (server) => {
+      const plan = await planOf(args, io, server);
+      if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pins: plan.ca.pins });
+      let ready = false;
+      const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
+      const lead = async (term: AbortSignal): Promise<void> => obey({ client: server.client, plan, io, log }, term);
+      try {
+        // One that waits for its turn is as ready as it will be.
+        ready = true;
+        if (args.on("leader-elect")) await elected({ args, io, client: server.client, log }, lead);
+        else await lead(signal);
+      } finally {
+        await health?.close();
+      }
+    },
+    warnInLog(log),
+  );
   log({ level: "info", message: "stopped" });
   return "ok";
 }

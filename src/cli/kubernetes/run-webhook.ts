@@ -37,6 +37,7 @@ import {
   webhookConfigurations,
   type WebhookPlace,
 } from "./manifests/webhook-configurations.ts";
+import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { readText } from "../read-text.ts";
 import { caToHandOut } from "./run-controller.ts";
 import { asksForOlderAddOns, placeOf } from "./run-manifests.ts";
@@ -61,7 +62,9 @@ export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
     return "ok";
   }
   const log = logTo(args, io);
-  await withServer(args, io, async (server) => serve({ args, io, server, pair, log }));
+  await warnOfOpenSecrets([args.text("tls-private-key-file")], io, { warn: warnInLog(log) });
+  await withServer(args, io, async (server) => serve({ args, io, server, pair, log }), warnInLog(log));
+
   log({ level: "info", message: "stopped" });
   return "ok";
 }

@@ -11,6 +11,7 @@ import { serveJson, type JsonAnswer } from "../json-server.ts";
 import { logTo } from "../log-to.ts";
 import { openPolicy, policyKinds } from "./policy-source.ts";
 import { readText } from "../read-text.ts";
+import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { requireKubeconfig } from "../server-access.ts";
 import type { WatchedRevocations } from "../credentials/watched-revocations.ts";
 import { servingPair, type ServingPair } from "../kubernetes/webhook-pair.ts";
@@ -27,6 +28,8 @@ export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
   }
   const log = logTo(args, io);
   const metrics = authorizerMetrics();
+  const secrets = [args.text("tls-private-key-file"), args.text("opa-token-file")];
+  await warnOfOpenSecrets(secrets, io, { warn: warnInLog(log) });
   const followed = args.on("revocations") ? await followRevocations(args, io, log) : undefined;
   const isAlone = followed !== undefined && policyKinds.every((name) => args.text(name) === undefined);
   const policy = isAlone ? noPolicy : await openPolicy({ args, io, log, reloaded: metrics.reloaded });
@@ -62,7 +65,7 @@ async function followRevocations(
   log: World["log"],
 ): Promise<{ readonly revocations: WatchedRevocations; readonly close: () => void }> {
   const { watchedRevocations } = await import("../credentials/watched-revocations.ts");
-  const client = await io.connect(await requireKubeconfig(args, io));
+  const client = await io.connect(await requireKubeconfig(args, io, warnInLog(log)));
   const life = new AbortController();
   const revocations = watchedRevocations({ client, clock: io.clock, log, signal: life.signal });
   return {

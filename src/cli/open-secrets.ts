@@ -1,0 +1,66 @@
+import { resolve } from "node:path";
+import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
+import { holdsSecret } from "../client/kubeconfig-secrets.ts";
+import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
+import type { LogEntry } from "../hub/hub-options.ts";
+import type { Io } from "./io.ts";
+import { printable } from "./printable.ts";
+
+/** Where a warning goes. */
+export type Warn = (message: string) => void;
+
+/** One line on stderr, for commands that write no log. */
+export function warnOnStderr(io: Io): Warn {
+  return (message) => io.stderr.write(`${printable(`warning: ${message}`)}\n`);
+}
+
+/** One line of the log. */
+export function warnInLog(log: (entry: LogEntry) => void): Warn {
+  return (message) => log({ level: "warn", message });
+}
+
+/** Warns of each of these files with a secret that more than its owner may use. `allowed`: the bits of the mode that others may have, default none. */
+export async function warnOfOpenSecrets(
+  paths: readonly (string | undefined)[],
+  io: Io,
+  { warn = warnOnStderr(io), allowed }: { readonly warn?: Warn | undefined; readonly allowed?: number } = {},
+): Promise<void> {
+  for (const path of paths) {
+    const message = path === undefined ? undefined : await io.openPermissions(resolve(io.cwd, path), allowed);
+    if (message !== undefined) warn(message);
+  }
+}
+
+/** Warns of a kubeconfig that holds a secret itself. */
+export async function warnOfOpenKubeconfig(config: Kubeconfig, io: Io, warn?: Warn): Promise<void> {
+  if (holdsSecret(config)) await warnOfOpenSecrets([config.file], io, { warn });
+}
+
+/** Warns of the files with secrets to which a kubeconfig points. */
+export async function warnOfOpenCredentials(
+  { clientKeyFile, tokenFile }: Pick<ResolvedKubeconfig, "clientKeyFile" | "tokenFile">,
+  io: Io,
+  warn?: Warn,
+): Promise<void> {
+  await warnOfOpenSecrets([clientKeyFile, tokenFile], io, { warn });
+}
+
+/** Warns of a kubeconfig that is read elsewhere, and of the secrets to which its users point; what is wrong with it is said where it is read. */
+export async function warnOfOpenKubeconfigFile(file: string, io: Io, warn?: Warn): Promise<void> {
+  const config = await kubeconfigIn(file, io);
+  if (config === undefined) return;
+  await warnOfOpenKubeconfig(config, io, warn);
+  const secrets = [...config.users.values()].flatMap(({ texts }) => [texts.get("client-key"), texts.get("tokenFile")]);
+  await warnOfOpenSecrets(secrets, io, { warn });
+}
+
+async function kubeconfigIn(file: string, io: Io): Promise<Kubeconfig | undefined> {
+  const bytes = await io.readFile(file).catch(() => undefined);
+  if (bytes === undefined) return undefined;
+  try {
+    return parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
+  } catch (error) {
+    if (error instanceof KubeconfigError) return undefined;
+    throw error;
+  }
+}
