@@ -19,5 +19,8 @@ export async function validated(
 ): Promise<readonly FieldError[]> {
   const { validate, validateInSteps } = resource;
   if (validateInSteps === undefined) return validate?.(object, stored) ?? [];
-  return finishInTurns(() => turns.next(user.username), validateInSteps(object, stored));
+  const steps = validateInSteps(object, stored);
+  // What has one step only is done at once, and waits for no turn.
+  const { done, value } = steps.next();
+  return done === true ? value : finishInTurns(() => turns.next(user.username), steps);
 }

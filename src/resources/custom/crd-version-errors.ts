@@ -8,7 +8,7 @@ import { dns1035LabelProblems } from "./dns1035-label.ts";
 import { ruleSchemaErrors } from "./rule-schema-errors.ts";
 import { schemaErrorSteps } from "./schema-errors.ts";
 import { selectableFieldErrors } from "./selectable-field-errors.ts";
-import { defaultRuleErrors } from "./validation-rules.ts";
+import { newDefaultRules } from "./validation-rules.ts";
 
 /** What Kubernetes validates in one place where all versions say the same. */
 const parts = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"] as const;
@@ -78,7 +78,7 @@ function* openApiErrors(version: Fields, path: string): Steps<readonly FieldErro
   const schema = valueAt(version, "schema", "openAPIV3Schema");
   if (!isFields(schema)) return [];
   const statusSubresource = isFields(valueAt(version, "subresources", "status"));
-  const options = { statusSubresource, rules: ruleSchemaErrors, defaultRules: defaultRuleErrors };
+  const options = { statusSubresource, rules: ruleSchemaErrors, defaultRules: newDefaultRules() };
   return yield* schemaErrorSteps(schema, path, options);
 }
 

@@ -100,4 +100,20 @@ describe("the kinds of a definition", () => {
     expect(storage?.settle(right)).toBe(right);
     expect(storage?.settle(widget({ spec: { old: 1 } }))).toEqual(widget({ spec: { colour: "red" } }));
   });
+
+  it("compile many rules in steps when the first object is validated, and never again", () => {
+    const rules = Array.from({ length: 1_000 }, (_, index) => ({ rule: `self.size > ${index}` }));
+    const ruled = { type: "object", properties: { size: { type: "integer" } }, "x-kubernetes-validations": rules };
+    const openAPIV3Schema = { type: "object", properties: { spec: ruled } };
+    const [kind] = kinds([{ ...one, schema: { openAPIV3Schema } }]);
+    const count = (): number => {
+      const steps = kind?.validateInSteps?.(widget({ spec: { size: 2_000 } }));
+      let yields = 0;
+      while (steps?.next().done === false) yields += 1;
+      return yields;
+    };
+    expect([count() > 50, count()]).toEqual([true, 0]);
+    expect(kind?.validate?.(widget({ spec: { size: 2_000 } }))).toEqual([]);
+    expect(kind?.validate?.(widget({ spec: { size: 999 } }))).toHaveLength(1);
+  });
 });

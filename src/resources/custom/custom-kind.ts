@@ -3,6 +3,7 @@ import { DecodeError } from "../../core/decode-error.ts";
 import type { FieldError } from "../../core/field-error.ts";
 import { jsonProblem, type JsonObject } from "../../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../../core/object.ts";
+import { finish, type Steps } from "../../core/steps.ts";
 import { fieldsAt, withField } from "../json-fields.ts";
 import { storedVerbs, type CustomStorage, type Resource, type Subresource } from "../resource.ts";
 import { objectMeta } from "../schemas/object-meta.ts";
@@ -16,7 +17,7 @@ import { replicaErrors, scaleSubresource } from "./scale-subresource.ts";
 import { selectableFields } from "./selectable-fields.ts";
 import { readStructural, type StructuralSchema } from "./structural-schema.ts";
 import { statusErrors, valueErrors } from "./validate-value.ts";
-import { ruleSet, withRuleErrors } from "./validation-rules.ts";
+import { ruleSetSteps, withRuleErrors, type RuleSet } from "./validation-rules.ts";
 
 /** What a kind needs to know besides its definition. */
 export interface CustomKindOptions {
@@ -81,17 +82,17 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const hasStatus = spec.subresources?.status !== undefined;
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
   const schema = lazily(() => coreSchemaOf(structural(), kindName));
-  const rules = lazily(() => ruleSet(structural(), { isResource: true }));
+  const rules = lazyRules(structural);
   const scalePaths = spec.subresources?.scale;
   const replicas = (object: ApiObject): readonly FieldError[] =>
     scalePaths === undefined ? [] : replicaErrors(scalePaths, object);
   const validate = (object: ApiObject, stored?: ApiObject): readonly FieldError[] =>
-    withRuleErrors([...replicas(object), ...valueErrors(structural(), object, { stored, path: "" })], rules(), {
+    withRuleErrors([...replicas(object), ...valueErrors(structural(), object, { stored, path: "" })], rules.now(), {
       object,
       stored,
     });
   const validateStatus = (object: ApiObject, stored: ApiObject): readonly FieldError[] =>
-    withRuleErrors(statusErrors(structural(), object, stored), rules(), { object, stored });
+    withRuleErrors(statusErrors(structural(), object, stored), rules.now(), { object, stored });
   return {
     group: crd.spec.group,
     version: spec.name,
@@ -120,6 +121,10 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
         }
       : {}),
     validate,
+    *validateInSteps(object, stored) {
+      yield* rules.inSteps();
+      return validate(object, stored);
+    },
     selectableFields: selectableFields(spec) ?? {},
     custom: {
       decode: (value) => decodeCustom(structural(), value),
@@ -130,6 +135,21 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
       terminating,
     },
   };
+}
+
+interface LazyRules {
+  readonly now: () => RuleSet | undefined;
+  readonly inSteps: () => Steps<RuleSet | undefined>;
+}
+
+/** The rules of a schema, compiled when they are asked for first: with many rules that takes long. */
+function lazyRules(structural: Version["structural"]): LazyRules {
+  let known: { readonly rules: RuleSet | undefined } | undefined;
+  const inSteps = function* (): Steps<RuleSet | undefined> {
+    known ??= { rules: yield* ruleSetSteps(structural(), { isResource: true }) };
+    return known.rules;
+  };
+  return { now: () => finish(inSteps()), inSteps };
 }
 
 type UpdateErrors = (next: ApiObject, stored: ApiObject) => readonly FieldError[];

@@ -9,7 +9,11 @@ import type { StructuralSchema } from "./structural-schema.ts";
 import { valueSchemaErrors } from "./value-schema-errors.ts";
 
 /** Holds the default of a schema against the CEL rules of that schema. */
-export type DefaultRuleErrors = (schema: StructuralSchema, value: unknown, path: string) => readonly FieldError[];
+export type DefaultRuleErrors = (
+  schema: StructuralSchema,
+  value: unknown,
+  path: string,
+) => Steps<readonly FieldError[]>;
 
 /**
  * What is wrong with the defaults of the structural schema of a resource: fields that would be pruned, values that the schema itself
@@ -19,7 +23,7 @@ export type DefaultRuleErrors = (schema: StructuralSchema, value: unknown, path:
 export function* defaultErrors(
   schema: StructuralSchema,
   path: string,
-  rules: DefaultRuleErrors = () => [],
+  rules?: DefaultRuleErrors,
 ): Steps<readonly FieldError[]> {
   const errors: FieldError[] = [];
   const resource: StructuralSchema = { ...schema, embeddedResource: true, holdsEmbedded: true };
@@ -33,7 +37,7 @@ const enoughErrors = 1000;
 const placesOfDefault = 4;
 
 interface Walk {
-  readonly rules: DefaultRuleErrors;
+  readonly rules: DefaultRuleErrors | undefined;
   readonly errors: FieldError[];
   readonly pace: Pace;
   /** The resource that the place is a part of. */
@@ -54,7 +58,9 @@ function* collect(schema: StructuralSchema, path: string, above: Walk): Steps<vo
   if (above.errors.length >= enoughErrors) return;
   if (endsStep(above.pace, schema.default === undefined ? 1 : placesOfDefault)) yield;
   const walk = schema.embeddedResource ? { ...above, ...surrounding(schema), isMeta: false } : above;
-  if (schema.default !== undefined) walk.errors.push(...errorsOfDefault(schema, `${path}.default`, walk));
+  if (schema.default !== undefined) {
+    walk.errors.push(...(yield* errorsOfDefault(schema, `${path}.default`, walk)));
+  }
   if (schema.items !== undefined) {
     yield* collect(schema.items, `${path}.items`, { ...walk, around: (value) => walk.around([value]) });
   }
@@ -68,14 +74,14 @@ function* collect(schema: StructuralSchema, path: string, above: Walk): Steps<vo
   }
 }
 
-function errorsOfDefault(schema: StructuralSchema, path: string, walk: Walk): readonly FieldError[] {
+function* errorsOfDefault(schema: StructuralSchema, path: string, walk: Walk): Steps<readonly FieldError[]> {
   const value = schema.default;
   const metaErrors = walk.isMeta ? metadataErrors(value, path, walk) : embeddedErrors(schema, value, path);
   const errors = [
     ...(walk.isMeta ? [] : prunedErrors(schema, path)),
     ...(metaErrors.length > 0 ? metaErrors : valueSchemaErrors(schema, value, { path, stored: undefined })),
   ];
-  return errors.length === 0 ? walk.rules(schema, value, path) : errors;
+  return errors.length === 0 && walk.rules !== undefined ? yield* walk.rules(schema, value, path) : errors;
 }
 
 function metadataErrors(value: unknown, path: string, { resource, around }: Walk): readonly FieldError[] {

@@ -4,6 +4,7 @@ import { invalid, type FieldError } from "../../core/field-error.ts";
 import type { JsonObject } from "../../core/json-value.ts";
 import type { Steps } from "../../core/steps.ts";
 import { customSchema, jsonObject } from "../../../test/kits/structural-schema.ts";
+import type { DefaultRuleErrors } from "./default-errors.ts";
 import { schemaErrorSteps, schemaErrors, type SchemaErrorOptions } from "./schema-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -102,9 +103,10 @@ describe("CEL rules", () => {
   });
 
   test("hold for defaults that are valid otherwise", () => {
-    const defaultRules: SchemaErrorOptions["defaultRules"] = (_schema, value, where) => [
-      invalid(where, value, "breaks a rule"),
-    ];
+    // oxlint-disable-next-line require-yield -- the work of one step
+    const defaultRules: DefaultRuleErrors = function* (_schema, value, where) {
+      return [invalid(where, value, "breaks a rule")];
+    };
     const raw = {
       type: "object",
       properties: { x: { type: "integer", default: 1 }, y: { type: "integer", default: "a" } },

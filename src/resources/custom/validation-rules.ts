@@ -1,9 +1,12 @@
 import { duplicate, forbiddenField, invalid, required, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import { finish, type Steps } from "../../core/steps.ts";
 import type { CelProgram } from "../../policy/cel/compile.ts";
 import { celOptional, fromJson } from "../../policy/cel/values.ts";
 import { compileRule, type CompiledRule } from "./compile-rule.ts";
 import { correlate, correlatedElement, correlatedField, storedElements, type Correlation } from "./rule-correlation.ts";
+import type { DefaultRuleErrors } from "./default-errors.ts";
 import { ruleFieldPath } from "./rule-field-path.ts";
 import { ruleType, type RuleType } from "./rule-type.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -27,10 +30,28 @@ const callLimit = 1_000_000;
 const objectBudget = 10_000_000;
 const longestMessage = 5 * 1024;
 
+/** Rules that were compiled already, by the part of the schema that has them. */
+type CompiledRules = Map<StructuralSchema, readonly Rule[]>;
+
+interface RuleSetPlace {
+  readonly isResource: boolean;
+  /** Default: none. */
+  readonly compiled?: CompiledRules;
+}
+
 /** The rules of a schema in which `schemaErrors` and `ruleSchemaErrors` found nothing wrong, or undefined where it has none. */
-export function ruleSet(schema: StructuralSchema, place: { readonly isResource: boolean }): RuleSet | undefined {
-  const type = ruleType(schema, { name: "selfType", isResource: place.isResource });
-  const rules = ruledNode({ rules: schema, values: schema }, type);
+export function ruleSet(schema: StructuralSchema, place: RuleSetPlace): RuleSet | undefined {
+  return finish(ruleSetSteps(schema, place));
+}
+
+/** The same in steps. */
+export function* ruleSetSteps(
+  schema: StructuralSchema,
+  { isResource, compiled = new Map() }: RuleSetPlace,
+): Steps<RuleSet | undefined> {
+  const type = ruleType(schema, { name: "selfType", isResource });
+  yield;
+  const rules = yield* ruledNode({ rules: schema, values: schema }, type, { pace: { places: 0 }, compiled });
   if (rules === undefined) return undefined;
   return {
     errors: (value, { stored, path }) => {
@@ -69,9 +90,13 @@ export function withRuleErrors(
   return [...errors, invalid(shown(""), null, why)];
 }
 
-/** What the rules of a schema say of its default; `path` is where that stands. */
-export function defaultRuleErrors(schema: StructuralSchema, value: unknown, path: string): readonly FieldError[] {
-  return ruleSet(schema, { isResource: schema.embeddedResource })?.errors(value, { path }) ?? [];
+/** Says what the rules of a schema say of its default; each rule is compiled once for all defaults. */
+export function newDefaultRules(): DefaultRuleErrors {
+  const compiled: CompiledRules = new Map();
+  return function* (schema, value, path) {
+    const rules = yield* ruleSetSteps(schema, { isResource: schema.embeddedResource, compiled });
+    return rules?.errors(value, { path }) ?? [];
+  };
 }
 
 /** A part of a schema that has rules, or below which there are some. */
@@ -97,39 +122,67 @@ interface Schemas {
   readonly values: StructuralSchema;
 }
 
-function ruledNode({ rules, values }: Schemas, type: RuleType | undefined): RuledNode | undefined {
-  const below = (
+interface Compilation {
+  readonly pace: Pace;
+  readonly compiled: CompiledRules;
+}
+
+/** What compiling a rule costs besides its characters, next to looking at a place. */
+const placesOfRule = 64;
+
+function* ruledNode(
+  { rules, values }: Schemas,
+  type: RuleType | undefined,
+  compilation: Compilation,
+): Steps<RuledNode | undefined> {
+  if (endsStep(compilation.pace)) yield;
+  const below = function* (
     child: StructuralSchema | undefined,
     childValues: StructuralSchema | undefined,
     known?: RuleType,
-  ): RuledNode | undefined => {
+  ): Steps<RuledNode | undefined> {
     if (child === undefined || childValues === undefined) return undefined;
-    return ruledNode({ rules: child, values: childValues }, known ?? freshType(childValues));
+    return yield* ruledNode({ rules: child, values: childValues }, known ?? freshType(childValues), compilation);
   };
   const properties = new Map<string, RuledNode>();
   for (const [name, child] of rules.properties) {
-    const node = below(child, values.properties.get(name), type?.properties.get(name));
+    const node = yield* below(child, values.properties.get(name), type?.properties.get(name));
     if (node !== undefined) properties.set(name, node);
+  }
+  const allOf: RuledNode[] = [];
+  for (const branch of rules.allOf) {
+    const node = yield* ruledNode({ rules: branch, values }, type, compilation);
+    if (node !== undefined) allOf.push(node);
   }
   const node: RuledNode = {
     schema: values,
     type,
-    rules:
-      type === undefined
-        ? []
-        : rules.validations.map((rule) => ({
-            compiled: compileRule(rule, type.type),
-            fieldPath: rule.fieldPath === undefined ? undefined : ruleFieldPath(rule.fieldPath, values),
-          })),
-    allOf: rules.allOf
-      .map((branch) => ruledNode({ rules: branch, values }, type))
-      .filter((branch) => branch !== undefined),
+    rules: type === undefined ? [] : yield* compiledRules({ rules, values }, type, compilation),
+    allOf,
     properties,
-    items: below(rules.items, values.items, type?.inside),
-    values: below(schemaOf(rules.additionalProperties), schemaOf(values.additionalProperties), type?.inside),
+    items: yield* below(rules.items, values.items, type?.inside),
+    values: yield* below(schemaOf(rules.additionalProperties), schemaOf(values.additionalProperties), type?.inside),
   };
   const isEmpty = node.rules.length === 0 && node.allOf.length === 0 && properties.size === 0;
   return isEmpty && node.items === undefined && node.values === undefined ? undefined : node;
+}
+
+function* compiledRules(
+  { rules, values }: Schemas,
+  { type }: RuleType,
+  { pace, compiled }: Compilation,
+): Steps<readonly Rule[]> {
+  if (rules.validations.length === 0) return [];
+  const known = compiled.get(rules);
+  if (known !== undefined) return known;
+  const made: Rule[] = [];
+  for (const rule of rules.validations) {
+    if (endsStep(pace, placesOfRule + rule.rule.length)) yield;
+    const fieldPath = rule.fieldPath === undefined ? undefined : ruleFieldPath(rule.fieldPath, values);
+    made.push({ compiled: compileRule(rule, type), fieldPath });
+  }
+  compiled.set(rules, made);
+  return made;
 }
 
 function freshType(schema: StructuralSchema): RuleType | undefined {
