@@ -1,12 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { smallDisk } from "../../test/kits/small-disk.ts";
 import { openAuditLog } from "./audit-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "audit-full-"));
 const disk = smallDisk(join(root, "disk"), 1);
+beforeAll(disk.mount);
 afterAll(() => {
   disk.remove();
   rmSync(root, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { smallDisk } from "../../test/kits/small-disk.ts";
 import { openLmdb } from "./lmdb.ts";
 import { openLmdbLog } from "./lmdb-log.ts";
@@ -13,6 +13,7 @@ const root = mkdtempSync(join(tmpdir(), "full-disk-test-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const disk = smallDisk(join(root, "disk"), 16);
+beforeAll(disk.mount);
 afterAll(disk.remove);
 
 /** Writes until the store refuses; the revisions by key. */

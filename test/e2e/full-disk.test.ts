@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { skippingClock } from "../kits/skipping-clock.ts";
@@ -9,6 +9,7 @@ import { smallDisk } from "../kits/small-disk.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pratique-full-disk-"));
 const disk = smallDisk(join(root, "disk"), 14);
+beforeAll(disk.mount);
 afterAll(() => {
   disk.remove();
   rmSync(root, { recursive: true, force: true });

@@ -7,6 +7,8 @@ export interface SmallDisk {
   readonly path: string;
   /** Whether none can be mounted here: only root may, and not in every container. */
   readonly missing: boolean;
+  /** Mounts it, in the hook before the tests: one that is mounted while tests are collected stays where none of them is run. */
+  readonly mount: () => void;
   /** Fills it to the last byte with a file of the test's own. */
   readonly fillUp: () => void;
   /** Removes that file. */
@@ -15,19 +17,26 @@ export interface SmallDisk {
   readonly remove: () => void;
 }
 
-/** Mounts a tmpfs of so many MiB at `path`; where that is not possible, says so in one line. */
+/** A tmpfs of so many MiB at `path`, once it is mounted; where that is not possible, says so in one line. */
 export function smallDisk(path: string, mebibytes: number): SmallDisk {
   mkdirSync(path, { recursive: true });
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", path]).status === 0;
-  if (!mounted) process.stderr.write("skipped: no tmpfs can be mounted here, which takes root and CAP_SYS_ADMIN\n");
+  const mount = (): boolean =>
+    spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", path]).status === 0;
+  const unmount = (): void => void spawnSync("umount", ["-l", path]);
+  const missing = !mount();
+  if (!missing) unmount();
+  else process.stderr.write("skipped: no tmpfs can be mounted here, which takes root and CAP_SYS_ADMIN\n");
   const filler = join(path, "filler");
   return {
     path,
-    missing: !mounted,
+    missing,
+    mount: () => {
+      if (!missing && !mount()) throw new TypeError(`no tmpfs was mounted at ${path}`);
+    },
     fillUp: () => fill(filler),
     free: () => rmSync(filler, { force: true }),
     remove: () => {
-      if (mounted) spawnSync("umount", ["-l", path]);
+      if (!missing) unmount();
     },
   };
 }
