@@ -10,7 +10,8 @@ const megabyte = 1024 * 1024;
 
 const open: YamlThread[] = [];
 function thread(options?: YamlThreadOptions): YamlThread {
-  const made = yamlThread(options);
+  // What is refused must not be refused for its time on a busy machine.
+  const made = yamlThread({ maxJobMs: 60_000, ...options });
   open.push(made);
   return made;
 }

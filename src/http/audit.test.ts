@@ -7,7 +7,7 @@ import { requestBody, responseBody } from "./audit-body.ts";
 import { metadataPolicy, type AuditLevel } from "./audit-policy.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
 
-const yaml = yamlThread();
+const yaml = yamlThread({ maxJobMs: 60_000 });
 const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", {
   watch: false,
   nameSelector: undefined,

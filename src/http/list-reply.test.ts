@@ -12,7 +12,7 @@ import { partial, table, type View } from "./encode.ts";
 import { listReply } from "./list-reply.ts";
 import { negotiate } from "./negotiate.ts";
 
-const yaml = yamlThread();
+const yaml = yamlThread({ maxJobMs: 60_000 });
 afterAll(yaml.close);
 
 let turns = 0;

@@ -5,7 +5,7 @@ import { yamlThread, type YamlThread } from "../formats/yaml-thread.ts";
 import { parseYamlBody } from "./yaml-body.ts";
 import { yamlOfJson } from "./yaml-reply.ts";
 
-const real = yamlThread();
+const real = yamlThread({ maxJobMs: 60_000 });
 afterAll(real.close);
 const limits = { maxValues: 20_000 };
 
