@@ -119,7 +119,7 @@ describe("a second machine with another key, under the name of one that is in", 
 
   test("is told again what it waited for when nobody decides in time", async () => {
     await machine(stage, "worker-2");
-    const given = machine(stage, "worker-2", undefined, { waitMs: 3000 });
+    const given = machine(stage, "worker-2", undefined, { waitMs: 15_000 });
     await expect(given).rejects.toMatchObject({
       code: "timeout-waiting",
       message: expect.stringContaining("(the hub says: the node name worker-2 is in use by another key") as unknown,
