@@ -90,7 +90,13 @@ export interface PipelineOptions {
   /** Called with every request that has got its place. */
   readonly track: (info: RequestInfo) => { readonly streaming: () => void; readonly end: () => void };
   /** Called with every finished request. */
-  readonly observe: (seen: { readonly info: RequestInfo; readonly code: number; readonly ms: number }) => void;
+  readonly observe: (seen: {
+    readonly info: RequestInfo;
+    readonly code: number;
+    readonly ms: number;
+    /** Length of the body that was sent. */
+    readonly bytes: number;
+  }) => void;
   /** A fault of ours: what was thrown, with the id that the client was given. */
   readonly fault: (error: unknown, requestId: string) => void;
   readonly clock: Clock;
@@ -126,6 +132,7 @@ interface Passage {
 async function finish(options: PipelineOptions, passage: Passage): Promise<void> {
   const { request, response, progress, trail } = passage;
   let reply: Reply | "streamed";
+  let bytes = 0;
   try {
     reply = await serveRequest(options, passage);
   } catch (error) {
@@ -136,7 +143,7 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
     try {
       if (response.headersSent) response.end();
       else
-        await respond(response, reply, {
+        bytes = await respond(response, reply, {
           common: commonHeaders(progress),
           acceptEncoding: header(request, "accept-encoding"),
           head: request.method === "HEAD",
@@ -148,7 +155,7 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
   }
   const now = options.clock.now();
   options.activity.ended(progress, now);
-  options.observe({ info: progress.info, code: progress.code, ms: now - progress.receivedAt });
+  options.observe({ info: progress.info, code: progress.code, ms: now - progress.receivedAt, bytes });
   try {
     await trail.end(reply, now);
   } catch (error) {

@@ -37,6 +37,8 @@ export interface ResourceVerbsOptions {
   readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
   /** A signal that aborts when a credential is revoked: what was begun with it ends. */
   readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
+  /** What counts the events of one watch of a resource. */
+  readonly watched: (resource: Resource) => (events: number) => void;
 }
 
 /** One request for a resource that exists. */

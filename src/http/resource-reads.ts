@@ -78,6 +78,7 @@ export async function watch(call: Call): Promise<"streamed"> {
     timeoutMs,
     bookmarks: flag(query, "allowWatchBookmarks"),
     onAbort: options.onAbort,
+    wrote: options.watched(call.resource),
     signals: [options.shutdown, options.lifeOf(user) ?? [], followed?.signal ?? []].flat(),
   });
   wake = stream.wake;

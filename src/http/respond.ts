@@ -6,12 +6,12 @@ const gzipThreshold = 128 * 1024;
 /** Headers that every reply of this request carries. */
 export type CommonHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-/** Sends a whole reply. HEAD requests get the headers alone. */
+/** Sends a whole reply; resolves with the bytes of its body. HEAD requests get the headers alone. */
 export async function respond(
   response: Outgoing,
   reply: Reply,
   options: { readonly common: CommonHeaders; readonly acceptEncoding: string | undefined; readonly head: boolean },
-): Promise<void> {
+): Promise<number> {
   // Text stays text: HTTP/1.1 then sends it in one piece with the headers.
   let { body } = reply;
   const headers: Record<string, string | number | readonly string[]> = {
@@ -29,8 +29,12 @@ export async function respond(
   }
   headers["content-length"] = length;
   writeHead(response, reply.status, headers);
-  if (options.head) response.end();
-  else endWith(response, body);
+  if (options.head) {
+    response.end();
+    return 0;
+  }
+  endWith(response, body);
+  return length;
 }
 
 /** Both protocols' writeHead under one signature. */

@@ -57,7 +57,8 @@ export function histogramText(family: {
 /** As Go writes it, since series are joined by the text of their bounds. */
 function boundText(bound: number | undefined): string {
   if (bound === undefined) return "+Inf";
-  return bound >= 1e-4 ? String(bound) : bound.toExponential().replace(/e-(\d)$/, "e-0$1");
+  const isPlain = bound === 0 || (bound >= 1e-4 && bound < 1e6);
+  return isPlain ? String(bound) : bound.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
 /** A histogram that is added to, one series for each set of labels. */

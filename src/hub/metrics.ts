@@ -25,6 +25,10 @@ export function hubMetrics(read: {
   /** How long the event loop was held, as Prometheus text. */
   readonly stalls: () => string;
   readonly audit: () => AuditCounts;
+  /** What is counted of authentication, as Prometheus text. */
+  readonly authentication: () => string;
+  /** What is counted of watches, as Prometheus text. */
+  readonly watches: () => string;
   /** What the authorizers count, as Prometheus text. */
   readonly authorization: () => Promise<string>;
   /** What was given out and revoked, as Prometheus text. */
@@ -71,6 +75,8 @@ export function hubMetrics(read: {
         fairnessText(read.levels()),
         read.stalls(),
         auditText(read.audit()),
+        read.authentication(),
+        read.watches(),
         read.credentials(),
         await read.standing(),
         await read.authorization(),

@@ -6,6 +6,8 @@ export interface FinishedRequest {
   readonly info: RequestInfo;
   readonly code: number;
   readonly ms: number;
+  /** Length of the body that was sent, compressed where it was; 0 for what streams. */
+  readonly bytes: number;
 }
 
 /** A request under way. */
@@ -56,6 +58,8 @@ const knownPaths: ReadonlySet<string> = new Set(
 const durationBounds: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
+/** Source: apiserver pkg/endpoints/metrics, responseSizes. */
+const sizeBounds: readonly number[] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
 /**
  * Sums from zero, under the names and labels of kube-apiserver. Verbs, groups, resources, subresources and paths come from clients,
@@ -64,25 +68,30 @@ const durationBounds: readonly number[] = [
 export function requestMetrics(
   isResource: (group: string, version: string, plural: string) => boolean,
 ): RequestMetrics {
-  const totals = new Map<string, number>();
-  const open = new Map<string, number>();
+  const all: Series[] = [];
+  const seriesOf = seriesTree(all);
   const inflight = { mutating: 0, readOnly: 0 };
   const durations = histogram({
     name: "apiserver_request_duration_seconds",
     help: "Response latency distribution in seconds; watches are not in it.",
     bounds: durationBounds,
   });
-  const partsOf = (info: RequestInfo): Parts => boundedParts(info, isResource);
+  const sizes = histogram({
+    name: "apiserver_response_sizes",
+    help: "Response size distribution in bytes, of what is read.",
+    bounds: sizeBounds,
+  });
+  const seriesFor = (info: RequestInfo): Series => seriesOf(boundedParts(info, isResource));
   return {
-    observe: ({ info, code, ms }) => {
-      const parts = partsOf(info);
-      add(totals, labelText({ code: String(code), ...requestLabels(parts) }), 1);
-      if (parts.verb !== "WATCH") durations.observe(labelText(requestLabels(parts)), ms / 1000);
+    observe: ({ info, code, ms, bytes }) => {
+      const series = seriesFor(info);
+      series.byCode.set(code, (series.byCode.get(code) ?? 0) + 1);
+      if (series.verb !== "WATCH") durations.observe(series.requestLabels, ms / 1000);
+      if (series.verb === "GET" || series.verb === "LIST") sizes.observe(series.labels, bytes);
     },
     track: (info) => {
-      const parts = partsOf(info);
-      const kind = mutating.has(parts.verb) ? "mutating" : "readOnly";
-      const watch = labelText(longRunningLabels(parts));
+      const series = seriesFor(info);
+      const kind = mutating.has(series.verb) ? "mutating" : "readOnly";
       let state: "executing" | "streaming" | "ended" = "executing";
       inflight[kind] += 1;
       return {
@@ -90,11 +99,11 @@ export function requestMetrics(
           if (state !== "executing") return;
           state = "streaming";
           inflight[kind] -= 1;
-          add(open, watch, 1);
+          series.open = (series.open ?? 0) + 1;
         },
         end: () => {
           if (state === "executing") inflight[kind] -= 1;
-          if (state === "streaming") add(open, watch, -1);
+          if (state === "streaming") series.open = (series.open ?? 0) - 1;
           state = "ended";
         },
       };
@@ -105,7 +114,9 @@ export function requestMetrics(
           name: "apiserver_request_total",
           type: "counter",
           help: "Requests by verb, resource and HTTP code.",
-          samples: [...totals],
+          samples: all.flatMap(({ byCode, requestLabels }) =>
+            [...byCode].map(([code, count]): Sample => [`code="${code}",${requestLabels}`, count]),
+          ),
         },
         {
           name: "apiserver_current_inflight_requests",
@@ -113,8 +124,61 @@ export function requestMetrics(
           help: "Requests that are executed now, by kind; watches that stream are not in it.",
           samples: Object.entries(inflight).map(([kind, count]): Sample => [labelText({ request_kind: kind }), count]),
         },
-        { name: "apiserver_longrunning_requests", type: "gauge", help: "Watches that are open.", samples: [...open] },
-      ]) + durations.text(),
+        {
+          name: "apiserver_longrunning_requests",
+          type: "gauge",
+          help: "Watches that are open.",
+          samples: all.flatMap(({ labels, open }): readonly Sample[] => (open === undefined ? [] : [[labels, open]])),
+        },
+      ]) +
+      durations.text() +
+      sizes.text(),
+  };
+}
+
+/** What is counted of requests that are alike; its labels are written once. */
+interface Series {
+  readonly verb: string;
+  /** Without `dry_run`. */
+  readonly labels: string;
+  readonly requestLabels: string;
+  readonly byCode: Map<number, number>;
+  /** Watches that are open; absent before the first. */
+  open: number | undefined;
+}
+
+interface Branch {
+  readonly branches: Map<string, Branch>;
+  series: Series | undefined;
+}
+
+/** Finds the series of parts without making text of them; each new one is added to `all`. */
+function seriesTree(all: Series[]): (parts: Parts) => Series {
+  const root = newBranch();
+  return (parts) => {
+    const { verb, group, version, resource, scope, subresource } = parts;
+    let branch = root;
+    for (const key of [verb, resource, group, version, scope, subresource]) {
+      let next = branch.branches.get(key);
+      if (next === undefined) branch.branches.set(key, (next = newBranch()));
+      branch = next;
+    }
+    if (branch.series === undefined) all.push((branch.series = newSeries(parts)));
+    return branch.series;
+  };
+}
+
+function newBranch(): Branch {
+  return { branches: new Map(), series: undefined };
+}
+
+function newSeries(parts: Parts): Series {
+  return {
+    verb: parts.verb,
+    labels: labelText(labelsOf(parts)),
+    requestLabels: labelText(requestLabels(parts)),
+    byCode: new Map(),
+    open: undefined,
   };
 }
 
@@ -140,7 +204,7 @@ function requestLabels({
   return { component, dry_run: "", group, resource, scope, subresource, verb, version };
 }
 
-function longRunningLabels({
+function labelsOf({
   component,
   group,
   resource,
@@ -172,8 +236,4 @@ function boundedParts(
 function scopeOf({ name, verb, namespace }: RequestInfo): string {
   if (name !== "" || verb === "create") return "resource";
   return namespace === "" ? "cluster" : "namespace";
-}
-
-function add(sums: Map<string, number>, key: string, by: number): void {
-  sums.set(key, (sums.get(key) ?? 0) + by);
 }

@@ -24,6 +24,7 @@ import { hostPort, servingNames } from "./addresses.ts";
 import { openAudit, type OpenAudit } from "./audit-backends.ts";
 import { loopStalls, type LoopStalls } from "./loop-stalls.ts";
 import { impersonation, type Authentication } from "./authentication.ts";
+import { authenticationMetrics } from "./authentication-metrics.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { caRehearsal } from "./ca-rehearsal.ts";
@@ -39,6 +40,7 @@ import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { signedTime } from "./signed-time.ts";
 import { standingMetrics } from "./standing-metrics.ts";
+import { watchMetrics, type WatchMetrics } from "./watch-metrics.ts";
 
 /** What serving needs of the parts made before. */
 export interface ServeParts {
@@ -84,16 +86,20 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
 function resourcesOf(
   { verbs, clock, shutdown, cache, revoked, turns }: ServeParts,
   yaml: YamlThread,
+  { watched }: Pick<WatchMetrics, "watched">,
 ): ReturnType<typeof resourceVerbs> {
   const { follow } = revoked;
   const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
-  return resourceVerbs({ registry: verbs, clock, turns, yaml, chance, shutdown, onAbort, lifeOf, follow });
+  return resourceVerbs({ registry: verbs, clock, turns, yaml, chance, shutdown, onAbort, lifeOf, follow, watched });
 }
 
 function metricsOf(
   options: HubOptions,
   parts: ServeParts,
-  port: Pick<Parameters<typeof hubMetrics>[0], "connections" | "levels" | "stalls" | "audit">,
+  port: Pick<
+    Parameters<typeof hubMetrics>[0],
+    "connections" | "levels" | "stalls" | "audit" | "authentication" | "watches"
+  >,
 ): Metrics {
   const { verbs, access, cache, clock } = parts;
   return hubMetrics({
@@ -129,12 +135,16 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const activity = requestActivity();
   const stalls = stallsOf(options, clock, activity);
   const yaml = yamlThread();
+  const authentications = authenticationMetrics(() => clock.now());
+  const watches = watchMetrics();
   let server: Server | undefined;
   const metrics = metricsOf(options, parts, {
     connections: () => server?.connections() ?? 0,
     levels: places.counts,
     stalls: stalls.text,
     audit: recording.counts,
+    authentication: authentications.text,
+    watches: watches.text,
   });
   const time = signedTime(authorities, clock);
   const rehearsal = await caRehearsal({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
@@ -152,14 +162,14 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       time(path, query) ?? rehearsal.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
-  const resources = resourcesOf(parts, yaml);
+  const resources = resourcesOf(parts, yaml, watches);
   server = await listen({
     ...certificates.first,
     host: options.bindAddress,
     port: options.securePort,
     now: () => clock.now(),
     handle: pipeline({
-      authenticate: identity.request,
+      authenticate: authentications.counted(identity.request),
       isRevoked: (credential) => parts.revoked.isOver(credential),
       impersonate: impersonation(access.chain),
       authorizer: access.chain,

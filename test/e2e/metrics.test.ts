@@ -46,16 +46,22 @@ const shownLater: Readonly<Record<string, MetricFamily>> = {
 let hub: TestHub;
 let api: ApiClient;
 let text = "";
+let answeredBytes = 0;
+let watched: readonly string[] = [];
 
 beforeAll(async () => {
   hub = await startTestHub();
   api = apiClient(hub, "admin");
   const configMaps = "/api/v1/namespaces/default/configmaps";
-  const body = { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } };
+  const body = { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a", labels: { of: "test" } } };
   await api(configMaps, { method: "POST", body });
-  await api(`${configMaps}/a`);
-  const watch = await api.stream(`${configMaps}?watch=true`);
+  answeredBytes = (await api(`${configMaps}/a`)).body.length;
+  const stranger = apiClient(hub, { token: "not-a-token" });
+  await stranger("/api/v1/nodes");
+  stranger.close();
+  const watch = await api.stream(`${configMaps}?watch=true&labelSelector=of%3Dtest`);
   await api(`${configMaps}/a`, { method: "DELETE" });
+  watched = [(await watch.next()).type, (await watch.next()).type];
   text = (await api("/metrics")).text;
   watch.close();
 });
@@ -105,6 +111,29 @@ describe("the metrics of a hub", () => {
       'apiserver_longrunning_requests{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"} 1\n',
     );
     expect(text).toContain('apiserver_current_inflight_requests{request_kind="readOnly"} 1\n');
+  });
+
+  it("count who was authenticated, with certificates of which end, what was answered and what watches were sent", () => {
+    const value = (series: string): number => {
+      const line = text.split("\n").find((one) => one.startsWith(`${series} `));
+      return Number(line?.slice(series.length + 1) ?? Number.NaN);
+    };
+    // The one that asks for the metrics is the last that was counted.
+    const asked = value('authentication_attempts{result="success"}');
+    expect(asked).toBeGreaterThanOrEqual(5);
+    expect(value('authentication_attempts{result="error"}')).toBe(1);
+    expect(value('authentication_attempts{result="failure"}')).toBe(0);
+    expect(value('authenticated_user_requests{username="other"}')).toBe(asked);
+    const ends = "apiserver_client_certificate_expiration_seconds";
+    expect(value(`${ends}_bucket{le="0"}`)).toBe(0);
+    expect(value(`${ends}_bucket{le="+Inf"}`)).toBeGreaterThanOrEqual(5);
+    const read =
+      'component="apiserver",group="",resource="configmaps",scope="resource",subresource="",verb="GET",version="v1"';
+    expect(value(`apiserver_response_sizes_count{${read}}`)).toBe(1);
+    expect(value(`apiserver_response_sizes_sum{${read}}`)).toBe(answeredBytes);
+    expect(text).not.toMatch(/^apiserver_response_sizes_count\{.*verb="(POST|DELETE|WATCH)"/m);
+    expect(watched).toEqual(["ADDED", "DELETED"]);
+    expect(value('apiserver_watch_events_total{group="",resource="configmaps",version="v1"}')).toBe(2);
   });
 
   it("tell what waits, when certificates end, and how the store stands", () => {
