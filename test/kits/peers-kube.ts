@@ -37,18 +37,35 @@ export interface Kubernetes {
   stop(): Promise<void>;
 }
 
+type Release = "1.20" | "current";
+
+/** The programs of a release, and the flags that it does not have any more. */
+const releases: Readonly<
+  Record<Release, { readonly server: PeerProgram; readonly manager: PeerProgram; readonly without: readonly string[] }>
+> = {
+  "1.20": { server: "kube-apiserver", manager: "kube-controller-manager", without: [] },
+  current: {
+    server: "../current/bin/kube-apiserver",
+    manager: "../current/bin/kube-controller-manager",
+    without: ["insecure-port", "port"],
+  },
+};
+
 const token = "abcdef.0123456789abcdef";
 const deadlineMs = 600_000;
 
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
  * run unless `controllers` names those that shall; `manager` and `api` hold more flags of kube-controller-manager and kube-apiserver.
+ * `release` is 1.20.2 unless it is `current`, which is 1.36.3.
  */
 export async function startKubernetes(
   controllers = "*,bootstrapsigner,tokencleaner",
   manager: Parameters<typeof goFlags>[0] = {},
   api: Parameters<typeof goFlags>[0] = {},
+  release: Release = "1.20",
 ): Promise<Kubernetes> {
+  const { server: serverProgram, manager: managerProgram, without } = releases[release];
   const dir = await mkdtemp(join(tmpdir(), "pratique-kube-"));
   const running: PeerProcess[] = [];
   const printed = (): string => running.map((one) => `--- ${one.command}\n${one.printed()}`).join("\n");
@@ -57,7 +74,8 @@ export async function startKubernetes(
     await rm(dir, { recursive: true, force: true });
   };
   const start = (program: PeerProgram, flags: Parameters<typeof goFlags>[0]): PeerProcess => {
-    const started = spawnProcess(requirePeer(program), goFlags(flags), { home: dir, deadlineMs });
+    const known = Object.fromEntries(Object.entries(flags).filter(([flag]) => !without.includes(flag)));
+    const started = spawnProcess(requirePeer(program), goFlags(known), { home: dir, deadlineMs });
     running.push(started);
     return started;
   };
@@ -65,18 +83,18 @@ export async function startKubernetes(
     const ports = await freePorts();
     await prepare(dir, ports.api);
     start("etcd", etcdFlags(ports));
-    const server = start("kube-apiserver", { ...apiFlags(dir, ports), ...api });
+    const server = start(serverProgram, { ...apiFlags(dir, ports), ...api });
     const kubeconfig = join(dir, "admin.conf");
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
     await ready(kubectl, server);
     const another: Kubernetes["another"] = async (flags) => {
       const port = await freePort();
-      const added = start("kube-apiserver", { ...apiFlags(dir, { ...ports, api: port }), ...flags });
+      const added = start(serverProgram, { ...apiFlags(dir, { ...ports, api: port }), ...flags });
       const url = `https://127.0.0.1:${port}`;
       await ready((...args) => kubectl("--server", url, ...args), added);
       return { url, ca: await readFile(join(dir, "pki", "ca.crt"), "utf8"), kubeconfig };
     };
-    start("kube-controller-manager", { ...managerFlags(dir, ports.manager), ...manager, controllers });
+    start(managerProgram, { ...managerFlags(dir, ports.manager), ...manager, controllers });
     await kubeadm(dir, "bootstrap-token", "--skip-token-print", "--kubeconfig", kubeconfig);
     const ca = await readFile(join(dir, "pki", "ca.crt"), "utf8");
     const endpoint = `127.0.0.1:${ports.api}`;
