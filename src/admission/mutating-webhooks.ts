@@ -14,6 +14,7 @@ import {
   allWebhooksMs,
   askWebhook,
   invocationOf,
+  timedAsk,
   unasked,
   type Invocation,
   type WebhookPluginOptions,
@@ -71,10 +72,11 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
     if (invocation === undefined) continue;
     // A second round never asks anybody for the first time.
     if (round.number === 1 && !memory.repeated.has(hook.id)) continue;
-    const next = await ask(invocation, `round_${round.number}_index_${index}`, options);
+    const place = `round_${round.number}_index_${index}`;
+    const next = await timedAsk(invocation, "mutating", options, () => ask(invocation, place, options));
     const isChanged = next !== object && !jsonEqual(next, object);
     request.annotate(
-      `mutation.webhook.admission.k8s.io/round_${round.number}_index_${index}`,
+      `mutation.webhook.admission.k8s.io/${place}`,
       JSON.stringify({ configuration: hook.configuration, webhook: hook.webhook.name, mutated: isChanged }),
     );
     if (isChanged) {

@@ -1,6 +1,13 @@
 import { isExempt } from "./request-match.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { allWebhooksMs, askWebhook, invocationOf, type Invocation, type WebhookPluginOptions } from "./webhook-ask.ts";
+import {
+  allWebhooksMs,
+  askWebhook,
+  invocationOf,
+  timedAsk,
+  type Invocation,
+  type WebhookPluginOptions,
+} from "./webhook-ask.ts";
 
 /**
  * Asks all webhooks that match, at the same time, and refuses when one of them does.
@@ -18,7 +25,11 @@ export function validatingWebhooks(options: WebhookPluginOptions): AdmissionPlug
         const invocation = await invocationOf(hook, { request, deadline }, options);
         if (invocation !== undefined) invocations.push(invocation);
       }
-      const results = await Promise.allSettled(invocations.map((invocation, index) => ask(invocation, index, options)));
+      const results = await Promise.allSettled(
+        invocations.map((invocation, index) =>
+          timedAsk(invocation, "validating", options, () => ask(invocation, index, options)),
+        ),
+      );
       // All are waited for, so that none goes on behind a finished request; the first in order is told.
       for (const result of results) if (result.status === "rejected") throw result.reason;
     },

@@ -24,6 +24,18 @@ export interface WebhookPluginOptions {
   readonly now: () => number;
   /** Called when a webhook that cannot be asked is passed over. */
   readonly failedOpen: (webhook: string, why: string) => void;
+  /** Called when a webhook has been asked, whatever came of it. */
+  readonly asked: (asked: WebhookAsked) => void;
+}
+
+/** That one webhook was asked about one request. */
+export interface WebhookAsked {
+  readonly name: string;
+  readonly stage: "mutating" | "validating";
+  readonly operation: AdmissionRequest["operation"];
+  /** Whether the request ended by it. */
+  readonly isRejected: boolean;
+  readonly ms: number;
 }
 
 /** A webhook to be asked about a request, which it matched as `resource`. */
@@ -60,6 +72,24 @@ export async function invocationOf(
     if (!verdict.matches) return undefined;
   }
   return { hook, request, resource, deadline };
+}
+
+/** Tells `options.asked` how long `ask` took and whether it threw. */
+export async function timedAsk<T>(
+  { hook, request }: Invocation,
+  stage: WebhookAsked["stage"],
+  { now, asked }: Pick<WebhookPluginOptions, "now" | "asked">,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const begun = now();
+  let isRejected = true;
+  try {
+    const answer = await ask();
+    isRejected = false;
+    return answer;
+  } finally {
+    asked({ name: hook.webhook.name, stage, operation: request.operation, isRejected, ms: now() - begun });
+  }
 }
 
 const maximumAnnotation = 10 * 1024;

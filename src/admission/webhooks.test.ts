@@ -6,7 +6,7 @@ import { configMaps } from "../resources/config-map.ts";
 import { admissionChain, type AdmissionRequest } from "./admission.ts";
 import { mutatingWebhooks } from "./mutating-webhooks.ts";
 import { validatingWebhooks } from "./validating-webhooks.ts";
-import type { WebhookPluginOptions } from "./webhook-ask.ts";
+import type { WebhookAsked, WebhookPluginOptions } from "./webhook-ask.ts";
 import { compiledWebhooks } from "./webhook.ts";
 
 type Answer = (call: WebhookCall, object: ApiObject) => object;
@@ -14,6 +14,7 @@ type Answer = (call: WebhookCall, object: ApiObject) => object;
 /** Webhooks of one configuration that are asked without a network. */
 function bench(webhooks: Readonly<Record<string, Answer>>, fields: Partial<AdmissionWebhook> = {}) {
   const asked: string[] = [];
+  const seen: WebhookAsked[] = [];
   const timeouts: number[] = [];
   const annotations: Record<string, string> = {};
   const warnings: string[] = [];
@@ -41,6 +42,7 @@ function bench(webhooks: Readonly<Record<string, Answer>>, fields: Partial<Admis
     uuid: () => "u",
     now: () => time,
     failedOpen: () => undefined,
+    asked: (one) => void seen.push(one),
     call: async (call) => {
       const name = (call.config.url ?? "").slice("https://".length);
       asked.push(name);
@@ -67,7 +69,7 @@ function bench(webhooks: Readonly<Record<string, Answer>>, fields: Partial<Admis
     },
   };
   const chain = admissionChain([mutatingWebhooks(options), validatingWebhooks(options)]);
-  return { chain, request, asked, timeouts, annotations, warnings };
+  return { chain, request, asked, seen, timeouts, annotations, warnings };
 }
 
 function patch(...operations: readonly object[]): object {
@@ -118,6 +120,21 @@ describe("mutating webhooks", () => {
 });
 
 describe("webhooks", () => {
+  it("are told of when they were asked, with how long it took and whether the request ended by them", async () => {
+    const { chain, request, seen } = bench({ "a.x.y": nothing, "b.x.y": () => ({ allowed: false }) });
+    await expect(chain.mutate(request)).rejects.toThrow("denied the request");
+    expect(seen).toEqual([
+      { name: "a.x.y", stage: "mutating", operation: "CREATE", isRejected: false, ms: 9000 },
+      { name: "b.x.y", stage: "mutating", operation: "CREATE", isRejected: true, ms: 9000 },
+    ]);
+    seen.length = 0;
+    await expect(chain.validate({ ...request, operation: "UPDATE" })).rejects.toThrow("denied the request");
+    expect(seen.map(({ name, stage, isRejected }) => [name, stage, isRejected])).toEqual([
+      ["a.x.y", "validating", false],
+      ["b.x.y", "validating", true],
+    ]);
+  });
+
   it("that have side effects are not asked in a dry run", async () => {
     const { chain, request, asked } = bench({ "a.x.y": nothing }, { sideEffects: "Some" });
     await expect(chain.validate({ ...request, dryRun: true })).rejects.toMatchObject({

@@ -25,6 +25,7 @@ import { storagePrefix, type Resource } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { accessAdmission, type AccessRequestLimits } from "./access-requests.ts";
 import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-plugins.ts";
+import type { AdmissionMetrics } from "./admission-metrics.ts";
 import type { Authorization } from "./authorization.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import { operatorName } from "./admin-kubeconfig.ts";
@@ -32,8 +33,9 @@ import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admiss
 
 export interface HubAdmissionOptions extends Omit<
   DynamicAdmissionOptions,
-  "may" | "authorize" | "namespaceOf" | "resourceOf"
+  "may" | "authorize" | "namespaceOf" | "resourceOf" | "metrics"
 > {
+  readonly metrics: Pick<AdmissionMetrics, "timed" | "webhookAsked">;
   readonly access: Authorization;
   readonly clock: Clock;
   readonly plugins: AdmissionPluginFlags;
@@ -88,7 +90,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     credentialRevocationAdmission({ size: options.revocations, operator: operatorName, now: () => clock.now() }),
     ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
   ];
-  return admissionChain(plugins.filter(({ name }) => isOn(name)));
+  return admissionChain(plugins.filter(({ name }) => isOn(name)).map(options.metrics.timed));
 }
 
 /** Nodes are limited wherever the Node authorizer lets them write; elsewhere where the plugin is enabled by name. */

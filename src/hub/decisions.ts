@@ -11,9 +11,11 @@ import { builtinResources } from "../resources/builtin.ts";
 import { conversionByWebhook } from "../resources/custom/conversion-review.ts";
 import { defaultAccessRequestLimits } from "./access-requests.ts";
 import { hubAdmission } from "./admission.ts";
+import { admissionMetrics, type AdmissionMetrics } from "./admission-metrics.ts";
 import { authentication, type Authentication } from "./authentication.ts";
 import { pinsOf, type Authorities } from "./authority-folder.ts";
 import { openAuthorization, type Authorization } from "./authorization.ts";
+import { clientMetrics, type ClientMetrics } from "./client-metrics.ts";
 import { customResources, type CustomResources } from "./custom-resources.ts";
 import { errorText } from "./error-text.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -34,6 +36,8 @@ export interface Decisions {
   readonly verbs: Registry;
   readonly clientOf: (user: UserInfo) => Client;
   readonly custom: CustomResources;
+  /** What is counted of admission and of the clients inside the hub. */
+  readonly counts: { readonly admission: AdmissionMetrics; readonly clients: ClientMetrics };
   /** For the parts of large work, over the event loop of this process. */
   readonly turns: Turns;
 }
@@ -49,7 +53,7 @@ export async function openDecisions(
     readonly isFurnished: () => boolean;
   },
 ): Promise<Decisions> {
-  const { store, cache, authorities, issuer, clock } = base;
+  const { store, cache, authorities, clock } = base;
   const access = await openAuthorization(options, { cache, clock });
   base.closers.push(async () => access.close());
   const identity = await identification(options, base, access);
@@ -57,6 +61,7 @@ export async function openDecisions(
   base.closers.push(async () => webhooks.close());
   const versions = entryVersions();
   const turns = loopTurns();
+  const counts = { admission: admissionMetrics(() => performance.now()), clients: clientMetrics() };
   const backend: Backend = {
     store,
     cache,
@@ -70,6 +75,7 @@ export async function openDecisions(
       call: webhooks.call,
       uuid: randomUUID,
       log: options.log,
+      metrics: counts.admission,
       caPins: () => pinsOf(authorities()),
       accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
       revocations: base.revoked.size,
@@ -104,20 +110,17 @@ export async function openDecisions(
       }),
       ...base.clusters?.answers((resource, request) => verbs.create(resource, request)),
     },
-    created: {
-      "serviceaccounts/token": tokenRequests({
-        issuer,
-        lookup: tokenObjects(cache),
-        uuid: randomUUID,
-        gave: base.credentialUse.gave,
-      }),
-    },
+    created: { "serviceaccounts/token": issuingTokens(base) },
   });
   const clientOf = (user: UserInfo): Client => {
     access.enlist(user);
-    return inProcessClient({ registry: verbs, authorizer: access.inside, clock, user });
+    return counts.clients.counted(inProcessClient({ registry: verbs, authorizer: access.inside, clock, user }));
   };
-  return { access, identity, verbs, clientOf, custom, turns };
+  return { access, identity, verbs, clientOf, custom, counts, turns };
+}
+
+function issuingTokens({ issuer, cache, credentialUse }: HubState): ReturnType<typeof tokenRequests> {
+  return tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID, gave: credentialUse.gave });
 }
 
 /** Who is whom, and whose credentials count no longer. */

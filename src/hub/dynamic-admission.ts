@@ -1,4 +1,5 @@
 import type { AdmissionPlugin } from "../admission/admission.ts";
+import type { WebhookAsked } from "../admission/webhook-ask.ts";
 import type { Authorize } from "../admission/authorization-book.ts";
 import { mutatingWebhooks } from "../admission/mutating-webhooks.ts";
 import { policyParamAccess } from "../admission/policy-param-access.ts";
@@ -23,6 +24,7 @@ export interface DynamicAdmissionOptions {
   readonly call: CallWebhook;
   readonly uuid: () => string;
   readonly log: (entry: LogEntry) => void;
+  readonly metrics: { readonly webhookAsked: (asked: WebhookAsked) => void };
   /** False while the hub makes its own first objects, which no webhook or policy may keep from being there. */
   readonly inForce: () => boolean;
   readonly may: AccessCheck;
@@ -48,6 +50,7 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
     authorize,
     uuid: options.uuid,
     now: () => performance.now(),
+    asked: options.metrics.webhookAsked,
     failedOpen: (webhook: string, error: string) =>
       options.log({ level: "warn", message: "a webhook could not be asked and is passed over", webhook, error }),
   };

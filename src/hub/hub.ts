@@ -74,7 +74,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const kept = await openHubState(options, closers, at);
   const base = { ...kept, clock, closers, clusters, isFurnished: () => furnished };
   const { cache, authorities, issuer, revoked, credentialUse } = kept;
-  const { verbs, access, identity, clientOf, custom, turns } = await openDecisions(options, base);
+  const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
   await clusters?.furnish(loopback, clock);
@@ -87,6 +87,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     ...kept,
     verbs,
     turns,
+    counts,
     access,
     identity,
     clock,

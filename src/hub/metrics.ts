@@ -27,6 +27,10 @@ export function hubMetrics(read: {
   readonly audit: () => AuditCounts;
   /** What is counted of authentication, as Prometheus text. */
   readonly authentication: () => string;
+  /** What is counted of admission, as Prometheus text. */
+  readonly admission: () => string;
+  /** What is counted of the clients inside the hub, as Prometheus text. */
+  readonly clients: () => string;
   /** What is counted of watches, as Prometheus text. */
   readonly watches: () => string;
   /** What the authorizers count, as Prometheus text. */
@@ -77,6 +81,8 @@ export function hubMetrics(read: {
         auditText(read.audit()),
         read.authentication(),
         read.watches(),
+        read.admission(),
+        read.clients(),
         read.credentials(),
         await read.standing(),
         await read.authorization(),

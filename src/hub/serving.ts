@@ -29,6 +29,7 @@ import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { caRehearsal } from "./ca-rehearsal.ts";
 import { credentialMetrics } from "./credential-metrics.ts";
+import type { Decisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -46,6 +47,7 @@ import { watchMetrics, type WatchMetrics } from "./watch-metrics.ts";
 export interface ServeParts {
   readonly verbs: Registry;
   readonly turns: Turns;
+  readonly counts: Decisions["counts"];
   readonly access: Authorization;
   readonly identity: Authentication;
   readonly revoked: Revocations;
@@ -98,13 +100,14 @@ function metricsOf(
   parts: ServeParts,
   port: Pick<
     Parameters<typeof hubMetrics>[0],
-    "connections" | "levels" | "stalls" | "audit" | "authentication" | "watches"
+    "connections" | "levels" | "stalls" | "audit" | "authentication" | "watches" | "clients"
   >,
 ): Metrics {
   const { verbs, access, cache, clock } = parts;
   return hubMetrics({
     ...port,
     revision: cache.revision,
+    admission: parts.counts.admission.text,
     authorization: access.metrics.text,
     credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
     standing: standingMetrics({
@@ -121,16 +124,17 @@ function metricsOf(
   });
 }
 
+function certificatesOf(
+  options: HubOptions,
+  { at, authorities, clock, shutdown }: ServeParts,
+): Promise<PortCertificates> {
+  const names = servingNames(options);
+  return portCertificates({ ...at, authorities, names, clock, signal: shutdown, log: options.log });
+}
+
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
   const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
-  const certificates = await portCertificates({
-    ...parts.at,
-    authorities,
-    names: servingNames(options),
-    clock,
-    signal: parts.shutdown,
-    log: options.log,
-  });
+  const certificates = await certificatesOf(options, parts);
   const places = placesOf(options, clock);
   const activity = requestActivity();
   const stalls = stallsOf(options, clock, activity);
@@ -145,6 +149,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     audit: recording.counts,
     authentication: authentications.text,
     watches: watches.text,
+    clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
   });
   const time = signedTime(authorities, clock);
   const rehearsal = await caRehearsal({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });

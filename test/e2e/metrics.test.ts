@@ -18,8 +18,13 @@ const recorded = new Map(
   ),
 );
 
-/** What it shows only once something has happened. Source: apiserver pkg/audit, pkg/util/flowcontrol/metrics, pkg/authorization/metrics, 1.36. */
+/** What it shows only once something has happened. Source: apiserver pkg/admission/metrics, pkg/audit, pkg/util/flowcontrol/metrics, pkg/authorization/metrics, 1.36. */
 const shownLater: Readonly<Record<string, MetricFamily>> = {
+  apiserver_admission_webhook_admission_duration_seconds: {
+    type: "histogram",
+    labels: ["name", "operation", "rejected", "type"],
+    buckets: ["0.005", "0.025", "0.1", "0.5", "1", "2.5", "10", "25", "+Inf"],
+  },
   apiserver_audit_error_total: { type: "counter", labels: ["plugin"] },
   apiserver_flowcontrol_rejected_requests_total: {
     type: "counter",
@@ -134,6 +139,22 @@ describe("the metrics of a hub", () => {
     expect(text).not.toMatch(/^apiserver_response_sizes_count\{.*verb="(POST|DELETE|WATCH)"/m);
     expect(watched).toEqual(["ADDED", "DELETED"]);
     expect(value('apiserver_watch_events_total{group="",resource="configmaps",version="v1"}')).toBe(2);
+  });
+
+  it("count what admission took and what the controllers' clients were answered", () => {
+    const plugin = 'name="NamespaceLifecycle",operation="CREATE",rejected="false",type="admit"';
+    expect(text).toMatch(
+      new RegExp(`^apiserver_admission_controller_admission_duration_seconds_count\\{${plugin}\\} [1-9]`, "m"),
+    );
+    const { host } = new URL(hub.url);
+    for (const [method, code] of [
+      ["GET", "200"],
+      ["POST", "201"],
+    ]) {
+      expect(text).toMatch(
+        new RegExp(`^rest_client_requests_total\\{code="${code}",host="${host}",method="${method}"\\} [1-9]`, "m"),
+      );
+    }
   });
 
   it("tell what waits, when certificates end, and how the store stands", () => {
