@@ -35,8 +35,9 @@ export interface Attacked extends Waits {
 const start = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as AttackStart;
 const target = { port: Number(new URL(start.url).port), caPem: readFileSync(start.caFile, "utf8") };
 
+/** The hub's own memory; pages of the store's file, which the kernel can take back at any time, are not counted. */
 function residentMegabytes(): number {
-  const [, kilobytes = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${start.hubPid}/status`, "utf8")) ?? [];
+  const [, kilobytes = "0"] = /RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${start.hubPid}/status`, "utf8")) ?? [];
   return Number(kilobytes) / 1024;
 }
 
