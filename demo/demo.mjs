@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DemoError, openStage } from "./stage.mjs";
 
@@ -70,10 +71,17 @@ function joining({ name, home }, words, changed = (word) => word) {
 }
 
 /** Who asked the hub for what, by the hub's own audit log. */
-async function audited(filter) {
-  const lines = (await readFile(auditLog, "utf8")).split("\n").filter((line) => line !== "");
-  return lines.map((line) => JSON.parse(line)).filter(filter);
+/** The events of the audit log, once one of them is about `path`: lines are gathered for a moment before they are written. */
+async function audited(filter, path) {
+  for (let attempt = 0; ; attempt += 1) {
+    const lines = (await readFile(auditLog, "utf8")).split("\n").filter((line) => line !== "");
+    const found = lines.map((line) => JSON.parse(line)).filter(filter);
+    if (attempt === auditReads || found.some(({ requestURI }) => requestURI.includes(path))) return found;
+    await pause(auditPauseMs);
+  }
 }
+const auditReads = 100;
+const auditPauseMs = 100;
 
 async function whoami({ kubeconfig }) {
   const { code, body } = await ask(kubeconfig, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {
@@ -118,7 +126,10 @@ async function wrongPinIsRefused(words) {
     { code: 3 },
   );
   check(/pinned|pin/.test(seen.stderr), "the refusal does not speak of the pin");
-  const asked = await audited(({ userAgent = "", stage: at }) => userAgent !== "" && at === "ResponseComplete");
+  const asked = await audited(
+    ({ userAgent = "", stage: at }) => userAgent !== "" && at === "ResponseComplete",
+    "cluster-info",
+  );
   const joins = asked.filter(({ requestURI }) => requestURI.includes("cluster-info"));
   const proved = asked.filter(({ user }) => user?.username?.startsWith("system:bootstrap:") === true);
   check(joins.length > 0, "the audit log has no request for cluster-info");

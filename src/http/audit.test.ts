@@ -40,6 +40,15 @@ function eventOf(changes: Partial<AuditRecord>, level: AuditLevel = "Metadata"):
 }
 
 describe("an audit event", () => {
+  test("is bounded in bytes, whatever characters a client puts into its path, user agent and refusal", () => {
+    const dense = "\u0001".repeat(20_000);
+    const path = `/apis/${encodeURIComponent(dense)}/v1/x`;
+    const asked = requestInfo("GET", path, { watch: false, nameSelector: undefined }) as RequestInfo;
+    const failure = new StatusError("Forbidden", dense, { details: { name: dense } });
+    const told = eventOf({ requestUri: path, info: asked, userAgent: dense, code: 403, failure });
+    expect(JSON.stringify(told).length).toBeLessThan(12_000);
+  });
+
   test("has no status before there is an answer", () => {
     expect(eventOf({})).not.toHaveProperty("responseStatus");
   });

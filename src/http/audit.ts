@@ -42,7 +42,8 @@ export interface AuditRecord {
   readonly responseObject: string | undefined;
 }
 
-const longestUri = 2048;
+const maxUriBytes = 2048;
+const maxTextBytes = 1024;
 /** The messages of refused bodies quote values, and those do not belong into a log that holds no bodies. */
 const quotingCodes: ReadonlySet<number> = new Set([400, 422]);
 
@@ -59,12 +60,12 @@ export function auditLine(
     level,
     auditID: record.auditId,
     stage: at.stage,
-    requestURI: record.requestUri.slice(0, longestUri),
-    verb: info.verb,
+    requestURI: bounded(record.requestUri, maxUriBytes),
+    verb: bounded(info.verb, maxTextBytes),
     user: user === undefined ? {} : shown(user),
     ...(impersonatedUser === undefined ? {} : { impersonatedUser: shown(impersonatedUser) }),
     sourceIPs: [record.sourceIp],
-    ...(record.userAgent === undefined ? {} : { userAgent: record.userAgent.slice(0, 1024) }),
+    ...(record.userAgent === undefined ? {} : { userAgent: bounded(record.userAgent, maxTextBytes) }),
     ...(info.isResource ? { objectRef: objectRef(info, record.object) } : {}),
     ...(record.code === 0
       ? {}
@@ -84,9 +85,9 @@ function responseStatus({ code, failure }: AuditRecord, with_: "bodies" | "no bo
   return {
     metadata: {},
     status: "Failure",
-    ...(quotes ? {} : { message: failure.message }),
+    ...(quotes ? {} : { message: bounded(failure.message, maxTextBytes) }),
     ...(failure.reason === "" ? {} : { reason: failure.reason }),
-    ...(quotes || failure.details === undefined ? {} : { details: failure.details }),
+    ...(quotes || failure.details === undefined || isLong(failure.details) ? {} : { details: failure.details }),
     code,
   };
 }
@@ -100,19 +101,36 @@ function objectRef(info: RequestInfo, object: ObjectNames | undefined): object {
   const namespace = info.namespace === "" ? object?.namespace : info.namespace;
   const name = info.name === "" ? object?.name : info.name;
   return {
-    resource,
+    resource: bounded(resource, maxTextBytes),
     ...optional("namespace", namespace),
     ...optional("name", name),
     ...optional("uid", object?.uid),
     ...optional("apiGroup", group),
-    apiVersion: version,
+    apiVersion: bounded(version, maxTextBytes),
     ...optional("resourceVersion", object?.resourceVersion),
     ...optional("subresource", subresource),
   };
 }
 
 function optional(field: string, value: string | undefined): Readonly<Record<string, string>> {
-  return value === undefined || value === "" ? {} : { [field]: value.slice(0, 1024) };
+  return value === undefined || value === "" ? {} : { [field]: bounded(value, maxTextBytes) };
+}
+
+/** The beginning of a text that takes at most so many bytes as JSON: what a client sends fills no log, whatever characters it is made of. */
+function bounded(text: string, maxBytes: number): string {
+  if (text.length * maxEscapedBytes <= maxBytes || Buffer.byteLength(JSON.stringify(text)) <= maxBytes) return text;
+  let shown = text.slice(0, maxBytes);
+  while (shown !== "" && Buffer.byteLength(JSON.stringify(shown)) > maxBytes) {
+    shown = shown.slice(0, Math.floor(shown.length / 2));
+  }
+  return shown;
+}
+
+/** What one character takes at most: an escape such as \u0001. */
+const maxEscapedBytes = 6;
+
+function isLong(details: object): boolean {
+  return JSON.stringify(details).length > maxTextBytes;
 }
 
 function micro(ms: number): string {

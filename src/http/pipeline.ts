@@ -9,7 +9,7 @@ import type { Credential } from "../resources/revocation-index.ts";
 import type { YamlThread } from "../formats/yaml-thread.ts";
 import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
-import { readBody } from "./body.ts";
+import { bringsBody, discardBody, readBody } from "./body.ts";
 import { mediaType } from "./decode-body.ts";
 import { statusOf, statusReply } from "./error-reply.ts";
 import { header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
@@ -162,6 +162,8 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
     options.fault(error, progress.auditId);
   }
   progress.whenEnded?.();
+  // Nobody has asked for it, and the connection would go on taking it for ever.
+  if (!progress.isBodyTaken && bringsBody(request)) discardBody(request);
 }
 
 function failed(options: PipelineOptions, progress: Progress, error: unknown): Reply {
@@ -265,6 +267,7 @@ async function admit(
     },
     limits,
     body: async () => {
+      progress.isBodyTaken = true;
       const admitted = (): Promise<void> => admitLarge(options, { request, response, progress }, user);
       const large = { fromBytes: largeBodyBytes, admitted };
       const reading = { timeoutMs: bodyTimeoutMs, maxBytes: limits.maxBytes, large };
@@ -294,6 +297,7 @@ async function admitLarge(
   { request, response, progress }: Omit<Passage, "trail">,
   user: UserInfo,
 ): Promise<void> {
+  if (priorityLevel(progress.info, user) === "exempt") return;
   const release = await largeBodies.admit({
     flow: flowOf(user, request.socket?.remoteAddress ?? ""),
     whenGone: (gone) => void response.once("close", gone),

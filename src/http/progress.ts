@@ -28,6 +28,8 @@ export interface Progress {
   faulted: boolean;
   warnings: string[] | undefined;
   annotations: Map<string, string> | undefined;
+  /** Whether the body was read, or is being read. */
+  isBodyTaken: boolean;
   /** Called when the request has ended, whatever its end. */
   whenEnded: (() => void) | undefined;
 }
@@ -61,6 +63,7 @@ export function newProgress(auditId: string, receivedAt: number): Progress {
     faulted: false,
     warnings: undefined,
     annotations: undefined,
+    isBodyTaken: false,
     whenEnded: undefined,
   };
 }

@@ -48,8 +48,8 @@ it.each([
     { groups: ["system:bootstrappers:x", ...signedIn] },
     [3072, 20_000],
   ],
-  ["a review", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {}, [256, 5000]],
-  ["a TokenReview", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {}, [256, 5000]],
+  ["a review", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {}, [128, 5000]],
+  ["a TokenReview", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {}, [128, 5000]],
   ["a delete", "DELETE", `${configMaps}/a`, {}, [64, 1000]],
   ["a JSON patch", "PATCH", `${configMaps}/a`, { mediaType: "application/json-patch+json" }, [3072, 50_000]],
   [

@@ -32,10 +32,10 @@ const rows: readonly LimitsRow[] = [
   {
     // Questions, which are asked without a right to write anything. A review names groups and extra values of one user.
     apiGroups: new Set(["authentication.k8s.io", "authorization.k8s.io"]),
-    maxBytes: 256 * kibibyte,
+    maxBytes: 128 * kibibyte,
     maxValues: 5000,
   },
-  { resource: "accessexplanations", maxBytes: 256 * kibibyte, maxValues: 5000 },
+  { resource: "accessexplanations", maxBytes: 128 * kibibyte, maxValues: 5000 },
   // Ten thousand operations of four values, as many as kube-apiserver takes.
   { mediaType: "application/json-patch+json", maxBytes: 3 * mebibyte, maxValues: 50_000 },
   { resource: "customresourcedefinitions", maxBytes: 3 * mebibyte, maxValues: 65_536 },

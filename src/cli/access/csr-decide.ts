@@ -14,7 +14,7 @@ export function csrCondition(decision: "Approved" | "Denied", args: Args): Condi
   const [reason, message] =
     decision === "Approved"
       ? ["PratiqueApprove", "This CSR was approved by pratique approve."]
-      : [args.text("reason") ?? "PratiqueDeny", args.text("message") ?? "This CSR was denied by pratique deny."];
+      : [args.text("reason") ?? "PratiqueDeny", args.text("message") ?? "This CSR was denied by pratique deny"];
   return { type: decision, status: "True", reason, message };
 }
 

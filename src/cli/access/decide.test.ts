@@ -196,7 +196,7 @@ describe("pratique deny", () => {
       { type: "Denied", status: "True", reason: "Unknown", message: "Not one of ours." },
     ]);
     expect(conditions(here, "b")).toEqual([
-      { type: "Denied", status: "True", reason: "PratiqueDeny", message: "This CSR was denied by pratique deny." },
+      { type: "Denied", status: "True", reason: "PratiqueDeny", message: "This CSR was denied by pratique deny" },
     ]);
   });
 
