@@ -9,10 +9,10 @@ import { encodeObject } from "../storage/stored-object.ts";
 const maxObjectBytes = 4 * 1024 * 1024;
 
 /**
- * JSON values of one object, those of its managedFields included: twice what a request may bring, since a manager of a whole object
- * owns as many fields as that has, and room for a second one.
+ * JSON values of one object, those of its managedFields included: three times what a request may bring, since each manager of a whole
+ * object owns as many fields as that has.
  */
-const maxObjectValues = 50_000;
+const maxObjectValues = 65_536;
 const maxDefinitionValues = 131_072;
 
 /** The bytes to store for an object. @throws StatusError RequestEntityTooLarge for more than 4 MiB, or more JSON values than an object may have. */
