@@ -60,6 +60,7 @@ it.each([
     [32, 1000],
   ],
   ["a CustomResourceDefinition", "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {}, [3072, 65_536]],
+  ["a Pod", "POST", "/api/v1/namespaces/default/pods", {}, [3072, 5000]],
   ["anything else", "POST", configMaps, {}, [3072, 20_000]],
 ] as const)("%s has its limits", (...[, method, path, sender, limits]) => {
   expect(limitsOf(method, path, sender)).toEqual(limits);

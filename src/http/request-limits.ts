@@ -39,6 +39,8 @@ const rows: readonly LimitsRow[] = [
   // Ten thousand operations of four values, as many as kube-apiserver takes.
   { mediaType: "application/json-patch+json", maxBytes: 3 * mebibyte, maxValues: 50_000 },
   { resource: "customresourcedefinitions", maxBytes: 3 * mebibyte, maxValues: 65_536 },
+  // Defaults multiply what a Pod brings, and no kubelet runs a hundredth of this.
+  { resource: "pods", maxBytes: 3 * mebibyte, maxValues: 5000 },
   // As many bytes as kube-apiserver takes (MaxRequestBodyBytes).
   { maxBytes: 3 * mebibyte, maxValues: 20_000 },
 ];

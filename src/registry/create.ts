@@ -10,7 +10,7 @@ import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
-import { turnFor } from "./large-work.ts";
+import { turnFor, type Turn } from "./large-work.ts";
 import { storable } from "./storable.ts";
 import { validated } from "./validated.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
@@ -85,6 +85,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   if (turn !== undefined) await turn();
   const { object, name } = await mutated(backend, request, {
     resource,
+    turn,
     mutate: (draft, draftName) => backend.admission.mutate({ ...admitted, name: draftName, object: draft }),
   });
   if (turn !== undefined) await turn();
@@ -118,6 +119,7 @@ function validateGeneration({ metadata: { generation = 0 } }: ApiObject, resourc
 interface Mutation {
   readonly resource: Resource;
   readonly mutate: (draft: ApiObject, name: string) => Promise<ApiObject | undefined>;
+  readonly turn: Turn | undefined;
 }
 
 /**
@@ -127,9 +129,9 @@ interface Mutation {
 async function mutated(
   backend: Backend,
   request: NamedRequest,
-  { resource, mutate }: Mutation,
+  { resource, mutate, turn }: Mutation,
 ): Promise<{ readonly object: ApiObject; readonly name: string }> {
-  const object = prepared(backend, resource, request);
+  const object = await owned(resource, request, { prepared: prepared(backend, resource, request), turn });
   const { name = "", uid: _uid, creationTimestamp: _time, ...metadata } = object.metadata;
   const draft = withMeta(object, request.isNameGenerated ? metadata : { name, ...metadata });
   const next = (await mutate(draft, name)) ?? draft;
@@ -138,10 +140,8 @@ async function mutated(
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
   const renamed = (next.metadata.name ?? "") === "" ? name : (next.metadata.name ?? "");
-  const again = prepared(backend, resource, {
-    ...request,
-    object: withMeta(next, { ...next.metadata, name: renamed }),
-  });
+  const given = { ...request, object: withMeta(next, { ...next.metadata, name: renamed }) };
+  const again = await owned(resource, given, { prepared: prepared(backend, resource, given), turn });
   return { object: withAdmitted(again, object.metadata.managedFields, next.metadata.managedFields), name: renamed };
 }
 
@@ -171,9 +171,18 @@ function prepared(backend: Backend, resource: Resource, request: CreateRequest):
     apiVersion: apiVersionOf(resource.group, resource.version),
     metadata,
   };
-  const ready = resource.prepareForCreate?.(fresh, context) ?? fresh;
-  if (request.applied !== true) return withCreator({ resource, subresource: "", context }, ready);
-  return withApplied(ready, object.metadata.managedFields);
+  return resource.prepareForCreate?.(fresh, context) ?? fresh;
+}
+
+/** The prepared object with the owners of its fields, which are found in a turn of their own. */
+async function owned(
+  resource: Resource,
+  { object, context, applied }: NamedRequest,
+  { prepared: ready, turn }: { readonly prepared: ApiObject; readonly turn: Turn | undefined },
+): Promise<ApiObject> {
+  if (applied === true) return withApplied(ready, object.metadata.managedFields);
+  if (turn !== undefined) await turn();
+  return withCreator({ resource, subresource: "", context }, ready);
 }
 
 function withMeta(object: ApiObject, metadata: ObjectMeta): ApiObject {
