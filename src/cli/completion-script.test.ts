@@ -1,4 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
 import { allCommands } from "./command.ts";
@@ -44,7 +47,12 @@ describe.each(shells)("the script for %s", (shell) => {
 
   // bash is on every machine that tests run on; the others are asked where they are.
   test.skipIf(shell !== "bash" && ask(shell, ["-c", "true"], "") === undefined)("has the syntax of its shell", () => {
-    expect(ask(shell, ["-n"], completionScript(shell, commands))).toEqual({ status: 0, stdout: "" });
+    // As a file: fish reads no script from a socket, which is what standard input is here.
+    const dir = mkdtempSync(join(tmpdir(), "completion-"));
+    const file = join(dir, "script");
+    writeFileSync(file, completionScript(shell, commands));
+    expect(ask(shell, ["-n", file], "")).toEqual({ status: 0, stdout: "" });
+    rmSync(dir, { recursive: true });
   });
 });
 

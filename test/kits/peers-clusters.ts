@@ -37,7 +37,7 @@ export async function startRealClusterHub(
     const reply = await admin(path, { method: "POST", body });
     const { token } = (reply.json() as { readonly status: { readonly token: string } }).status;
     const file = join(kube.dir, `${name}.conf`);
-    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
+    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }), { mode: 0o600 });
     return file;
   }
 

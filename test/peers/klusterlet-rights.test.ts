@@ -41,7 +41,7 @@ interface Spoke {
 async function accountOf({ kubectl, url, ca, dir }: Spoke): Promise<string> {
   const token = (await kubectl.ok("create", "token", account, "-n", namespace)).trim();
   const file = join(dir, "klusterlet.conf");
-  await writeFile(file, bootstrapKubeconfig({ server: url, ca: { pem: ca }, token }));
+  await writeFile(file, bootstrapKubeconfig({ server: url, ca: { pem: ca }, token }), { mode: 0o600 });
   return file;
 }
 
