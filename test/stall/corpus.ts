@@ -525,6 +525,40 @@ const customs: readonly CostlyRequest[] = [
   },
 ];
 
+const fieldsOf = (count: number, field: (index: number) => string): string =>
+  `"type":"object","properties":{${repeated(Infinity, (index) => `"p${index}":${field(index)}`, count)}}`;
+
+/** A definition whose spec has this schema. */
+const definition = (name: string, spec: string): string =>
+  `{"metadata":{"name":"${name}s.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"${name}s","kind":"${name.replace(/^./, (first) => first.toUpperCase())}"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{${spec}}}}}}]}}`;
+
+const largeDefinitions: readonly (readonly [name: string, what: string, spec: () => string])[] = [
+  ["wide", "32,000 fields", () => fieldsOf(32_000, () => `{"type":"string"}`)],
+  ["untyped", "64,000 fields without a type", () => fieldsOf(64_000, () => "{}")],
+  ["defaulted", "16,000 defaults", () => fieldsOf(16_000, () => `{"type":"object","default":{}}`)],
+  [
+    "choosy",
+    "30,000 alternatives",
+    () => `"type":"string","anyOf":[${repeated(Infinity, (index) => `{"minLength":${index}}`, 30_000)}]`,
+  ],
+  [
+    "ruled",
+    "2,000 rules",
+    () =>
+      `${fieldsOf(100, () => `{"type":"integer"}`)},"x-kubernetes-validations":[${repeated(Infinity, (index) => `{"rule":"self.p${index % 100} > ${index} || self.p0 != 1"}`, 2_000)}]`,
+  ],
+];
+
+const definitions: readonly CostlyRequest[] = largeDefinitions.map(([name, what, spec]) => ({
+  name: `CustomResourceDefinition of ${what}`,
+  as: "admin",
+  method: "POST",
+  path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+  type: json,
+  body: () => definition(name, spec()),
+  statuses: [201, ...refused],
+}));
+
 const large = (accept: string, name: string, copies = 1): CostlyRequest => ({
   name: `list of 9 MB as ${name}${copies > 1 ? `, ${copies} at once` : ""}`,
   as: "tenant",
@@ -557,7 +591,7 @@ const reads: readonly CostlyRequest[] = [
 ];
 
 /** Every request, in the order in which they are sent. */
-export const corpus: readonly CostlyRequest[] = [...doors, ...writes, ...patches, ...customs, ...reads];
+export const corpus: readonly CostlyRequest[] = [...doors, ...writes, ...patches, ...customs, ...definitions, ...reads];
 
 /** Nested objects of a hundred described fields each. */
 function largeDefinition(): object {
