@@ -136,7 +136,7 @@ function tooLarge(maxBytes: number): StatusError {
 }
 
 /**
- * Takes the rest of a body that nobody reads, so that its sender gets to see the answer. A sender that does not come to an end, in time, in
+ * Takes the rest of a body that is not read, so that its sender gets to see the answer. A sender that does not come to an end, in time, in
  * bytes or in chunks, loses the connection.
  */
 export function discardBody(request: Incoming): void {

@@ -162,7 +162,7 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
     options.fault(error, progress.auditId);
   }
   progress.whenEnded?.();
-  // Nobody has asked for it, and the connection would go on taking it for ever.
+  // No handler has read it, and the connection would go on taking it without end.
   if (!progress.isBodyTaken && bringsBody(request)) discardBody(request);
 }
 

@@ -62,7 +62,7 @@ export function entryAt(entry: Entry, revision: number): Entry {
   };
 }
 
-/** From how many characters on a parsed object is kept only as long as somebody uses it: it takes up to ten times the memory of its text. */
+/** From how many characters on a parsed object is kept only while it is in use: it takes up to ten times the memory of its text. */
 const largeCharacters = 64 * 1024;
 
 /** The parsed object; parsed at the first call and shared after that, so never change it. */

@@ -79,7 +79,7 @@ it("each is answered with a status that it may have", () => {
   expect(wrong.map(shown)).toEqual([]);
 });
 
-it(`nobody waits longer than ${maxWaitMs} ms meanwhile`, () => {
+it(`no other request waits longer than ${maxWaitMs} ms meanwhile`, () => {
   expect(attacks.filter(({ livez, lease }) => Math.max(livez, lease) > maxWaitMs).map(shown)).toEqual([]);
 });
 
