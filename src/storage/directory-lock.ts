@@ -92,7 +92,12 @@ async function contend(dir: string, claim: Claim): Promise<"won" | "yield" | { r
     const rivals = await livingRivals(dir, claim.name);
     const holder = rivals.find((name) => name.startsWith(lockPrefix));
     if (holder !== undefined) return { holder };
-    if (rivals.length === 0) return (await claim.conclude()) ? "won" : "yield";
+    if (rivals.length === 0) {
+      if (!(await claim.conclude())) return "yield";
+      // A rival that concluded while it was looked at had neither its old name nor its new one.
+      const [other] = await livingRivals(dir, claim.name.replace(claimPrefix, lockPrefix), lockPrefix);
+      return other === undefined ? "won" : "yield";
+    }
     if (rivals.some((name) => name < claim.name)) return "yield";
     await pause(retryMs);
   }
@@ -100,8 +105,8 @@ async function contend(dir: string, claim: Claim): Promise<"won" | "yield" | { r
 }
 
 /** The names of the other claims and locks whose process lives. The dead are removed. */
-async function livingRivals(dir: string, own: string): Promise<readonly string[]> {
-  const names = (await readdir(dir)).filter((name) => isLockName(name) && name !== own);
+async function livingRivals(dir: string, own: string, prefix = ""): Promise<readonly string[]> {
+  const names = (await readdir(dir)).filter((name) => isLockName(name) && name !== own && name.startsWith(prefix));
   const living: string[] = [];
   for (const name of names) {
     const path = join(dir, name);
