@@ -35,7 +35,7 @@ export interface CommitQueue {
   last(): number;
   /** The header that goes with it. */
   header(): LogHeader;
-  /** Why writes are refused until `recover` has mended it; undefined while they are taken. */
+  /** Why writes are refused until `recover` succeeds; undefined while they are accepted. */
   refusal(): StorageError | undefined;
   /** What made every later write impossible, if anything did. */
   failure(): StorageError | undefined;
