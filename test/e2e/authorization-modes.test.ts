@@ -466,6 +466,7 @@ describe("mode Webhook", () => {
         sleep: (ms: number, signal?: AbortSignal): Promise<void> =>
           ms === 5_000
             ? new Promise((resolve) => {
+                if (signal?.aborted) return resolve();
                 wakes.push(resolve);
                 signal?.addEventListener("abort", () => resolve(), { once: true });
               })

@@ -39,6 +39,8 @@ function settableClock(startAhead = 0) {
       ms !== 30_000
         ? systemClock.sleep(ms, signal)
         : new Promise((resolve) => {
+            // A hub that closes while it works on the last look comes to sleep after it was told to stop.
+            if (signal?.aborted) return resolve();
             waiting.push(resolve);
             signal?.addEventListener("abort", () => resolve(), { once: true });
           }),
