@@ -38,7 +38,7 @@ export interface ResourceVerbsOptions {
   /** A signal that aborts when a credential is revoked: what was begun with it ends. */
   readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
   /** What counts the events of one watch of a resource. */
-  readonly watched: (resource: Resource) => (events: number) => void;
+  readonly watched: (resource: Resource) => (events: readonly Buffer[]) => void;
 }
 
 /** One request for a resource that exists. */

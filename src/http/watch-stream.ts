@@ -23,8 +23,8 @@ export interface WatchStreamOptions {
   /** Each ends the stream early: the hub shuts down, or who watches is nobody any more. */
   readonly signals: readonly AbortSignal[];
   readonly onAbort: OnAbort;
-  /** Told how many events were written, bookmarks among them. */
-  readonly wrote: (events: number) => void;
+  /** Called with the events that were written, bookmarks among them. */
+  readonly wrote: (events: readonly Buffer[]) => void;
 }
 
 /** How often a quiet watch is told where it stands, and how long before its end. */
@@ -66,7 +66,7 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     const [first] = frames;
     if (first === undefined || finished) return;
     blocked = !writeChunk(response, frames.length === 1 ? first : Buffer.concat(frames));
-    options.wrote(frames.length);
+    options.wrote(frames);
   };
   const pump = (): void => {
     while (!blocked && !finished) {

@@ -1,4 +1,4 @@
-import type { AdmissionPlugin, AdmissionRequest } from "../admission/admission.ts";
+import type { Admission, AdmissionPlugin, AdmissionRequest } from "../admission/admission.ts";
 import type { WebhookAsked } from "../admission/webhook-ask.ts";
 import { histogram, labelText } from "./metric-family.ts";
 
@@ -6,6 +6,8 @@ import { histogram, labelText } from "./metric-family.ts";
 export interface AdmissionMetrics {
   /** The same plugin, each of its steps timed. */
   readonly timed: (plugin: AdmissionPlugin) => AdmissionPlugin;
+  /** The same chain, each of its two steps timed as a whole. */
+  readonly timedSteps: (admission: Admission) => Admission;
   readonly webhookAsked: (asked: WebhookAsked) => void;
   /** Prometheus text. */
   readonly text: () => string;
@@ -27,6 +29,11 @@ export function admissionMetrics(now: () => number): AdmissionMetrics {
     help: "How long admission plugins took, by name, step and operation.",
     bounds: pluginBounds,
   });
+  const steps = histogram({
+    name: "apiserver_admission_step_admission_duration_seconds",
+    help: "How long the steps of admission took, all plugins together, by step and operation.",
+    bounds: pluginBounds,
+  });
   const webhooks = histogram({
     name: "apiserver_admission_webhook_admission_duration_seconds",
     help: "How long admission webhooks took, by name, step and operation.",
@@ -36,15 +43,25 @@ export function admissionMetrics(now: () => number): AdmissionMetrics {
   const observerOf = (webhook: string, type: string): Observe => {
     const name = ofWebhooks.size < maxWebhooks || ofWebhooks.has(`${type} ${webhook}`) ? webhook : "other";
     const key = `${type} ${name}`;
-    const known = ofWebhooks.get(key) ?? observer(webhooks.observe, name, type);
+    const known = ofWebhooks.get(key) ?? observer(webhooks.observe, { name, type });
     ofWebhooks.set(key, known);
     return known;
   };
   return {
     timed: (plugin) => timedPlugin(plugin, { now, observe: plugins.observe }),
+    timedSteps: ({ mutate, validate }) => {
+      const [admitted, validated] = [
+        observer(steps.observe, { type: "admit" }),
+        observer(steps.observe, { type: "validate" }),
+      ];
+      return {
+        mutate: (request) => timing(now, { seen: admitted, request, run: () => mutate(request) }),
+        validate: (request) => timing(now, { seen: validated, request, run: () => validate(request) }),
+      };
+    },
     webhookAsked: ({ name, stage, operation, isRejected, ms }) =>
       observerOf(name, stage === "mutating" ? "admit" : "validating")(operation, isRejected, ms),
-    text: () => plugins.text() + webhooks.text(),
+    text: () => plugins.text() + steps.text() + webhooks.text(),
   };
 }
 
@@ -53,33 +70,49 @@ function timedPlugin(
   { now, observe }: { readonly now: () => number; readonly observe: (labels: string, seconds: number) => void },
 ): AdmissionPlugin {
   const { name, concerns, mutate, validate } = plugin;
-  const timing = async <T>(seen: Observe, request: AdmissionRequest, run: () => Promise<T>): Promise<T> => {
-    const begun = now();
-    let isRejected = true;
-    try {
-      const result = await run();
-      isRejected = false;
-      return result;
-    } finally {
-      seen(request.operation, isRejected, now() - begun);
-    }
-  };
-  const [admitted, validated] = [observer(observe, name, "admit"), observer(observe, name, "validate")];
+  const admitted = observer(observe, { name, type: "admit" });
+  const validated = observer(observe, { name, type: "validate" });
   return {
     name,
     ...(concerns === undefined ? {} : { concerns }),
     ...(mutate === undefined
       ? {}
-      : { mutate: (request, round) => timing(admitted, request, () => mutate(request, round)) }),
-    ...(validate === undefined ? {} : { validate: (request) => timing(validated, request, () => validate(request)) }),
+      : {
+          mutate: (request, round) => timing(now, { seen: admitted, request, run: () => mutate(request, round) }),
+        }),
+    ...(validate === undefined
+      ? {}
+      : { validate: (request) => timing(now, { seen: validated, request, run: () => validate(request) }) }),
   };
 }
 
+async function timing<T>(
+  now: () => number,
+  {
+    seen,
+    request,
+    run,
+  }: { readonly seen: Observe; readonly request: AdmissionRequest; readonly run: () => Promise<T> },
+): Promise<T> {
+  const begun = now();
+  let isRejected = true;
+  try {
+    const result = await run();
+    isRejected = false;
+    return result;
+  } finally {
+    seen(request.operation, isRejected, now() - begun);
+  }
+}
+
 /** Writes the labels of each outcome once. */
-function observer(observe: (labels: string, seconds: number) => void, name: string, type: string): Observe {
+function observer(
+  observe: (labels: string, seconds: number) => void,
+  { type, ...named }: { readonly name?: string; readonly type: string },
+): Observe {
   const labelsOf = (operation: string): { readonly rejected: string; readonly passed: string } => ({
-    rejected: labelText({ name, operation, rejected: "true", type }),
-    passed: labelText({ name, operation, rejected: "false", type }),
+    rejected: labelText({ ...named, operation, rejected: "true", type }),
+    passed: labelText({ ...named, operation, rejected: "false", type }),
   });
   const labels = { CREATE: labelsOf("CREATE"), UPDATE: labelsOf("UPDATE"), DELETE: labelsOf("DELETE") };
   return (operation, isRejected, ms) =>

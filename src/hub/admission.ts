@@ -35,7 +35,7 @@ export interface HubAdmissionOptions extends Omit<
   DynamicAdmissionOptions,
   "may" | "authorize" | "namespaceOf" | "resourceOf" | "metrics"
 > {
-  readonly metrics: Pick<AdmissionMetrics, "timed" | "webhookAsked">;
+  readonly metrics: Pick<AdmissionMetrics, "timed" | "timedSteps" | "webhookAsked">;
   readonly access: Authorization;
   readonly clock: Clock;
   readonly plugins: AdmissionPluginFlags;
@@ -90,7 +90,9 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     credentialRevocationAdmission({ size: options.revocations, operator: operatorName, now: () => clock.now() }),
     ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
   ];
-  return admissionChain(plugins.filter(({ name }) => isOn(name)).map(options.metrics.timed));
+  return options.metrics.timedSteps(
+    admissionChain(plugins.filter(({ name }) => isOn(name)).map(options.metrics.timed)),
+  );
 }
 
 /** Nodes are limited wherever the Node authorizer lets them write; elsewhere where the plugin is enabled by name. */

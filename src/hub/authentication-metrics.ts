@@ -1,7 +1,7 @@
 import type { Authenticated } from "../authn/anonymous.ts";
 import type { RequestFacts } from "../authn/authenticator.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
-import { familiesText, histogram, type Sample } from "./metric-family.ts";
+import { decisionBounds, familiesText, histogram, type Sample } from "./metric-family.ts";
 
 type Authenticate = (facts: RequestFacts) => Promise<Authenticated>;
 
@@ -18,8 +18,8 @@ const expirationBounds: readonly number[] = [
   0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000, 31104000,
 ];
 
-/** Counts from zero; `now` in milliseconds since the epoch. Source: apiserver pkg/endpoints/filters/metrics.go. */
-export function authenticationMetrics(now: () => number): AuthenticationMetrics {
+/** Counts from zero; `now` in milliseconds since the epoch, `monotonic` in those of a clock that is not set back. Source: apiserver pkg/endpoints/filters/metrics.go. */
+export function authenticationMetrics(now: () => number, monotonic: () => number): AuthenticationMetrics {
   const attempts = { success: 0, failure: 0, error: 0 };
   const users = new Map<string, number>();
   // A connection presents one and the same list with each of its requests.
@@ -29,6 +29,16 @@ export function authenticationMetrics(now: () => number): AuthenticationMetrics 
     help: "Remaining lifetime of the certificates that requests were authenticated with.",
     bounds: expirationBounds,
   });
+  const durations = histogram({
+    name: "authentication_duration_seconds",
+    help: "How long authentications took, by result.",
+    bounds: decisionBounds,
+  });
+  const took = {
+    success: durations.observerOf('result="success"'),
+    failure: durations.observerOf('result="failure"'),
+    error: durations.observerOf('result="error"'),
+  };
   const succeeded = ({ peerCertificates }: RequestFacts, { user, credential }: Success): void => {
     const category = userCategory(user.username);
     users.set(category, (users.get(category) ?? 0) + 1);
@@ -40,6 +50,7 @@ export function authenticationMetrics(now: () => number): AuthenticationMetrics 
   };
   return {
     counted: (authenticate) => async (facts) => {
+      const begun = monotonic();
       let result: keyof typeof attempts = "error";
       try {
         const authentication = await authenticate(facts);
@@ -50,6 +61,7 @@ export function authenticationMetrics(now: () => number): AuthenticationMetrics 
         return authentication;
       } finally {
         attempts[result] += 1;
+        took[result]((monotonic() - begun) / 1000);
       }
     },
     text: () =>
@@ -66,7 +78,9 @@ export function authenticationMetrics(now: () => number): AuthenticationMetrics 
           help: "Requests that were authenticated, by category of the username.",
           samples: [...users].map(([username, count]): Sample => [`username="${username}"`, count]),
         },
-      ]) + expiration.text(),
+      ]) +
+      durations.text() +
+      expiration.text(),
   };
 }
 

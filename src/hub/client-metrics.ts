@@ -1,7 +1,7 @@
 import type { Client, WatchEvent } from "../client/client.ts";
 import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
-import { familiesText, labelText } from "./metric-family.ts";
+import { familiesText, histogram, labelText } from "./metric-family.ts";
 
 /** What is counted of the clients inside the hub, those of its controllers above all. */
 export interface ClientMetrics {
@@ -13,8 +13,14 @@ export interface ClientMetrics {
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Counts from zero. Source: client-go tools/metrics, component-base metrics/prometheus/restclient. */
-export function clientMetrics(): ClientMetrics {
+/** Source: component-base metrics/prometheus/restclient, requestLatency. */
+const durationBounds: readonly number[] = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+
+/**
+ * Counts from zero; `now` in milliseconds of a clock that is not set back. Watches are counted and not timed, as in client-go.
+ * Source: client-go tools/metrics, component-base metrics/prometheus/restclient.
+ */
+export function clientMetrics(now: () => number): ClientMetrics {
   const methods: Readonly<Record<Method, Map<string | number, number>>> = {
     GET: new Map(),
     POST: new Map(),
@@ -25,7 +31,21 @@ export function clientMetrics(): ClientMetrics {
   const add = (method: Method, code: string | number): void => {
     methods[method].set(code, (methods[method].get(code) ?? 0) + 1);
   };
+  const durations = histogram({
+    name: "rest_client_request_duration_seconds",
+    help: "How long calls of the clients inside the hub took, by method and host.",
+    bounds: durationBounds,
+  });
+  // Under which host is known only when the port is open.
+  const took = {
+    GET: durations.observerOf("GET"),
+    POST: durations.observerOf("POST"),
+    PUT: durations.observerOf("PUT"),
+    PATCH: durations.observerOf("PATCH"),
+    DELETE: durations.observerOf("DELETE"),
+  };
   const called = async <T>(method: Method, success: number, call: Promise<T>): Promise<T> => {
+    const begun = now();
     try {
       const result = await call;
       add(method, success);
@@ -33,6 +53,8 @@ export function clientMetrics(): ClientMetrics {
     } catch (error) {
       add(method, codeOf(error));
       throw error;
+    } finally {
+      took[method]((now() - begun) / 1000);
     }
   };
   return {
@@ -56,7 +78,7 @@ export function clientMetrics(): ClientMetrics {
             [...codes].map(([code, count]) => [labelText({ code: String(code), host, method }), count] as const),
           ),
         },
-      ]),
+      ]) + durations.text((verb) => labelText({ host, verb })),
   };
 }
 

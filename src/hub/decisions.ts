@@ -61,7 +61,7 @@ export async function openDecisions(
   base.closers.push(async () => webhooks.close());
   const versions = entryVersions();
   const turns = loopTurns();
-  const counts = { admission: admissionMetrics(() => performance.now()), clients: clientMetrics() };
+  const counts = { admission: admissionMetrics(monotonic), clients: clientMetrics(monotonic) };
   const backend: Backend = {
     store,
     cache,
@@ -118,6 +118,9 @@ export async function openDecisions(
   };
   return { access, identity, verbs, clientOf, custom, counts, turns };
 }
+
+/** In milliseconds, of a clock that is not set back. */
+const monotonic = (): number => performance.now();
 
 function issuingTokens({ issuer, cache, credentialUse }: HubState): ReturnType<typeof tokenRequests> {
   return tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID, gave: credentialUse.gave });

@@ -9,6 +9,9 @@ export interface Family {
   readonly samples: readonly Sample[];
 }
 
+/** From a millisecond to 16 seconds. Source: apiserver pkg/endpoints/filters/metrics.go, for authentication and authorization. */
+export const decisionBounds: readonly number[] = Array.from({ length: 15 }, (_, at) => 2 ** at / 1000);
+
 /** How often values fell under each bound, the last being everything beyond; not cumulative. */
 export interface Buckets {
   readonly labels: string;
@@ -64,7 +67,10 @@ function boundText(bound: number | undefined): string {
 /** A histogram that is added to, one series for each set of labels. */
 export interface Histogram {
   readonly observe: (labels: string, value: number) => void;
-  readonly text: () => string;
+  /** Adds to one series, which is found once: for what is observed often. It is shown from its first value on. */
+  readonly observerOf: (labels: string) => (value: number) => void;
+  /** `labelsOf` writes the labels anew where they were not known before. */
+  readonly text: (labelsOf?: (labels: string) => string) => string;
 }
 
 /** A histogram with these upper bounds. */
@@ -74,19 +80,39 @@ export function histogram(family: {
   readonly bounds: readonly number[];
 }): Histogram {
   const { bounds } = family;
-  const series = new Map<string, { readonly labels: string; readonly buckets: number[]; sum: number }>();
-  return {
-    observe: (labels, value) => {
-      let one = series.get(labels);
-      if (one === undefined) {
-        one = { labels, buckets: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 };
-        series.set(labels, one);
-      }
-      const found = bounds.findIndex((bound) => value <= bound);
-      const at = found < 0 ? bounds.length : found;
-      one.buckets[at] = (one.buckets[at] ?? 0) + 1;
-      one.sum += value;
-    },
-    text: () => histogramText({ ...family, series: series.values() }),
+  const series = new Map<string, Summed>();
+  const seriesOf = (labels: string): Summed => {
+    let one = series.get(labels);
+    if (one === undefined) {
+      one = { labels, buckets: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 };
+      series.set(labels, one);
+    }
+    return one;
   };
+  return {
+    observe: (labels, value) => add(seriesOf(labels), bounds, value),
+    observerOf: (labels) => {
+      let one: Summed | undefined;
+      return (value) => add((one ??= seriesOf(labels)), bounds, value);
+    },
+    text: (labelsOf = (labels) => labels) =>
+      histogramText({
+        ...family,
+        series: [...series.values()].map((one) => ({ ...one, labels: labelsOf(one.labels) })),
+      }),
+  };
+}
+
+interface Summed {
+  readonly labels: string;
+  readonly buckets: number[];
+  sum: number;
+}
+
+/** Runs several times in each request, so it allocates nothing. */
+function add(series: Summed, bounds: readonly number[], value: number): void {
+  let at = 0;
+  while (at < bounds.length && value > (bounds[at] ?? 0)) at += 1;
+  series.buckets[at] = (series.buckets[at] ?? 0) + 1;
+  series.sum += value;
 }

@@ -25,7 +25,7 @@ export function hubMetrics(read: {
   /** How long the event loop was held, as Prometheus text. */
   readonly stalls: () => string;
   readonly audit: () => AuditCounts;
-  /** What is counted of authentication, as Prometheus text. */
+  /** What is counted of the authentication and authorization of requests, as Prometheus text. */
   readonly authentication: () => string;
   /** What is counted of admission, as Prometheus text. */
   readonly admission: () => string;

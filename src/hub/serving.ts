@@ -36,6 +36,7 @@ import type { HubOptions } from "./hub-options.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiPublisher } from "./open-api.ts";
 import { portCertificates, type PortCertificates } from "./port-certificates.ts";
+import { requestAuthorizationMetrics } from "./request-authorization-metrics.ts";
 import { revocationDocuments } from "./revocation-documents.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
@@ -139,7 +140,8 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const activity = requestActivity();
   const stalls = stallsOf(options, clock, activity);
   const yaml = yamlThread();
-  const authentications = authenticationMetrics(() => clock.now());
+  const authentications = authenticationMetrics(() => clock.now(), monotonic);
+  const requestAuthorizations = requestAuthorizationMetrics(monotonic);
   const watches = watchMetrics();
   let server: Server | undefined;
   const metrics = metricsOf(options, parts, {
@@ -147,7 +149,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     levels: places.counts,
     stalls: stalls.text,
     audit: recording.counts,
-    authentication: authentications.text,
+    authentication: () => authentications.text() + requestAuthorizations.text(),
     watches: watches.text,
     clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
   });
@@ -177,7 +179,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       authenticate: authentications.counted(identity.request),
       isRevoked: (credential) => parts.revoked.isOver(credential),
       impersonate: impersonation(access.chain),
-      authorizer: access.chain,
+      authorizer: requestAuthorizations.counted(access.chain),
       limitRate: accessRequestRate(options.accessRequests ?? defaultAccessRequestLimits, clock),
       handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
       peer: peerCertificates(),
@@ -258,11 +260,14 @@ function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
   return (error, requestId) => log({ level: "error", message: "request failed", requestId, error: errorText(error) });
 }
 
+/** In milliseconds, of a clock that is not set back. */
+const monotonic = (): number => performance.now();
+
 /** How long this process holds its event loop. */
 function stallsOf({ log }: HubOptions, clock: Clock, activity: RequestActivity): LoopStalls {
   return loopStalls({
     now: () => clock.now(),
-    monotonic: () => performance.now(),
+    monotonic,
     every: (ms, run) => {
       const timer = setInterval(run, ms).unref();
       return () => clearInterval(timer);

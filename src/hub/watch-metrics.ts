@@ -1,24 +1,35 @@
 import type { Resource } from "../resources/resource.ts";
-import { familiesText, labelText } from "./metric-family.ts";
+import { familiesText, histogram, labelText } from "./metric-family.ts";
 
 /** What is counted of watches. */
 export interface WatchMetrics {
-  /** The counter of one watch of a resource that is served: labels are written for each watch, and not for each event. */
-  readonly watched: (resource: Pick<Resource, "group" | "version" | "plural">) => (events: number) => void;
+  /** The counter of one watch of a resource that is served, given events as they are sent: labels are written for each watch, and not for each event. */
+  readonly watched: (
+    resource: Pick<Resource, "group" | "version" | "plural">,
+  ) => (events: readonly Pick<Buffer, "length">[]) => void;
   /** Prometheus text. */
   readonly text: () => string;
 }
 
-/** Counts from zero. Source: apiserver pkg/endpoints/metrics, WatchEvents. */
+const sizeBounds: readonly number[] = [1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072];
+
+/** Counts from zero. Source: apiserver pkg/endpoints/metrics, WatchEvents and WatchEventsSizes. */
 export function watchMetrics(): WatchMetrics {
+  const sizes = histogram({
+    name: "apiserver_watch_events_sizes",
+    help: "Watch event size distribution in bytes, as sent.",
+    bounds: sizeBounds,
+  });
   const totals = new Map<string, { count: number }>();
   return {
     watched: ({ group, version, plural }) => {
       const labels = labelText({ group, resource: plural, version });
       const total = totals.get(labels) ?? { count: 0 };
       totals.set(labels, total);
+      const observe = sizes.observerOf(labels);
       return (events) => {
-        total.count += events;
+        total.count += events.length;
+        for (const { length } of events) observe(length);
       };
     },
     text: () =>
@@ -29,6 +40,6 @@ export function watchMetrics(): WatchMetrics {
           help: "Events that were sent to watches, bookmarks among them.",
           samples: [...totals].map(([labels, { count }]) => [labels, count]),
         },
-      ]),
+      ]) + sizes.text(),
   };
 }

@@ -53,6 +53,7 @@ let api: ApiClient;
 let text = "";
 let answeredBytes = 0;
 let watched: readonly string[] = [];
+let watchedBytes = 0;
 
 beforeAll(async () => {
   hub = await startTestHub();
@@ -66,7 +67,9 @@ beforeAll(async () => {
   stranger.close();
   const watch = await api.stream(`${configMaps}?watch=true&labelSelector=of%3Dtest`);
   await api(`${configMaps}/a`, { method: "DELETE" });
-  watched = [(await watch.next()).type, (await watch.next()).type];
+  const events = [await watch.next(), await watch.next()];
+  watched = events.map(({ type }) => type);
+  watchedBytes = events.reduce((sum, event) => sum + JSON.stringify(event).length + 1, 0);
   text = (await api("/metrics")).text;
   watch.close();
 });
@@ -155,6 +158,47 @@ describe("the metrics of a hub", () => {
         new RegExp(`^rest_client_requests_total\\{code="${code}",host="${host}",method="${method}"\\} [1-9]`, "m"),
       );
     }
+  });
+
+  it("say how long authentication, authorization, admission and the controllers' calls took", () => {
+    const count = (series: string): number => {
+      const line = text.split("\n").find((one) => one.startsWith(`${series} `));
+      return Number(line?.slice(series.length + 1) ?? Number.NaN);
+    };
+    const attempts = count('authentication_attempts{result="success"}');
+    expect(count('authentication_duration_seconds_count{result="success"}')).toBe(attempts);
+    expect(count('authentication_duration_seconds_count{result="error"}')).toBe(1);
+    // Who was not authenticated is not authorized either.
+    expect(count('authorization_attempts_total{result="allowed"}')).toBe(attempts);
+    expect(count('authorization_duration_seconds_count{result="allowed"}')).toBe(attempts);
+    const step = "apiserver_admission_step_admission_duration_seconds";
+    for (const type of ["admit", "validate"])
+      expect(count(`${step}_count{operation="CREATE",rejected="false",type="${type}"}`)).toBeGreaterThanOrEqual(1);
+    const host = new URL(hub.url).host;
+    expect(count(`rest_client_request_duration_seconds_count{host="${host}",verb="POST"}`)).toBeGreaterThanOrEqual(1);
+  });
+
+  it("say how long the events were that watches were sent", () => {
+    const sizes = 'apiserver_watch_events_sizes_bucket{group="",resource="configmaps",version="v1",le=';
+    expect(text).toContain(`${sizes}"1024"} 2\n`);
+    expect(text).toContain(`${sizes}"+Inf"} 2\n`);
+    const [, sum] =
+      /^apiserver_watch_events_sizes_sum\{group="",resource="configmaps",version="v1"\} (\d+)$/m.exec(text) ?? [];
+    expect(Number(sum)).toBe(watchedBytes);
+  });
+
+  it("count a request that is refused, and a write that admission refuses, as such", async () => {
+    const anonymous = apiClient(hub, "anonymous");
+    await anonymous("/api/v1/secrets");
+    anonymous.close();
+    const body = { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } };
+    await api("/api/v1/namespaces/nowhere/configmaps", { method: "POST", body });
+    const { text: later } = await api("/metrics");
+    expect(later).toContain('authorization_attempts_total{result="no-opinion"} 1\n');
+    expect(later).toContain('authorization_duration_seconds_count{result="no-opinion"} 1\n');
+    expect(later).toContain(
+      'apiserver_admission_step_admission_duration_seconds_count{operation="CREATE",rejected="true",type="admit"} 1\n',
+    );
   });
 
   it("tell what waits, when certificates end, and how the store stands", () => {
