@@ -84,6 +84,19 @@ describe("informer", () => {
     expect(following.list().map((object) => object.metadata.name)).toEqual(["b"]);
   });
 
+  test("keeps and tells what the transform leaves of each object, listed or watched", async () => {
+    const transform = (object: ApiObject): ApiObject => ({ ...object, data: { value: "left" } });
+    const { api, following, changes, start } = scene({ transform });
+    await api.client.create(configMaps, configMap("a", "1"));
+    await start();
+    await api.client.update(configMaps, configMap("a", "2"));
+    await api.client.delete(configMaps, { namespace: "n", name: "a" });
+    await api.client.create(configMaps, configMap("b", "1"));
+    await settled();
+    expect(changes).toEqual(["ADDED a ->left", "MODIFIED a left>left", "DELETED a left>left", "ADDED b ->left"]);
+    expect(following.list().map((object) => object["data"])).toEqual([{ value: "left" }]);
+  });
+
   test("resumes a broken watch without listing and without missing what happened meanwhile", async () => {
     const { api, clock, changes, errors, start } = scene();
     await start();

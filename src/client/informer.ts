@@ -15,6 +15,8 @@ export interface InformerOptions {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly clock: Clock;
+  /** What is kept of each object, and told to listeners; default all of it. Source: client-go's SetTransform. */
+  readonly transform?: (object: ApiObject) => ApiObject;
   /** Pauses after failures, jittered; also after a watch that ended without an event. */
   readonly backoff: Backoff;
   /** Yields [0, 1). */
@@ -46,6 +48,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
   const store = objectStore<T>((error) => options.onError?.(error, 0));
   const { promise: synced, resolve: settle } = resolvable<boolean>();
   const selection = selectionOf(options);
+  const kept = (object: T): T => (options.transform === undefined ? object : (options.transform(object) as T));
   /** Where the next watch begins; undefined: only a list can tell. */
   let version: string | undefined;
   let failures = 0;
@@ -53,7 +56,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
 
   async function relist(): Promise<void> {
     const found = await listAll((page) => client.list<T>(resource, { ...selection, ...page }));
-    store.replace(found.items);
+    store.replace(found.items.map(kept));
     version = found.resourceVersion;
     settle(true);
   }
@@ -69,8 +72,8 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
         version = event.resourceVersion;
         continue;
       }
-      if (event.type === "DELETED") store.remove(event.object);
-      else store.put(event.object);
+      if (event.type === "DELETED") store.remove(kept(event.object));
+      else store.put(kept(event.object));
       version = event.object.metadata.resourceVersion;
     }
     // A server that ends each watch at once must not be asked in a loop.

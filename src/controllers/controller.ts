@@ -29,6 +29,8 @@ export interface Watch {
   readonly resource: ResourceRef;
   readonly namespace?: string;
   readonly fieldSelector?: ListOptions["fieldSelector"];
+  /** Only metadata is kept of each object, without managedFields: for controllers that watch many kinds. */
+  readonly metadataOnly?: true;
   readonly keys?: (object: ApiObject) => readonly ObjectKey[];
   /** Told of each change, in order, before `keys` is asked; for controllers that keep an index of what they see. */
   readonly observe?: (change: Change) => void;

@@ -4,10 +4,11 @@ import { informer as newInformer } from "../client/informer.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../core/clock.ts";
+import type { ApiObject } from "../core/object.ts";
 import type { Watch } from "./controller.ts";
 
 /** Which objects an informer follows. */
-export type Selection = Pick<Watch, "resource" | "namespace" | "fieldSelector">;
+export type Selection = Pick<Watch, "resource" | "namespace" | "fieldSelector" | "metadataOnly">;
 
 export interface SharedInformersOptions {
   /** The client that acts as the ServiceAccount `kube-system/<serviceAccount>`. */
@@ -41,6 +42,12 @@ export interface SharedInformers {
 
 const watchBackoff: Backoff = { initialMs: 200, maximumMs: 30_000 };
 
+/** An object without everything but its metadata, and without managedFields. */
+function metadataOf({ apiVersion, kind, metadata }: ApiObject): ApiObject {
+  const { managedFields: _managedFields, ...kept } = metadata;
+  return { apiVersion, kind, metadata: kept };
+}
+
 /** No informer runs yet. */
 export function sharedInformers(options: SharedInformersOptions): SharedInformers {
   const known = new Map<string, { readonly informer: Informer; readonly life: AbortController }>();
@@ -52,9 +59,17 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   });
 
   function get(serviceAccount: string, selection: Selection): Informer {
-    const { resource, namespace, fieldSelector } = selection;
+    const { resource, namespace, fieldSelector, metadataOnly = false } = selection;
     const { group, version, plural } = resource;
-    const id = JSON.stringify([serviceAccount, group, version, plural, namespace ?? "", fieldSelector ?? ""]);
+    const id = JSON.stringify([
+      serviceAccount,
+      group,
+      version,
+      plural,
+      namespace ?? "",
+      fieldSelector ?? "",
+      metadataOnly,
+    ]);
     const found = known.get(id);
     if (found !== undefined) return found.informer;
     const made = newInformer({
@@ -62,6 +77,7 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
       resource,
       ...(namespace === undefined ? {} : { namespace }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      ...(metadataOnly ? { transform: metadataOf } : {}),
       clock: options.clock,
       random: options.random,
       backoff: watchBackoff,

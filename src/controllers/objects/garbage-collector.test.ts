@@ -56,6 +56,25 @@ describe("garbage collector", () => {
     await stop();
   });
 
+  test("keeps nothing of an object but its metadata, without managedFields", async () => {
+    const { client, informers, stop } = await scene();
+    await client.create(configMaps, {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { namespace: "n", name: "large", managedFields: [{ manager: "m", operation: "Update" }] },
+      data: { a: "b" },
+    });
+    await settled();
+    const { serviceAccount, watches } = garbageCollector({ informers, resources: () => [{ ...configMaps, verbs }] });
+    const [watch] = typeof watches === "function" ? watches() : watches;
+    if (watch === undefined) throw new RangeError("the garbage collector watches nothing");
+    const kept = informers.get(serviceAccount, watch).list();
+    expect(kept.map(({ metadata }) => metadata.name)).toEqual(["large"]);
+    expect(kept.flatMap(Object.keys).toSorted()).toEqual(["apiVersion", "kind", "metadata"]);
+    expect(kept.flatMap(({ metadata }) => metadata.managedFields ?? [])).toEqual([]);
+    await stop();
+  });
+
   test("deletes an object that is born after its owner has died", async () => {
     const { make, remove, names, stop } = await scene();
     const top = await make("top");

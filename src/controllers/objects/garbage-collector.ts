@@ -36,6 +36,7 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
       .filter(isCollectable)
       .map((resource) => ({
         resource,
+        metadataOnly: true,
         observe: (change) => graph.observe(resource, change),
         keys: (object) => graph.affected(object.metadata).map((uid) => ({ name: uid })),
       }));
