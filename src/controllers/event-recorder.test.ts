@@ -75,14 +75,55 @@ describe("an event recorder", () => {
     expect((await record(by, told())).kind).toBe("limited");
   });
 
-  test("writes no more than 500 at once and 10 a second, however many objects there are", async () => {
+  test("of one reason, writes no more than 520 at once and then little more than its share in a second, however many objects", async () => {
     const { clock, by, stored } = bench();
     const record = eventRecorder(clock);
     for (let index = 0; index < 1000; index += 1) await record(by, told({ name: `vm-${index}` }));
-    expect(stored()).toHaveLength(500);
-    await clock.advance(1000);
-    for (let index = 1000; index < 1100; index += 1) await record(by, told({ name: `vm-${index}` }));
-    expect(stored()).toHaveLength(510);
+    expect(stored()).toHaveLength(520);
+    await clock.advance(10_000);
+    for (let index = 1000; index < 1200; index += 1) await record(by, told({ name: `vm-${index}` }));
+    expect(stored()).toHaveLength(520 + 100 + 1);
+  });
+
+  test("a flood of marks about any number of objects holds back no decision and no issuance", async () => {
+    const { clock, by, stored } = bench();
+    const record = eventRecorder(clock);
+    for (let index = 0; index < 3000; index += 1) {
+      await record({ ...by, controller: "csrapproving" }, told({ name: `csr-${index}`, reason: "NodeNameInUse" }));
+    }
+    const signing = { ...by, controller: "csrsigning" };
+    for (let index = 0; index < 500; index += 1) {
+      await record(signing, told({ name: `csr-${index}`, reason: "CertificateIssued" }));
+    }
+    expect(stored().filter(({ reason }) => reason === "CertificateIssued")).toHaveLength(500);
+    expect(stored().filter(({ reason }) => reason === "NodeNameInUse")).toHaveLength(520);
+  });
+
+  test("a flood of one reason leaves each other reason and source a share of its own", async () => {
+    const { clock, by } = bench();
+    const record = eventRecorder(clock);
+    const kinds = async (controller: string, reason: Told["reason"]): Promise<readonly string[]> => {
+      const all: string[] = [];
+      for (let index = 0; index < 600; index += 1) {
+        all.push((await record({ ...by, controller }, told({ name: `${controller}-${index}`, reason }))).kind);
+      }
+      return all.filter((kind) => kind === "written");
+    };
+    expect(await kinds("csrsigning", "CertificateIssued")).toHaveLength(520);
+    expect(await kinds("csrdecisions", "CertificateDenied")).toHaveLength(20);
+    expect(await kinds("csrapproving", "NodeNameInUse")).toHaveLength(520);
+    expect(await kinds("csrapproving", "RequesterRevoked")).toHaveLength(20);
+    expect(await kinds("servingapproving", "RequesterRevoked")).toHaveLength(20);
+  });
+
+  test("marks of one source about an object leave other sources, and decisions, their own 25 of it", async () => {
+    const { clock, by } = bench();
+    const record = eventRecorder(clock);
+    const mark = told({ reason: "NodeNameInUse" });
+    for (let index = 0; index < 30; index += 1) await record(by, mark);
+    expect((await record(by, mark)).kind).toBe("limited");
+    expect((await record(by, told({ reason: "CertificateApproved" }))).kind).toBe("written");
+    expect((await record({ ...by, controller: "other" }, mark)).kind).toBe("written");
   });
 
   test("escapes and cuts texts of strangers", async () => {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Client } from "../client/client.ts";
 import { rfc3339, type Clock } from "../core/clock.ts";
 import type { OwnerReference } from "../core/object.ts";
-import { reasons } from "../core/reasons.ts";
+import { isDecision, reasons } from "../core/reasons.ts";
 import type { Event } from "../resources/event.ts";
 import { hasReason } from "./api-errors.ts";
 import { events } from "./kinds.ts";
@@ -29,19 +29,21 @@ export type EventRecorder = (by: Recording, told: Told) => Promise<Recorded>;
 const clusterNamespace = "default";
 const maxMessage = 1024;
 const maxName = 230;
-/** Source: client-go tools/record, EventSourceObjectSpamFilter. */
+/** Of one source about one object, decisions and marks apart. Source: client-go tools/record, EventSourceObjectSpamFilter. */
 const ofObject = { burst: 25, refillMs: 300_000 };
-/** Of all together: with a life of an hour, at most 36,500 Events lie in the store. */
-const ofAll = { burst: 500, refillMs: 100 };
+/** What each reason of each source has for itself, so that no flood of others takes its place. */
+const ofReason = { burst: 20, refillMs: 10_000 };
+/** What they share beyond that. With a life of an hour, at most 72,000 Events lie in the store, of which no mark takes the place of a decision. */
+const shared = { decision: { burst: 500, refillMs: 100 }, mark: { burst: 500, refillMs: 200 } };
 const maxRemembered = 4096;
 
 /**
  * Records Events as client-go's recorder does: what repeats is counted in one Event for each object and reason, whose message is the last
- * one; more than 25 of one object are held back, as are more than 10 a second of all.
+ * one; more than 25 of one source about one object are held back. Of all objects together, each reason of each source has 20 at once and
+ * one in 10 seconds for itself; beyond them decisions share 500 at once and 10 a second, marks 500 at once and 5 a second.
  */
 export function eventRecorder(clock: Clock): EventRecorder {
-  const allowsObject = tokenBuckets(clock, ofObject, maxRemembered);
-  const allows = tokenBuckets(clock, ofAll, 1);
+  const isWithinBudget = eventBudget(clock);
   const counts = new Map<string, { readonly first: string; readonly count: number }>();
 
   function counted(name: string, first: string): { readonly first: string; readonly count: number } {
@@ -55,10 +57,9 @@ export function eventRecorder(clock: Clock): EventRecorder {
   }
 
   return async ({ client, controller, goesWithObject = false }, told) => {
-    const { about } = told;
     const name = eventName(told, controller);
     if (told.once === true && counts.has(name)) return { kind: "known" };
-    if (!allowsObject(`${about.kind} ${about.uid ?? about.name}`) || !allows("")) return { kind: "limited" };
+    if (!isWithinBudget(told, controller)) return { kind: "limited" };
     const { first, count } = counted(name, rfc3339(clock.now()));
     const event = eventOf(told, { name, controller, goesWithObject, first, last: rfc3339(clock.now()), count });
     const namespace = event.metadata.namespace ?? "";
@@ -81,6 +82,21 @@ export function eventRecorder(clock: Clock): EventRecorder {
       counts.delete(name);
       return { kind: "limited" };
     }
+  };
+}
+
+/** Whether one more Event of a source may be written; it is charged for it. */
+function eventBudget(clock: Clock): (told: Told, controller: string) => boolean {
+  const allowsObject = tokenBuckets(clock, ofObject, maxRemembered);
+  const allowsReason = tokenBuckets(clock, ofReason, maxRemembered);
+  const allowsMore = {
+    decision: tokenBuckets(clock, shared.decision, 1),
+    mark: tokenBuckets(clock, shared.mark, 1),
+  };
+  return ({ reason, about }, controller) => {
+    const weight = isDecision(reason) ? "decision" : "mark";
+    if (!allowsObject(JSON.stringify([controller, weight, about.kind, about.uid ?? about.name]))) return false;
+    return allowsReason(`${controller} ${reason}`) || allowsMore[weight]("");
   };
 }
 

@@ -55,3 +55,25 @@ export const reasons = {
 
 /** One of the reasons of the table. */
 export type Reason = keyof typeof reasons;
+
+// What was decided, given out and taken back; all others are marks, which say how something stands and are repeated.
+const decisions: ReadonlySet<Reason> = new Set<Reason>([
+  "AccessRequestApproved",
+  "AccessRequestDenied",
+  "CertificateApproved",
+  "CertificateDenied",
+  "ClusterAccepted",
+  "ClusterDenied",
+  "AccessGranted",
+  "AccessRevoked",
+  "AccessSuperseded",
+  "CertificateIssued",
+  "CredentialCloned",
+  "CredentialRenewed",
+  "CredentialRevoked",
+]);
+
+/** Whether a reason is that of a decision, or of a credential that was issued, locked out or revoked. */
+export function isDecision(reason: Reason): boolean {
+  return decisions.has(reason);
+}
