@@ -112,6 +112,7 @@ describe("a certificate holds the name of its node", () => {
     const last = { ...good, key: "SHA256:last", credentialID: "X509SHA256=bb", notAfter: "2028-01-01T00:00:00Z" };
     await record("system:node:m1", last, good);
     expect(claims.holderOf(wanted("SHA256:other"))?.key).toBe("SHA256:last");
+    expect(claims.holdersOf(wanted("SHA256:other")).map(({ key }) => key)).toEqual(["SHA256:last", "SHA256:holder"]);
   });
 });
 

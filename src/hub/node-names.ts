@@ -77,12 +77,13 @@ export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
     }));
   }
 
-  const otherThan = (wanted: WantedNodeName, holders: readonly NodeNameHolder[]): NodeNameHolder | undefined =>
+  const othersThan = (wanted: WantedNodeName, holders: readonly NodeNameHolder[]): readonly NodeNameHolder[] =>
     holders.some(({ key }) => key === wanted.key)
-      ? undefined
-      : holders.toSorted((one, other) => ((one.notAfter ?? "") < (other.notAfter ?? "") ? 1 : -1))[0];
-  const holderOf = (wanted: WantedNodeName): NodeNameHolder | undefined =>
-    otherThan(wanted, [...answered(wanted), ...unanswered(wanted)]);
+      ? []
+      : holders.toSorted((one, other) => ((one.notAfter ?? "") < (other.notAfter ?? "") ? 1 : -1));
+  const holdersOf = (wanted: WantedNodeName): readonly NodeNameHolder[] =>
+    othersThan(wanted, [...answered(wanted), ...unanswered(wanted)]);
+  const holderOf = (wanted: WantedNodeName): NodeNameHolder | undefined => holdersOf(wanted)[0];
   const unlessHeld = (wanted: WantedNodeName, held: NodeNameHolder | undefined): NodeNameHolder | undefined => {
     if (held === undefined) reserved.set(wanted.request, wanted);
     return held;
@@ -90,8 +91,9 @@ export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
 
   return {
     holderOf,
+    holdersOf,
     reserve: (wanted) => unlessHeld(wanted, holderOf(wanted)),
-    reserveReturning: (wanted) => unlessHeld(wanted, otherThan(wanted, unanswered(wanted))),
+    reserveReturning: (wanted) => unlessHeld(wanted, othersThan(wanted, unanswered(wanted))[0]),
     release: (request) => void reserved.delete(request),
   };
 }

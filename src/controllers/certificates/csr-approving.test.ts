@@ -5,13 +5,15 @@ import { settled } from "../../../test/kits/fake-clock.ts";
 import type { Condition } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
-import { certificateSigningRequests as csrs, events } from "../kinds.ts";
+import { certificateSigningRequests as csrs, events, subjectAccessReviews } from "../kinds.ts";
 import { csrApproving, type NameCheck } from "./csr-approving.ts";
 import type { NodeNameClaims, NodeNameHolder } from "./node-name-claims.ts";
 
 interface Scene extends ControllerBench {
   /** Who holds the only name that there is. */
   holder: NodeNameHolder | undefined;
+  /** Keys that hold it besides. */
+  earlier: readonly NodeNameHolder[];
   readonly reserved: Set<string>;
   readonly conditions: () => readonly Condition[];
 }
@@ -27,6 +29,7 @@ async function scene(check: Partial<NameCheck> = {}, allowed = true): Promise<Sc
   };
   const claims: NodeNameClaims = {
     holderOf: () => at.holder,
+    holdersOf: () => (at.holder === undefined ? [] : [at.holder, ...at.earlier]),
     reserve,
     reserveReturning: reserve,
     release: (request) => void reserved.delete(request),
@@ -34,7 +37,7 @@ async function scene(check: Partial<NameCheck> = {}, allowed = true): Promise<Sc
   const conditions = (): readonly Condition[] =>
     (bench.api.all(csrs)[0]?.["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions ??
     [];
-  const at: Scene = { ...bench, holder: undefined, reserved, conditions };
+  const at: Scene = { ...bench, holder: undefined, earlier: [], reserved, conditions };
   const names = { claims, clock: bench.clock, ...check };
   await bench.start(csrApproving({ informers: bench.informers, parse: parseCsr, names }));
   return at;
@@ -58,6 +61,28 @@ test("a request for a name in use is marked once, told of in one Event, and not 
   expect(at.conditions()).toMatchObject([{ type: "NameInUse", status: "True", reason: "NodeNameInUse", message }]);
   expect(at.api.all(events)).toMatchObject([{ reason: "NodeNameInUse", type: "Warning", message, count: 1 }]);
   expect(at.api.writes.filter(({ plural }) => plural === csrs.plural)).toHaveLength(2);
+  await at.stop();
+});
+
+test("renewals of the holder rewrite no mark while the certificate that it names is good", async () => {
+  const at = await scene();
+  at.holder = holder;
+  await ask(at);
+  const writes = (): number => at.api.writes.filter(({ plural }) => plural !== subjectAccessReviews.plural).length;
+  const before = writes();
+  for (let renewal = 1; renewal <= 5; renewal += 1) {
+    at.earlier = [...at.earlier, at.holder];
+    at.holder = { key: `SHA256:renewed-${renewal}`, notAfter: `2027-02-0${renewal}T00:00:00Z`, request: "csr/later" };
+    await at.clock.advance(30_000);
+    await settled();
+  }
+  expect(at.conditions()).toMatchObject([{ message }]);
+  expect(writes()).toBe(before);
+  at.earlier = [];
+  await at.clock.advance(30_000);
+  await settled();
+  expect(at.conditions()).toMatchObject([{ message: expect.stringContaining("SHA256:renewed-5") as unknown }]);
+  expect(at.api.all(events)).toMatchObject([{ reason: "NodeNameInUse", count: 2 }]);
   await at.stop();
 });
 

@@ -17,7 +17,7 @@ import {
 } from "./csr-approving-policy.ts";
 import { csrView, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
-import { nameInUseMessage, nameInUseReason, withNameInUse } from "./name-in-use.ts";
+import { nameInUseMessage, nameInUseReason, unchangedMessage, withNameInUse } from "./name-in-use.ts";
 import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
@@ -114,7 +114,10 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
   async function mark({ object, csr, wanted }: Looked, held: NodeNameHolder): Promise<Outcome> {
     if (wanted === undefined || names === undefined) return done;
     const now = names.clock.now();
-    const message = nameInUseMessage(wanted, held);
+    const message = unchangedMessage(
+      csr,
+      [held, ...names.claims.holdersOf(wanted)].map((one) => nameInUseMessage(wanted, one)),
+    );
     const conditions = withNameInUse(csr, message, now);
     if (conditions !== csr.conditions) {
       await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });

@@ -20,6 +20,15 @@ export function nameInUseMessage({ username }: WantedNodeName, { key, notAfter, 
   return `the node name ${name} is in use by ${which} (${until}${by}); this request is not approved automatically, an approver must decide`;
 }
 
+/**
+ * The message that the mark has already, where that is one of those that are true now, else the first of them: a mark stays while the
+ * holder that it names holds the name, so that renewals of the holder do not rewrite every request that waits.
+ */
+export function unchangedMessage({ conditions }: Pick<CsrView, "conditions">, messages: readonly string[]): string {
+  const said = findCondition(conditions, nameInUseCondition);
+  return messages.find((message) => said?.status === "True" && said.message === message) ?? messages[0] ?? "";
+}
+
 /** The conditions with the mark as it is to be; the same list where it says so already. */
 export function withNameInUse(
   { conditions }: Pick<CsrView, "conditions">,

@@ -31,6 +31,8 @@ export interface NodeNameHolder {
 export interface NodeNameClaims {
   /** The other key that holds the name, or undefined where none does or the key itself is among those that do. */
   readonly holderOf: (wanted: WantedNodeName) => NodeNameHolder | undefined;
+  /** All keys that hold the name besides the one that asks, that of `holderOf` first. */
+  readonly holdersOf: (wanted: WantedNodeName) => readonly NodeNameHolder[];
   /** As `holderOf`; where none holds it, the name is reserved for the request until it is seen decided or gone, or `release`. */
   readonly reserve: (wanted: WantedNodeName) => NodeNameHolder | undefined;
   /** As `reserve`, of a machine that comes back: held only by requests that are approved and not answered yet. */
