@@ -1,4 +1,4 @@
-/** How far a piece of work has come. */
+/** How far a piece of work has come since its last step. */
 export interface Pace {
   places: number;
 }
@@ -8,7 +8,8 @@ const placesOfStep = 1024;
 
 /** Counts so many places; true where a step ends with them. */
 export function endsStep(pace: Pace, places: number = 1): boolean {
-  const before = pace.places;
   pace.places += places;
-  return Math.floor(before / placesOfStep) < Math.floor(pace.places / placesOfStep);
+  if (pace.places < placesOfStep) return false;
+  pace.places = 0;
+  return true;
 }

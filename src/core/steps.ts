@@ -8,3 +8,31 @@ export function finish<Result>(steps: Steps<Result>): Result {
     if (done === true) return value;
   }
 }
+
+/**
+ * Work that is done once for all who ask: each step of any of them brings it on by one, and all get its result. Work that throws is
+ * begun anew by the next who asks.
+ */
+export function sharedSteps<Result>(make: () => Steps<Result>): () => Steps<Result> {
+  let known: { readonly result: Result } | undefined;
+  let begun: Steps<Result> | undefined;
+  const advance = (): void => {
+    begun ??= make();
+    try {
+      const { done, value } = begun.next();
+      if (done !== true) return;
+      known = { result: value };
+    } catch (error) {
+      begun = undefined;
+      throw error;
+    }
+    begun = undefined;
+  };
+  return function* () {
+    while (known === undefined) {
+      advance();
+      if (known === undefined) yield;
+    }
+    return known.result;
+  };
+}

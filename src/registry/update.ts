@@ -14,7 +14,7 @@ import { turnFor, type Turn } from "./large-work.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
 import { storable } from "./storable.ts";
-import { validated } from "./validated.ts";
+import { validated, validatedUpdate } from "./validated.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a write without a resourceVersion of its own is tried again after losing a race. */
@@ -262,10 +262,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
     ...validateObjectMeta(object, resource, { isCreate: false }),
     ...validateObjectMetaUpdate(mutated, stored),
     ...(subresource === "" ? await validated({ backend, resource, context }, object, stored) : []),
-    ...((subresource === "" ? resource.validateUpdate : resource.subresources[subresource]?.validateUpdate)?.(
-      object,
-      stored,
-    ) ?? []),
+    ...(await validatedUpdate({ backend, resource, subresource, context }, object, stored)),
   ];
   if (errors.length > 0) throw invalidObject(resource, name, errors);
   if (turn !== undefined) await turn();

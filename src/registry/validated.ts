@@ -1,5 +1,6 @@
 import type { FieldError } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
+import type { Steps } from "../core/steps.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
@@ -13,14 +14,33 @@ interface Validation {
 
 /** What the kind finds wrong with a new object, or with one that replaces `stored`; in parts where that may take long. */
 export async function validated(
-  { backend: { turns }, resource, context: { user } }: Validation,
+  validation: Validation,
   object: ApiObject,
   stored?: ApiObject,
 ): Promise<readonly FieldError[]> {
-  const { validate, validateInSteps } = resource;
+  const { validate, validateInSteps } = validation.resource;
   if (validateInSteps === undefined) return validate?.(object, stored) ?? [];
-  const steps = validateInSteps(object, stored);
-  // What has one step only is done at once, and waits for no turn.
+  return inTurns(validation, validateInSteps(object, stored));
+}
+
+/** What the kind, or its subresource, finds wrong with `next` in place of `stored` besides that; in parts where that may take long. */
+export async function validatedUpdate(
+  validation: Validation & { readonly subresource: string },
+  next: ApiObject,
+  stored: ApiObject,
+): Promise<readonly FieldError[]> {
+  const { resource, subresource } = validation;
+  if (subresource === "") return resource.validateUpdate?.(next, stored) ?? [];
+  const part = resource.subresources[subresource];
+  if (part?.validateUpdateInSteps === undefined) return part?.validateUpdate?.(next, stored) ?? [];
+  return inTurns(validation, part.validateUpdateInSteps(next, stored));
+}
+
+/** What has one step only is done at once, and waits for no turn. */
+async function inTurns<Result>(
+  { backend: { turns }, context: { user } }: Validation,
+  steps: Steps<Result>,
+): Promise<Result> {
   const { done, value } = steps.next();
   return done === true ? value : finishInTurns(() => turns.next(user.username), steps);
 }

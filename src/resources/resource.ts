@@ -58,6 +58,8 @@ export interface PartOfObject {
   /** Takes from `incoming` only what this subresource may change and the rest from `stored`. */
   readonly prepareForUpdate: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+  /** In place of `validateUpdate`, where that may take long. */
+  readonly validateUpdateInSteps?: (next: ApiObject, stored: ApiObject) => Steps<readonly FieldError[]>;
   /** Absent where it is read and written in the shape of the object itself. */
   readonly shownAs?: ShownAs;
   readonly creates?: undefined;
@@ -81,6 +83,7 @@ export interface CreatedUnderObject {
   readonly shownAs?: undefined;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;
+  readonly validateUpdateInSteps?: undefined;
 }
 
 /** The kind in which a subresource is read and written. */

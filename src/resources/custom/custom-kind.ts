@@ -3,7 +3,7 @@ import { DecodeError } from "../../core/decode-error.ts";
 import type { FieldError } from "../../core/field-error.ts";
 import { jsonProblem, type JsonObject } from "../../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../../core/object.ts";
-import { finish, type Steps } from "../../core/steps.ts";
+import { finish, sharedSteps, type Steps } from "../../core/steps.ts";
 import { fieldsAt, withField } from "../json-fields.ts";
 import { storedVerbs, type CustomStorage, type Resource, type Subresource } from "../resource.ts";
 import { objectMeta } from "../schemas/object-meta.ts";
@@ -16,7 +16,7 @@ import { pruned } from "./prune.ts";
 import { replicaErrors, scaleSubresource } from "./scale-subresource.ts";
 import { selectableFields } from "./selectable-fields.ts";
 import { readStructural, type StructuralSchema } from "./structural-schema.ts";
-import { statusErrors, valueErrors } from "./validate-value.ts";
+import { statusErrors, valueErrorSteps } from "./validate-value.ts";
 import { ruleSetSteps, withRuleErrors, type RuleSet } from "./validation-rules.ts";
 
 /** What a kind needs to know besides its definition. */
@@ -86,13 +86,15 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const scalePaths = spec.subresources?.scale;
   const replicas = (object: ApiObject): readonly FieldError[] =>
     scalePaths === undefined ? [] : replicaErrors(scalePaths, object);
-  const validate = (object: ApiObject, stored?: ApiObject): readonly FieldError[] =>
-    withRuleErrors([...replicas(object), ...valueErrors(structural(), object, { stored, path: "" })], rules.now(), {
-      object,
-      stored,
-    });
-  const validateStatus = (object: ApiObject, stored: ApiObject): readonly FieldError[] =>
-    withRuleErrors(statusErrors(structural(), object, stored), rules.now(), { object, stored });
+  const validateInSteps = function* (object: ApiObject, stored?: ApiObject): Steps<readonly FieldError[]> {
+    const compiled = yield* rules();
+    const errors = yield* valueErrorSteps(structural(), object, { stored, path: "" });
+    return yield* withRuleErrors([...replicas(object), ...errors], compiled, { object, stored });
+  };
+  const validateStatus = function* (object: ApiObject, stored: ApiObject): Steps<readonly FieldError[]> {
+    const compiled = yield* rules();
+    return yield* withRuleErrors(yield* statusErrors(structural(), object, stored), compiled, { object, stored });
+  };
   return {
     group: crd.spec.group,
     version: spec.name,
@@ -108,7 +110,7 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
       return schema();
     },
     columns: printerColumns(spec.additionalPrinterColumns),
-    subresources: subresourcesOf(spec, { validate, validateStatus }),
+    subresources: subresourcesOf(spec, { validate: validateInSteps, validateStatus }),
     names: "dns-subdomain",
     createOnUpdate: false,
     unconditionalUpdate: false,
@@ -120,11 +122,8 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
           prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
         }
       : {}),
-    validate,
-    *validateInSteps(object, stored) {
-      yield* rules.inSteps();
-      return validate(object, stored);
-    },
+    validate: (object, stored) => finish(validateInSteps(object, stored)),
+    validateInSteps,
     selectableFields: selectableFields(spec) ?? {},
     custom: {
       decode: (value) => decodeCustom(structural(), value),
@@ -137,22 +136,12 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   };
 }
 
-interface LazyRules {
-  readonly now: () => RuleSet | undefined;
-  readonly inSteps: () => Steps<RuleSet | undefined>;
-}
-
 /** The rules of a schema, compiled when they are asked for first: with many rules that takes long. */
-function lazyRules(structural: Version["structural"]): LazyRules {
-  let known: { readonly rules: RuleSet | undefined } | undefined;
-  const inSteps = function* (): Steps<RuleSet | undefined> {
-    known ??= { rules: yield* ruleSetSteps(structural(), { isResource: true }) };
-    return known.rules;
-  };
-  return { now: () => finish(inSteps()), inSteps };
+function lazyRules(structural: Version["structural"]): () => Steps<RuleSet | undefined> {
+  return sharedSteps(() => ruleSetSteps(structural(), { isResource: true }));
 }
 
-type UpdateErrors = (next: ApiObject, stored: ApiObject) => readonly FieldError[];
+type UpdateErrors = (next: ApiObject, stored: ApiObject) => Steps<readonly FieldError[]>;
 
 function subresourcesOf(
   { subresources }: CrdVersion,
@@ -162,7 +151,7 @@ function subresourcesOf(
     verbs: ["get", "patch", "update"],
     prepareForUpdate: (incoming, stored) =>
       withField({ ...stored, metadata: { ...stored.metadata } }, "status", incoming["status"]),
-    validateUpdate: validateStatus,
+    validateUpdateInSteps: validateStatus,
   };
   return {
     ...(subresources?.status === undefined ? {} : { status }),

@@ -76,16 +76,17 @@ function* collect(schema: StructuralSchema, path: string, above: Walk): Steps<vo
 
 function* errorsOfDefault(schema: StructuralSchema, path: string, walk: Walk): Steps<readonly FieldError[]> {
   const value = schema.default;
-  const metaErrors = walk.isMeta ? metadataErrors(value, path, walk) : embeddedErrors(schema, value, path);
+  const metaErrors = yield* walk.isMeta ? metadataErrors(value, path, walk) : embeddedErrors(schema, value, path);
   const errors = [
     ...(walk.isMeta ? [] : prunedErrors(schema, path)),
-    ...(metaErrors.length > 0 ? metaErrors : valueSchemaErrors(schema, value, { path, stored: undefined })),
+    ...(metaErrors.length > 0 ? metaErrors : yield* valueSchemaErrors(schema, value, { path, stored: undefined })),
   ];
   return errors.length === 0 && walk.rules !== undefined ? yield* walk.rules(schema, value, path) : errors;
 }
 
-function metadataErrors(value: unknown, path: string, { resource, around }: Walk): readonly FieldError[] {
-  const texts = embeddedErrors(resource, around(value), "").map((error) => `${error.path}: ${error.message}`);
+function* metadataErrors(value: unknown, path: string, { resource, around }: Walk): Steps<readonly FieldError[]> {
+  const found = yield* embeddedErrors(resource, around(value), "");
+  const texts = found.map((error) => `${error.path}: ${error.message}`);
   if (texts.length === 0) return [];
   const all = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
   return [invalid(path, value, `must result in valid metadata: ${all}`)];

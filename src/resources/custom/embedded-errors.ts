@@ -3,6 +3,8 @@ import { decodeObject } from "../../core/decode.ts";
 import { invalid, required, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/json-value.ts";
 import type { ApiObject } from "../../core/object.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import { stringAt, valueAt } from "../json-fields.ts";
 import { validateObjectMeta } from "../object-validation.ts";
 import { objectMeta } from "../schemas/object-meta.ts";
@@ -13,34 +15,38 @@ import type { StructuralSchema } from "./structural-schema.ts";
  * What is wrong with apiVersion, kind and metadata of the embedded resources in a value.
  * Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta.
  */
-export function embeddedErrors(schema: StructuralSchema, value: unknown, path: string): readonly FieldError[] {
+export function* embeddedErrors(schema: StructuralSchema, value: unknown, path: string): Steps<readonly FieldError[]> {
   const errors: FieldError[] = [];
-  collect(schema, value, { path, errors });
+  yield* collect(schema, value, { path, errors, pace: { places: 0 } });
   return errors;
 }
 
 const maximumErrors = 100;
+/** What the metadata of an embedded resource costs to check, next to looking at a place. */
+const placesOfResource = 16;
 
 interface Walk {
   readonly path: string;
   readonly errors: FieldError[];
+  readonly pace: Pace;
 }
 
-function collect(schema: StructuralSchema, value: unknown, walk: Walk): void {
+function* collect(schema: StructuralSchema, value: unknown, walk: Walk): Steps<void> {
   if (!schema.holdsEmbedded || walk.errors.length >= maximumErrors) return;
+  if (endsStep(walk.pace, schema.embeddedResource ? placesOfResource : 1)) yield;
   const { path, errors } = walk;
   if (isJsonArray(value) && schema.items !== undefined) {
     for (const [index, element] of value.entries()) {
       if (errors.length >= maximumErrors) return;
-      collect(schema.items, element, { path: `${path}[${index}]`, errors });
+      yield* collect(schema.items, element, { ...walk, path: `${path}[${index}]` });
     }
   } else if (isJsonObject(value)) {
     if (schema.embeddedResource) errors.push(...resourceErrors(value, path));
     for (const key of Object.keys(value)) {
       const property = schema.properties.get(key);
-      if (property !== undefined) collect(property, value[key], { path: child(path, key), errors });
+      if (property !== undefined) yield* collect(property, value[key], { ...walk, path: child(path, key) });
       else if (typeof schema.additionalProperties === "object") {
-        collect(schema.additionalProperties, value[key], { path: `${path}[${key}]`, errors });
+        yield* collect(schema.additionalProperties, value[key], { ...walk, path: `${path}[${key}]` });
       }
     }
   }

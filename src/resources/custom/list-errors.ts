@@ -1,14 +1,16 @@
 import { invalid, type FieldError } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/json-value.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
  * What repeats in lists of type set, and which keys repeat in lists of type map; each repeated value is named once. The time
  * taken is linear in the size of the value. Source: apiextensions-apiserver pkg/apiserver/schema/listtype.
  */
-export function listErrors(schema: StructuralSchema, value: unknown, path: string): readonly FieldError[] {
+export function* listErrors(schema: StructuralSchema, value: unknown, path: string): Steps<readonly FieldError[]> {
   const errors: FieldError[] = [];
-  collect(schema, value, { path, errors });
+  yield* collect(schema, value, { path, errors, pace: { places: 0 } });
   return errors;
 }
 
@@ -26,39 +28,45 @@ const maximumErrors = 100;
 interface Walk {
   readonly path: string;
   readonly errors: FieldError[];
+  readonly pace: Pace;
 }
 
-function collect(schema: StructuralSchema, value: unknown, walk: Walk): void {
+function* collect(schema: StructuralSchema, value: unknown, walk: Walk): Steps<void> {
   if (!schema.holdsUniqueLists || walk.errors.length >= maximumErrors) return;
-  if (isJsonArray(value)) collectArray(schema, value, walk);
-  else if (isJsonObject(value)) collectObject(schema, value, walk);
+  if (endsStep(walk.pace)) yield;
+  if (isJsonArray(value)) yield* collectArray(schema, value, walk);
+  else if (isJsonObject(value)) yield* collectObject(schema, value, walk);
 }
 
-function collectObject(schema: StructuralSchema, value: JsonObject, { path, errors }: Walk): void {
+function* collectObject(schema: StructuralSchema, value: JsonObject, walk: Walk): Steps<void> {
+  const { path } = walk;
   const { properties, additionalProperties } = schema;
   for (const key of Object.keys(value)) {
     const property = properties.get(key);
-    if (property !== undefined) collect(property, value[key], { path: path === "" ? key : `${path}.${key}`, errors });
-    else if (typeof additionalProperties === "object") {
-      collect(additionalProperties, value[key], { path: `${path}[${key}]`, errors });
+    if (property !== undefined) {
+      yield* collect(property, value[key], { ...walk, path: path === "" ? key : `${path}.${key}` });
+    } else if (typeof additionalProperties === "object") {
+      yield* collect(additionalProperties, value[key], { ...walk, path: `${path}[${key}]` });
     }
   }
 }
 
-function collectArray(schema: StructuralSchema, value: readonly unknown[], { path, errors }: Walk): void {
-  if (schema.listType === "set") errors.push(...repeated(value, path, canonicalText));
-  if (schema.listType === "map") errors.push(...mapErrors(schema, value, path));
+function* collectArray(schema: StructuralSchema, value: readonly unknown[], walk: Walk): Steps<void> {
+  const { path, errors } = walk;
+  if (schema.listType === "set") errors.push(...(yield* repeated(value, walk, canonicalText)));
+  if (schema.listType === "map") errors.push(...(yield* mapErrors(schema, value, walk)));
   if (schema.items?.holdsUniqueLists !== true) return;
   for (const [index, element] of value.entries()) {
     if (errors.length >= maximumErrors) return;
-    collect(schema.items, element, { path: `${path}[${index}]`, errors });
+    yield* collect(schema.items, element, { ...walk, path: `${path}[${index}]` });
   }
 }
 
-function mapErrors(schema: StructuralSchema, value: readonly unknown[], path: string): readonly FieldError[] {
-  const stray = value.findIndex((element) => element !== null && !isJsonObject(element));
-  if (stray >= 0) {
-    return [invalid(`${path}[${stray}]`, value[stray], "must be an object for an array of list-type map")];
+function* mapErrors(schema: StructuralSchema, value: readonly unknown[], walk: Walk): Steps<readonly FieldError[]> {
+  for (const [index, element] of value.entries()) {
+    if (endsStep(walk.pace)) yield;
+    if (element === null || isJsonObject(element)) continue;
+    return [invalid(`${walk.path}[${index}]`, element, "must be an object for an array of list-type map")];
   }
   const keys = [...new Set(schema.listMapKeys)].sort();
   const labels = keys.map((key) => `${JSON.stringify(key)}:`);
@@ -70,15 +78,20 @@ function mapErrors(schema: StructuralSchema, value: readonly unknown[], path: st
     }
     return `{${parts.join(",")}}`;
   };
-  return repeated(value, path, text);
+  return yield* repeated(value, walk, text);
 }
 
 /** The elements that share their text with one before; `text` says what of them counts, as JSON. */
-function repeated(values: readonly unknown[], path: string, text: (value: unknown) => string): readonly FieldError[] {
+function* repeated(
+  values: readonly unknown[],
+  { path, pace }: Walk,
+  text: (value: unknown) => string,
+): Steps<readonly FieldError[]> {
   if (values.length < 2) return [];
   const seen = new Map<string, number>();
   const errors: FieldError[] = [];
   for (const [index, value] of values.entries()) {
+    if (endsStep(pace)) yield;
     const shown = text(value);
     const times = seen.get(shown) ?? 0;
     seen.set(shown, times + 1);

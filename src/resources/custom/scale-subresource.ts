@@ -1,5 +1,6 @@
 import { invalid, type FieldError } from "../../core/field-error.ts";
 import type { ApiObject } from "../../core/object.ts";
+import type { Steps } from "../../core/steps.ts";
 import { numberAt, withField } from "../json-fields.ts";
 import type { PartOfObject } from "../resource.ts";
 import { scale } from "../scale.ts";
@@ -22,7 +23,7 @@ const mostReplicas = 2 ** 31 - 1;
 /** The subresource `scale` of a custom kind, which reads and writes by the paths of its definition. Source: apiextensions-apiserver pkg/registry/customresource ScaleREST. */
 export function scaleSubresource(
   paths: ScalePaths,
-  validate: (next: ApiObject, stored: ApiObject) => readonly FieldError[],
+  validate: (next: ApiObject, stored: ApiObject) => Steps<readonly FieldError[]>,
 ): PartOfObject {
   const wanted = pathFields(paths.specReplicasPath);
   const actual = pathFields(paths.statusReplicasPath);
@@ -77,7 +78,7 @@ export function scaleSubresource(
         "status",
         stored["status"],
       ),
-    validateUpdate: validate,
+    validateUpdateInSteps: validate,
   };
 }
 

@@ -1,9 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { FieldError } from "../../core/field-error.ts";
 import type { JsonObject } from "../../core/json-value.ts";
+import { finish } from "../../core/steps.ts";
 import { customSchema, jsonObject } from "../../../test/kits/structural-schema.ts";
 import { readStructural } from "./structural-schema.ts";
 import { statusErrors, valueErrors } from "./validate-value.ts";
+
+const statusErrorsOf = (...given: Parameters<typeof statusErrors>): readonly FieldError[] =>
+  finish(statusErrors(...given));
 
 function errorsOf(raw: JsonObject, value: unknown, stored?: unknown): readonly string[] {
   const schema = readStructural({ type: "object", properties: { x: raw } });
@@ -204,17 +209,17 @@ describe("an update of the status", () => {
   });
 
   test("is not refused for what it cannot mend", () => {
-    expect(statusErrors(schema, { status: { phase: "ok" } }, { spec: { size: "x" } })).toEqual([]);
-    expect(statusErrors(schema, { spec: {} }, { spec: {} })).toEqual([]);
+    expect(statusErrorsOf(schema, { status: { phase: "ok" } }, { spec: { size: "x" } })).toEqual([]);
+    expect(statusErrorsOf(schema, { spec: {} }, { spec: {} })).toEqual([]);
   });
 
   test("is refused for what it says itself", () => {
-    const errors = statusErrors(schema, { status: { phase: "long", seen: ["a", "a"] } }, { status: { seen: ["a"] } });
+    const errors = statusErrorsOf(schema, { status: { phase: "long", seen: ["a", "a"] } }, { status: { seen: ["a"] } });
     expect(errors.map(({ path, message }) => `${path}: ${message}`)).toEqual([
       "status.phase: Too long: may not be more than 3 bytes",
       'status.seen[1]: Duplicate value: "a"',
     ]);
-    expect(statusErrors(schema, { status: { phase: "long" } }, { status: { phase: "long" } })).toEqual([]);
+    expect(statusErrorsOf(schema, { status: { phase: "long" } }, { status: { phase: "long" } })).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { FieldError } from "../../core/field-error.ts";
 import { ownValue, type JsonObject } from "../../core/json-value.ts";
+import { finish, type Steps } from "../../core/steps.ts";
 import { embeddedErrors } from "./embedded-errors.ts";
 import { listErrors } from "./list-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -20,37 +21,46 @@ export interface ValueOptions {
  * Source: apiextensions-apiserver pkg/registry/customresource strategy.
  */
 export function valueErrors(schema: StructuralSchema, value: unknown, options: ValueOptions): readonly FieldError[] {
+  return finish(valueErrorSteps(schema, value, options));
+}
+
+/** The same in steps. */
+export function* valueErrorSteps(
+  schema: StructuralSchema,
+  value: unknown,
+  options: ValueOptions,
+): Steps<readonly FieldError[]> {
   const { stored, path } = options;
   return [
-    ...valueSchemaErrors(schema, value, { stored, path }),
-    ...embeddedErrors(schema, value, path),
-    ...repeatErrors(schema, value, options),
+    ...(yield* valueSchemaErrors(schema, value, { stored, path })),
+    ...(yield* embeddedErrors(schema, value, path)),
+    ...(yield* repeatErrors(schema, value, options)),
   ];
 }
 
 /**
- * What is wrong with an update of the status of a resource alone: faults elsewhere, which such an update cannot mend, pass.
+ * What is wrong with an update of the status of a resource alone, in steps: faults elsewhere, which such an update cannot mend, pass.
  * Source: apiextensions-apiserver pkg/registry/customresource statusStrategy.
  */
-export function statusErrors(
+export function* statusErrors(
   schema: StructuralSchema,
   object: JsonObject,
   stored: JsonObject | undefined,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const status = ownValue(object, "status");
   const statusSchema = schema.properties.get("status");
   const storedStatus = stored === undefined ? undefined : ownValue(stored, "status");
   return [
     ...(status === undefined || statusSchema === undefined
       ? []
-      : valueSchemaErrors(statusSchema, status, { stored: storedStatus, path: "status" })),
-    ...repeatErrors(schema, object, { stored, path: "" }),
+      : yield* valueSchemaErrors(statusSchema, status, { stored: storedStatus, path: "status" })),
+    ...(yield* repeatErrors(schema, object, { stored, path: "" })),
   ];
 }
 
-function repeatErrors(schema: StructuralSchema, value: unknown, options: ValueOptions): readonly FieldError[] {
+function* repeatErrors(schema: StructuralSchema, value: unknown, options: ValueOptions): Steps<readonly FieldError[]> {
   const { stored, path } = options;
-  const repeats = listErrors(schema, value, path);
+  const repeats = yield* listErrors(schema, value, path);
   if (repeats.length === 0 || stored === undefined) return repeats;
-  return listErrors(schema, stored, path).length > 0 ? [] : repeats;
+  return (yield* listErrors(schema, stored, path)).length > 0 ? [] : repeats;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { FieldError } from "../../core/field-error.ts";
 import type { JsonObject } from "../../core/json-value.ts";
+import { finish } from "../../core/steps.ts";
 import { readStructural } from "./structural-schema.ts";
 import { ruleSet } from "./validation-rules.ts";
 
@@ -15,7 +16,8 @@ interface Case {
 
 function errors({ schema, value, stored }: Case): readonly FieldError[] {
   const rules = ruleSet(readStructural(schema), { isResource: true });
-  return rules?.errors(value, { ...(stored === undefined ? {} : { stored }), path: "" }) ?? [];
+  if (rules === undefined) return [];
+  return finish(rules.errors(value, { ...(stored === undefined ? {} : { stored }), path: "" }));
 }
 
 function shown(given: Case): readonly string[] {

@@ -14,20 +14,22 @@ import type { StructuralSchema } from "./structural-schema.ts";
 /** Evaluates all CEL rules of a schema over a value. */
 export interface RuleSet {
   /**
-   * What the rules say of a value that its schema takes. `stored` is the value that it replaces, undefined for a new one: rules that
+   * What the rules say of a value that its schema takes, in steps. `stored` is the value that it replaces, undefined for a new one: rules that
    * name `oldSelf` apply where there was something, and other rules let pass what has not changed. `path` is that of the value,
    * empty for a whole object. Costs are bounded; when they are used up, that is an error, and rules that are left are not evaluated.
    */
   readonly errors: (
     value: unknown,
     options: { readonly stored?: unknown; readonly path: string },
-  ) => readonly FieldError[];
+  ) => Steps<readonly FieldError[]>;
 }
 
 /** What one expression may cost. Source: apiserver apis/cel PerCallLimit. */
 const callLimit = 1_000_000;
 /** What all expressions over one object may cost. Source: apiserver apis/cel RuntimeCELCostBudget. */
 const objectBudget = 10_000_000;
+/** Measured: evaluating what costs so much takes as long as looking at a place of a value. */
+const costOfPlace = 16;
 const longestMessage = 5 * 1024;
 
 /** Rules that were compiled already, by the part of the schema that has them. */
@@ -54,10 +56,10 @@ export function* ruleSetSteps(
   const rules = yield* ruledNode({ rules: schema, values: schema }, type, { pace: { places: 0 }, compiled });
   if (rules === undefined) return undefined;
   return {
-    errors: (value, { stored, path }) => {
-      const run: Run = { errors: [], length: 0, budget: objectBudget, exhausted: false };
+    *errors(value, { stored, path }) {
+      const run: Run = { errors: [], length: 0, budget: objectBudget, exhausted: false, pace: { places: 0 } };
       const correlation = stored === undefined ? undefined : correlate(schema, value, stored);
-      visit(run, rules, {
+      yield* visit(run, rules, {
         path,
         value,
         stored: stored ?? undefined,
@@ -78,13 +80,15 @@ const blocking: ReadonlySet<string> = new Set([
 ]);
 
 /** What is wrong with an object: what its schema has found, and what its rules say, unless the former makes that pointless. */
-export function withRuleErrors(
+export function* withRuleErrors(
   errors: readonly FieldError[],
   rules: RuleSet | undefined,
   { object, stored }: { readonly object: unknown; readonly stored: unknown },
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   if (rules === undefined) return errors;
-  if (!errors.some(({ type }) => blocking.has(type))) return [...errors, ...rules.errors(object, { stored, path: "" })];
+  if (!errors.some(({ type }) => blocking.has(type))) {
+    return [...errors, ...(yield* rules.errors(object, { stored, path: "" }))];
+  }
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
   return [...errors, invalid(shown(""), null, why)];
@@ -95,7 +99,7 @@ export function newDefaultRules(): DefaultRuleErrors {
   const compiled: CompiledRules = new Map();
   return function* (schema, value, path) {
     const rules = yield* ruleSetSteps(schema, { isResource: schema.embeddedResource, compiled });
-    return rules?.errors(value, { path }) ?? [];
+    return rules === undefined ? [] : yield* rules.errors(value, { path });
   };
 }
 
@@ -199,6 +203,7 @@ interface Run {
   length: number;
   budget: number;
   exhausted: boolean;
+  readonly pace: Pace;
 }
 
 /** What of the value was there before: by itself, or as a part of something that was. */
@@ -218,17 +223,19 @@ interface Place {
 const maximumErrors = 100;
 const longestErrors = 1_000_000;
 
-function visit(run: Run, node: RuledNode, place: Place): void {
+function* visit(run: Run, node: RuledNode, place: Place): Steps<void> {
   if (run.exhausted || place.value === null || place.value === undefined) return;
-  applyRules(run, node, place);
+  if (endsStep(run.pace)) yield;
+  yield* applyRules(run, node, place);
   for (const branch of node.allOf) {
-    if (!run.exhausted) visit(run, branch, { ...place, ratchet: { current: undefined, above: place.ratchet.above } });
+    if (run.exhausted) continue;
+    yield* visit(run, branch, { ...place, ratchet: { current: undefined, above: place.ratchet.above } });
   }
-  if (isJsonArray(place.value)) visitElements(run, node, place, place.value);
-  else if (isJsonObject(place.value)) visitFields(run, node, place, place.value);
+  if (isJsonArray(place.value)) yield* visitElements(run, node, place, place.value);
+  else if (isJsonObject(place.value)) yield* visitFields(run, node, place, place.value);
 }
 
-function visitElements(run: Run, { schema, items }: RuledNode, place: Place, list: readonly unknown[]): void {
+function* visitElements(run: Run, { schema, items }: RuledNode, place: Place, list: readonly unknown[]): Steps<void> {
   if (items === undefined) return;
   const before = storedElements(schema, place.stored);
   const { current, above } = place.ratchet;
@@ -236,18 +243,18 @@ function visitElements(run: Run, { schema, items }: RuledNode, place: Place, lis
     if (run.exhausted) return;
     const ratchet =
       current === undefined ? { current, above } : { current: correlatedElement(current, value), above: current };
-    visit(run, items, { path: `${place.path}[${index}]`, value, stored: before(value), ratchet });
+    yield* visit(run, items, { path: `${place.path}[${index}]`, value, stored: before(value), ratchet });
   }
 }
 
-function visitFields(run: Run, { properties, values }: RuledNode, place: Place, object: JsonObject): void {
+function* visitFields(run: Run, { properties, values }: RuledNode, place: Place, object: JsonObject): Steps<void> {
   for (const [name, value] of Object.entries(object)) {
     const node = properties.get(name) ?? values;
     if (run.exhausted) return;
     if (node === undefined) continue;
     const stored = isJsonObject(place.stored) ? ownValue(place.stored, name) : undefined;
     const path = properties.has(name) ? joined(place.path, name) : `${place.path}[${name}]`;
-    visit(run, node, { path, value, stored, ratchet: ratchetBelow(place.ratchet, name) });
+    yield* visit(run, node, { path, value, stored, ratchet: ratchetBelow(place.ratchet, name) });
   }
 }
 
@@ -263,8 +270,9 @@ function joined(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-function applyRules(run: Run, node: RuledNode, place: Place): void {
+function* applyRules(run: Run, node: RuledNode, place: Place): Steps<void> {
   for (const { compiled, fieldPath } of node.rules) {
+    if (endsStep(run.pace)) yield;
     if (run.exhausted || run.errors.length >= maximumErrors || run.length >= longestErrors) return;
     applyRule(run, node, { ...place, compiled, fieldPath });
   }
@@ -309,6 +317,7 @@ function evaluated(run: Run, program: CelProgram, variables: Readonly<Record<str
   const outcome = program.evaluate(variables, { budget: Math.min(callLimit, run.budget) });
   const isSpent = run.budget < callLimit && "error" in outcome && isOverLimit(outcome.error);
   run.budget -= outcome.cost;
+  run.pace.places += Math.ceil(outcome.cost / costOfPlace);
   return isSpent ? "exhausted" : outcome;
 }
 

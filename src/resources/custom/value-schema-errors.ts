@@ -9,6 +9,8 @@ import {
   type FieldError,
 } from "../../core/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
+import { endsStep } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import { formatCheck } from "./formats.ts";
 import { canonicalText } from "./list-errors.ts";
 import { isInt64, numberErrors, numberFormat } from "./number-errors.ts";
@@ -18,18 +20,18 @@ import { newValueBudget, takeChecks, takePattern, type ValueBudget } from "./val
 import { emptyResult, maximumErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
 
 /**
- * What the schema finds wrong with a value, in the words of Kubernetes, at most 100 errors. With `stored`, what equals its
+ * What the schema finds wrong with a value, in the words of Kubernetes, at most 100 errors; in steps. With `stored`, what equals its
  * stored counterpart is not looked at: properties correspond by name, elements of lists of type map by their keys (KEP-4008).
  * Source: kube-openapi validate, apiextensions-apiserver pkg/apiserver/validation.
  */
-export function valueSchemaErrors(
+export function* valueSchemaErrors(
   schema: StructuralSchema,
   value: unknown,
   options: { readonly stored: unknown; readonly path: string },
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const budget = newValueBudget();
   const where: Where = { prefix: options.path, name: "" };
-  const found = checkPlace(schema, value, { structure: schema, stored: options.stored, where, budget });
+  const found = yield* checkPlace(schema, value, { structure: schema, stored: options.stored, where, budget });
   const errors = budget.refused === undefined ? found.errors : [...found.errors, budget.refused];
   const seen = new Set<string>();
   return errors.filter(({ path, message }) => {
@@ -49,14 +51,16 @@ interface Visit {
   readonly budget: ValueBudget;
 }
 
-function checkPlace(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
-  if (visit.stored !== undefined && isUnchanged(visit.structure, value, visit.stored)) return emptyResult();
-  return check(schema, value, visit);
+function* checkPlace(schema: StructuralSchema, value: unknown, visit: Visit): Steps<ValueResult> {
+  const { structure, stored, budget } = visit;
+  if (stored !== undefined && (yield* isUnchanged(structure, { value, stored }, budget.pace))) return emptyResult();
+  return yield* check(schema, value, visit);
 }
 
-function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueResult {
+function* check(schema: StructuralSchema, value: unknown, visit: Visit): Steps<ValueResult> {
   const { where, budget } = visit;
   const result = emptyResult();
+  if (endsStep(budget.pace)) yield;
   if (!takeChecks(budget, 1, () => pathOf(where))) return result;
   if (value === null || value === undefined) {
     add(result, schema.nullable ? [] : typeErrors(schema, null, where));
@@ -65,7 +69,7 @@ function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueRes
     return result;
   }
   checkType(schema, value, { where, result });
-  if (hasJunctors(schema)) merge(result, checkJunctors(schema, value, visit));
+  if (hasJunctors(schema)) merge(result, yield* checkJunctors(schema, value, visit));
   result.passed += 2;
   if (typeof value === "string") checkText(schema, value, { where, result, budget });
   if (typeof value === "number") {
@@ -73,7 +77,7 @@ function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueRes
     result.passed += 2;
   }
   if (isJsonArray(value)) {
-    merge(result, checkArray(schema, value, visit));
+    merge(result, yield* checkArray(schema, value, visit));
     result.passed += 2;
   }
   if (typeof value !== "object" || takeChecks(budget, schema.enum.length, () => pathOf(where))) {
@@ -81,7 +85,7 @@ function check(schema: StructuralSchema, value: unknown, visit: Visit): ValueRes
   }
   result.passed += 1;
   if (isJsonObject(value)) {
-    merge(result, checkObject(schema, value, visit));
+    merge(result, yield* checkObject(schema, value, visit));
     result.passed += 1;
   }
   result.passed += 1;
@@ -187,17 +191,17 @@ function isLonger(text: string, limit: number): boolean {
   return count > limit;
 }
 
-function checkArray(schema: StructuralSchema, value: readonly unknown[], visit: Visit): ValueResult {
+function* checkArray(schema: StructuralSchema, value: readonly unknown[], visit: Visit): Steps<ValueResult> {
   const { minItems, maxItems, items } = schema;
   const { name } = visit.where;
   const result = emptyResult();
   if (items !== undefined) {
-    const storedElement = storedElements(visit.structure, visit.stored);
+    const storedElement = yield* storedElements(visit.structure, visit.stored, visit.budget.pace);
     for (const [index, element] of value.entries()) {
       if (result.errors.length >= maximumErrors) break;
       merge(
         result,
-        checkPlace(items, element, {
+        yield* checkPlace(items, element, {
           structure: visit.structure?.items,
           stored: storedElement(element),
           budget: visit.budget,
@@ -211,13 +215,23 @@ function checkArray(schema: StructuralSchema, value: readonly unknown[], visit: 
     add(result, [invalid(path, value.length, `${name} in body should have at least ${minItems} items`)]);
   }
   if (maxItems !== undefined && value.length > maxItems) add(result, [tooMany(path, value.length, maxItems)]);
-  if (schema.uniqueItems && new Set(value.map(canonicalText)).size < value.length) {
+  if (schema.uniqueItems && (yield* hasRepeats(value, visit.budget))) {
     add(result, [invalid(path, "", `${name} in body shouldn't contain duplicates`)]);
   }
   return result;
 }
 
-function checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit): ValueResult {
+/** Whether two elements of a list are equal. */
+function* hasRepeats(list: readonly unknown[], { pace }: ValueBudget): Steps<boolean> {
+  const seen = new Set<string>();
+  for (const element of list) {
+    if (endsStep(pace)) yield;
+    seen.add(canonicalText(element));
+  }
+  return seen.size < list.length;
+}
+
+function* checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit): Steps<ValueResult> {
   const { minProperties, maxProperties, additionalProperties, properties } = schema;
   const { where } = visit;
   const result = emptyResult();
@@ -236,14 +250,14 @@ function checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit):
       if (additionalProperties === false) {
         add(result, [invalid(pathOf(where), key, `${where.name}.${key} in body is a forbidden property`)]);
       } else {
-        merge(result, checkPlace(additionalProperties, value[key], member(visit, key, `${where.name}.${key}`)));
+        merge(result, yield* checkPlace(additionalProperties, value[key], member(visit, key, `${where.name}.${key}`)));
       }
     }
   }
   for (const [key, property] of properties) {
     if (!Object.hasOwn(value, key)) continue;
     const name = where.name === "" ? key : `${where.name}.${key}`;
-    merge(result, checkPlace(property, value[key], member(visit, key, name)));
+    merge(result, yield* checkPlace(property, value[key], member(visit, key, name)));
   }
   for (const key of schema.required) {
     if (!Object.hasOwn(value, key)) add(result, [required(pathOf({ ...where, name: `${where.name}.${key}` }))]);
@@ -268,14 +282,14 @@ function hasJunctors({ anyOf, oneOf, allOf, not }: StructuralSchema): boolean {
   return anyOf.length > 0 || oneOf.length > 0 || allOf.length > 0 || not !== undefined;
 }
 
-function checkJunctors(schema: StructuralSchema, value: unknown, { where, budget }: Visit): ValueResult {
+function* checkJunctors(schema: StructuralSchema, value: unknown, { where, budget }: Visit): Steps<ValueResult> {
   // As in Kubernetes, alternatives are decided upon by the whole value, whether parts of it have changed or not.
   const visit: Visit = { structure: undefined, stored: undefined, where, budget };
   const result = emptyResult();
-  if (schema.anyOf.length > 0) merge(result, checkAnyOf(schema.anyOf, value, visit));
-  if (schema.oneOf.length > 0) merge(result, checkOneOf(schema.oneOf, value, visit));
-  if (schema.allOf.length > 0) merge(result, checkAllOf(schema.allOf, value, visit));
-  if (schema.not !== undefined && check(schema.not, value, visit).errors.length === 0) {
+  if (schema.anyOf.length > 0) merge(result, yield* checkAnyOf(schema.anyOf, value, visit));
+  if (schema.oneOf.length > 0) merge(result, yield* checkOneOf(schema.oneOf, value, visit));
+  if (schema.allOf.length > 0) merge(result, yield* checkAllOf(schema.allOf, value, visit));
+  if (schema.not !== undefined && (yield* check(schema.not, value, visit)).errors.length === 0) {
     add(result, [failed(visit, "must not validate the schema (not)")]);
   }
   return result;
@@ -285,10 +299,10 @@ function failed({ where }: Visit, why: string): FieldError {
   return invalid(wholePath(where.prefix), "", `${JSON.stringify(where.name)} ${why}`);
 }
 
-function checkAnyOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): ValueResult {
+function* checkAnyOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): Steps<ValueResult> {
   let best: ValueResult | undefined;
   for (const schema of schemas) {
-    const one = check(schema, value, visit);
+    const one = yield* check(schema, value, visit);
     if (one.errors.length === 0) return one;
     if (best === undefined || one.passed > best.passed) best = one;
   }
@@ -298,8 +312,9 @@ function checkAnyOf(schemas: readonly StructuralSchema[], value: unknown, visit:
   return result;
 }
 
-function checkOneOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): ValueResult {
-  const all = schemas.map((schema) => check(schema, value, visit));
+function* checkOneOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): Steps<ValueResult> {
+  const all: ValueResult[] = [];
+  for (const schema of schemas) all.push(yield* check(schema, value, visit));
   const [first, ...more] = all.filter(({ errors }) => errors.length === 0);
   if (first !== undefined && more.length === 0) return first;
   const result = emptyResult();
@@ -310,11 +325,11 @@ function checkOneOf(schemas: readonly StructuralSchema[], value: unknown, visit:
   return result;
 }
 
-function checkAllOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): ValueResult {
+function* checkAllOf(schemas: readonly StructuralSchema[], value: unknown, visit: Visit): Steps<ValueResult> {
   const result = emptyResult();
   let valid = 0;
   for (const schema of schemas) {
-    const one = check(schema, value, visit);
+    const one = yield* check(schema, value, visit);
     if (one.errors.length === 0) valid += 1;
     merge(result, one);
   }
