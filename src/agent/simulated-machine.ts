@@ -1,9 +1,10 @@
 import { ConnectionError } from "../client/client.ts";
-import { remoteClient, type RemoteClient } from "../client/remote.ts";
+import type { RemoteClient } from "../client/remote.ts";
 import type { ResourceRef } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
 import type { AgentEvent } from "./agent-event.ts";
+import { hubClient } from "./hub-client.ts";
 import { join } from "./join.ts";
 import { JoinError } from "./join-error.ts";
 import type { Discovery } from "./join-options.ts";
@@ -165,7 +166,7 @@ async function clientOf(
   files: PrivateFiles,
 ): Promise<RemoteClient> {
   const { server, caPem } = await nodeHubAddress({ kubeconfig, text: files.textIfThere });
-  return remoteClient({
+  return hubClient({
     server,
     caPem,
     userAgent,

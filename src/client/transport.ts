@@ -1,6 +1,5 @@
 import { request as httpsRequest, Agent } from "node:https";
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import type { Duplex } from "node:stream";
 import { isIP } from "node:net";
 import {
   checkServerIdentity,
@@ -10,7 +9,7 @@ import {
 } from "node:tls";
 import { ConnectionError } from "./client.ts";
 import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
-import { parseProxy, throughProxy } from "./proxy.ts";
+import { connectThrough, requiredProxy } from "./tunnel.ts";
 import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
@@ -74,7 +73,8 @@ const staleRetries = 2;
 /** @throws ConnectionError INVALID_SERVER, INVALID_CA, INVALID_PROXY when the options cannot lead to a verified server. */
 export function httpsTransport(options: TransportOptions): Transport {
   const target = serverTarget(options);
-  const tunnels = tunnelsOf(target, options);
+  const proxy = options.proxyUrl === undefined ? undefined : requiredProxy(options.proxyUrl);
+  const closing = new AbortController();
   const agents = new Set<Agent>();
   let identity: Identity | undefined;
 
@@ -83,7 +83,7 @@ export function httpsTransport(options: TransportOptions): Transport {
     if (identity !== undefined && identity.certificate === certificate && identity.key === key) return identity;
     if (identity !== undefined) drain(identity.agent);
     const agent = agentFor(options, credentials);
-    tunnels?.dig(agent);
+    if (proxy !== undefined) connectThrough(agent, proxy, { ...options, signal: closing.signal });
     agents.add(agent);
     identity = { certificate, key, agent };
     return identity;
@@ -110,7 +110,7 @@ export function httpsTransport(options: TransportOptions): Transport {
   }
 
   function close(): void {
-    tunnels?.close();
+    closing.abort();
     for (const agent of agents) agent.destroy();
     agents.clear();
   }
@@ -141,42 +141,6 @@ function serverTarget(options: TransportOptions): Target {
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port === "" ? 443 : Number(url.port),
     prefix: url.pathname.replace(/\/+$/, ""),
-  };
-}
-
-interface Tunnels {
-  /** From now on the agent connects through the proxy. */
-  dig(agent: Agent): void;
-  close(): void;
-}
-
-type Connect = Agent["createConnection"];
-
-function tunnelsOf(target: Target, options: TransportOptions): Tunnels | undefined {
-  if (options.proxyUrl === undefined) return undefined;
-  const proxy = parseProxy(options.proxyUrl);
-  if (proxy === undefined) {
-    // Its text may hold a password.
-    throw new ConnectionError(
-      "INVALID_PROXY",
-      "the proxy must be a URL that begins with http://, https:// or socks5://",
-    );
-  }
-  const closing = new AbortController();
-  return {
-    close: () => closing.abort(),
-    dig: (agent) => {
-      const direct = agent.createConnection.bind(agent);
-      const dug: Connect = (connection, connected) => {
-        throughProxy(proxy, target, { ...options, signal: closing.signal }).then(
-          // Over that socket the agent does what it does on its own: TLS with the server itself.
-          (socket) => connected?.(null, direct(Object.assign(connection, { socket })) as Duplex),
-          (error: Error) => connected?.(error, undefined as never),
-        );
-        return undefined;
-      };
-      agent.createConnection = dug;
-    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Client } from "../client/client.ts";
+import { environmentProxy } from "../client/environment-proxy.ts";
 import type { Clock } from "../core/clock.ts";
 import type { UserInfo } from "../core/user.ts";
 import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
@@ -20,6 +21,7 @@ import { customResources, type CustomResources } from "./custom-resources.ts";
 import { errorText } from "./error-text.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { Closer, HubState } from "./hub-state.ts";
+import { hubWorld } from "./hub-world.ts";
 import { inProcessClient } from "./in-process-client.ts";
 import { loopTurns } from "./loop-turns.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
@@ -57,7 +59,8 @@ export async function openDecisions(
   const access = await openAuthorization(options, { cache, clock });
   base.closers.push(async () => access.close());
   const identity = await identification(options, base, access);
-  const webhooks = webhookCaller();
+  const { env } = hubWorld(base);
+  const webhooks = webhookCaller({ proxyOf: (server) => environmentProxy(server, env) });
   base.closers.push(async () => webhooks.close());
   const versions = entryVersions();
   const turns = loopTurns();
@@ -134,7 +137,7 @@ async function identification(
 ): Promise<Authentication> {
   const { cache, authorities, issuer, clock, revoked, credentialUse } = base;
   const { audiences, issuers } = issuer;
-  const outside = await openOutsideIdentity({ hub: options, clock, audiences, issuers });
+  const outside = await openOutsideIdentity({ hub: options, clock, audiences, issuers, env: hubWorld(base).env });
   base.closers.push(async () => outside.close());
   return authentication({
     roots: rootsOf(authorities),

@@ -9,6 +9,7 @@ import {
 import { issuerKeys } from "../authn/oidc/issuer-keys.ts";
 import { oidcAlgorithms, oidcTokens } from "../authn/oidc/oidc-tokens.ts";
 import { webhookTokens } from "../authn/webhook-tokens.ts";
+import { environmentProxy, type Environment } from "../client/environment-proxy.ts";
 import { remoteClient } from "../client/remote.ts";
 import type { Clock } from "../core/clock.ts";
 import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
@@ -32,6 +33,8 @@ export interface OutsideIdentityOptions {
   readonly clock: Clock;
   /** The names of the API. */
   readonly audiences: readonly string[];
+  /** Where HTTPS_PROXY and NO_PROXY stand, for reading the keys of issuers. */
+  readonly env: Environment;
   /** The issuers of the hub's own tokens, which nobody else may be. */
   readonly issuers: readonly string[];
 }
@@ -101,7 +104,7 @@ function warnOfUnprefixed({ url, groups, userRules }: JwtIssuer, log: (entry: Lo
 
 function jsonReader(
   issuer: JwtIssuer,
-  { hub, clock }: OutsideIdentityOptions,
+  { hub, clock, env }: OutsideIdentityOptions,
 ): { readonly fetchJson: (url: string) => Promise<unknown> } {
   return {
     fetchJson: async (url) => {
@@ -109,6 +112,7 @@ function jsonReader(
       const client = remoteClient({
         server: origin,
         ...(issuer.caPem === undefined ? {} : { caPem: issuer.caPem }),
+        proxyUrl: environmentProxy(origin, env),
         userAgent: `pratique-hub/${hub.release}`,
         timeoutMs: readMs,
         clock,

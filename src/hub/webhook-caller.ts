@@ -8,18 +8,22 @@ import {
   type WebhookCall,
   type WebhookClientConfig,
 } from "../core/webhook-call.ts";
+import { connectThrough, requiredProxy } from "../client/tunnel.ts";
 import { errorText } from "./error-text.ts";
 
 export interface WebhookCallerOptions {
   /** Where a Service answers; undefined for one that is not known. Default the DNS of the machine. */
   readonly resolveService?: (service: ServiceReference) => Promise<{ readonly host: string } | undefined>;
+  /** The proxy for an `https://` server, as text that may hold a password; undefined where it is reached directly. Default: none is used. */
+  readonly proxyOf?: (server: string) => string | undefined;
   /** The longest answer that is read, in bytes; default 16 MiB. */
   readonly maximumBytes?: number;
 }
 
-/** Where to connect, and what certificate to expect there. */
+/** Where to connect, through which proxy, and what certificate to expect there. */
 interface Endpoint {
   readonly url: URL;
+  readonly proxy: string | undefined;
   /** The name in the certificate, where the address is not it. */
   readonly serverName?: string;
   readonly host: string;
@@ -33,27 +37,51 @@ const idleMs = 30_000;
 
 /**
  * Calls webhooks over HTTP/1.1 and TLS 1.2 or later, trusting the CAs of the configuration and no others. Connections are kept for
- * calls to the same target. Proxies of the environment are not used and redirects are not followed, so that a webhook is who its
- * configuration names. `close` ends the connections.
+ * calls to the same target. A proxy carries the TLS connection and sees nothing of the call; a Service behind one is resolved by the
+ * proxy, as kube-apiserver has it. Redirects are not followed, so that a webhook is who its configuration names. `close` ends the connections.
  */
 export function webhookCaller(options: WebhookCallerOptions = {}): { readonly call: CallWebhook; close(): void } {
-  const { maximumBytes = defaultMaximumBytes, resolveService = resolveByDns } = options;
-  // One agent is enough: it never shares a connection between calls of different CAs, names or addresses.
-  const agent = new Agent({ keepAlive: true, maxSockets: connectionsPerTarget, maxFreeSockets: 8, timeout: idleMs });
+  const { maximumBytes = defaultMaximumBytes, resolveService = resolveByDns, proxyOf = () => undefined } = options;
+  const agents = agentsByProxy();
   return {
     call: async (call) => {
       const signal = AbortSignal.timeout(call.timeoutMs);
-      const endpoint = await endpointOf(call, within(signal, resolveService));
+      const endpoint = await endpointOf(call, { resolveService: within(signal, resolveService), proxyOf });
       const shown = `Post ${JSON.stringify(endpoint.url.href)}`;
       try {
-        return await post(call, endpoint, { agent, signal, maximumBytes });
+        return await post(call, endpoint, { agent: agents.of(endpoint.proxy), signal, maximumBytes });
       } catch (error) {
         throw signal.aborted
           ? new WebhookCallError("timeout", `${shown}: context deadline exceeded`)
           : failure(error, shown);
       }
     },
-    close: () => agent.destroy(),
+    close: agents.close,
+  };
+}
+
+/** For each proxy, and for none, one agent is enough: it never shares a connection between calls of different CAs, names or addresses. */
+function agentsByProxy(): { readonly of: (proxy: string | undefined) => Agent; readonly close: () => void } {
+  const known = new Map<string | undefined, Agent>();
+  const closing = new AbortController();
+  return {
+    of: (proxy) => {
+      const found = known.get(proxy);
+      if (found !== undefined) return found;
+      const agent = new Agent({
+        keepAlive: true,
+        maxSockets: connectionsPerTarget,
+        maxFreeSockets: 8,
+        timeout: idleMs,
+      });
+      if (proxy !== undefined) connectThrough(agent, requiredProxy(proxy), { signal: closing.signal });
+      known.set(proxy, agent);
+      return agent;
+    },
+    close: () => {
+      closing.abort();
+      for (const agent of known.values()) agent.destroy();
+    },
   };
 }
 
@@ -72,7 +100,7 @@ function within(
 
 async function endpointOf(
   { config, announceTimeout, timeoutMs }: WebhookCall,
-  resolveService: NonNullable<WebhookCallerOptions["resolveService"]>,
+  { resolveService, proxyOf }: Required<Pick<WebhookCallerOptions, "resolveService" | "proxyOf">>,
 ): Promise<Endpoint> {
   const { url, service } = config;
   const ca = caOf(config);
@@ -80,16 +108,20 @@ async function endpointOf(
   if (service !== undefined) {
     const serverName = `${service.name}.${service.namespace}.svc`;
     const target = new URL(`https://${serverName}:${service.port ?? 443}${service.path ?? ""}${query}`);
+    const proxy = proxyOf(target.origin);
+    if (proxy !== undefined) return { url: target, proxy, host: serverName, serverName, ca };
     const address = await resolveService(service);
     if (address === undefined) {
       const why = `no such host ${serverName}: this hub runs no Services; name the webhook by clientConfig.url`;
       throw new WebhookCallError("target", `Post ${JSON.stringify(target.href)}: dial tcp: ${why}`);
     }
-    return { url: target, host: address.host, serverName, ca };
+    return { url: target, proxy, host: address.host, serverName, ca };
   }
   try {
     const target = new URL(`${url ?? ""}${query}`);
-    if (target.protocol === "https:") return { url: target, host: target.hostname.replaceAll(/[[\]]/g, ""), ca };
+    if (target.protocol === "https:") {
+      return { url: target, proxy: proxyOf(target.origin), host: target.hostname.replaceAll(/[[\]]/g, ""), ca };
+    }
   } catch {
     // Said below.
   }

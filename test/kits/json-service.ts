@@ -28,9 +28,10 @@ export interface JsonService {
   close(): Promise<void>;
 }
 
-/** Starts a service that answers as `answer` says. */
+/** Starts a service that answers as `answer` says; its certificate is for this machine and for `dnsNames`. */
 export async function startJsonService(
   answer: (request: ServiceRequest) => ServiceReply | Promise<ServiceReply>,
+  dnsNames: readonly string[] = [],
 ): Promise<JsonService> {
   const random = (size: number): Uint8Array => randomBytes(size);
   const now = Date.now();
@@ -40,7 +41,7 @@ export async function startJsonService(
     {
       commonName: "service",
       organizations: [],
-      dnsNames: ["localhost"],
+      dnsNames: ["localhost", ...dnsNames],
       ipAddresses: ["127.0.0.1"],
       usage: "server auth",
     },
