@@ -9,6 +9,7 @@ import type { Clock } from "../core/clock.ts";
 import { systemErrorText } from "../core/system-error.ts";
 import type { Audit } from "../http/audit.ts";
 import { metadataPolicy, type AuditPolicy } from "../http/audit-policy.ts";
+import { openAuditLogWarning, openOwnAuditFile } from "./audit-file.ts";
 import { openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
 import { auditWebhook } from "./audit-webhook.ts";
@@ -88,9 +89,13 @@ async function logBackend(options: HubOptions, clock: Clock): Promise<readonly N
       maxAgeMs: (options.auditLogMaxAgeDays ?? logDefaults.maxAgeDays) * dayMs,
       now: () => clock.now(),
       trouble: troubleTo(options),
+      openFile: options.auditLogPath === undefined ? openOwnAuditFile : undefined,
     });
+    const warning = await openAuditLogWarning(path);
+    if (warning !== undefined) options.log({ level: "warn", message: warning });
     return [{ plugin: "log", ...log }];
   } catch (error) {
+    if (error instanceof HubError) throw error;
     throw new HubError("options", `--audit-log-path: ${systemErrorText(error, { operation: "write", at: path })}`, {
       cause: error,
     });

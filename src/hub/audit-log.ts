@@ -1,4 +1,4 @@
-import { open, readdir, rename, rm } from "node:fs/promises";
+import { open, readdir, rename, rm, type FileHandle } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import type { Writable } from "node:stream";
 import type { AuditSink } from "../http/audit.ts";
@@ -21,6 +21,8 @@ export interface AuditLogOptions {
   readonly maxBackups: number;
   /** How long they are kept, in milliseconds; 0 keeps them for ever. */
   readonly maxAgeMs: number;
+  /** Opens the file for appending; by default whatever the path leads to, mode 0600 where it is made. */
+  readonly openFile?: ((path: string) => Promise<FileHandle>) | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Hears when the file begins to refuse what is written, and how much was lost when it takes it again. */
@@ -39,8 +41,8 @@ const gatherMs = 100;
  * slow that 64 MiB wait, or refuses, lines are dropped and counted: requests never wait for it. Rejects when the file cannot be opened.
  */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditBackend> {
-  const { path, trouble } = options;
-  let file = await open(path, "a", 0o600);
+  const { path, trouble, openFile = appendTo } = options;
+  let file = await openFile(path);
   const opened = await file.stat();
   let size = opened.size;
   // A pipe or a device has no size, and cannot be put aside.
@@ -57,7 +59,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
     size = 0;
     try {
       await renameAside(options);
-      const fresh = await open(path, "a", 0o600);
+      const fresh = await openFile(path);
       await file.close();
       file = fresh;
       await removeOld(options);
@@ -106,6 +108,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
       await file.close();
     },
   };
+}
+
+function appendTo(path: string): Promise<FileHandle> {
+  return open(path, "a", 0o600);
 }
 
 /** A time to wait, which can be ended early. */

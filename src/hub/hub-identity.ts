@@ -20,6 +20,16 @@ export interface Halves {
   readonly caFile: string | undefined;
 }
 
+/** The keys of tokens, by their key IDs. */
+export interface TokenKeyIds {
+  /** That of `pki/sa.key`; undefined where there is no such file. */
+  readonly own: string | undefined;
+  /** The one that signs. */
+  readonly signing: string | undefined;
+  /** Whether the operator has named the file of the key that signs: another one than before is then what the operator wants. */
+  readonly isGiven: boolean;
+}
+
 /** A hub whose store and CA are known to belong together. */
 export interface HubIdentity {
   /** Writes down which store belongs to the CA, and how far it has come, where it has moved since the last time. Never rejects. */
@@ -72,17 +82,34 @@ function missing({ dataDir, pkiDir, storeDir }: Halves, half: "pki" | "store"): 
 export async function identifyHub(
   halves: Halves,
   record: HubRecord | undefined,
-  open: { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly log: (entry: LogEntry) => void },
+  open: {
+    readonly store: Store;
+    readonly clock: Pick<Clock, "now">;
+    readonly log: (entry: LogEntry) => void;
+    readonly tokenKeys: TokenKeyIds;
+  },
 ): Promise<HubIdentity> {
   const { store, log } = open;
   const id = await idOf(store);
   if (record?.phase === "ready") {
     if (id === undefined) throw missing(halves, "store");
     if (id !== record.id) throw twoHubs(halves);
-  } else if (!(await namesOwnCa(store, halves))) throw twoHubs(halves);
+    if (isOtherKey(record, open.tokenKeys)) throw otherKey(halves);
+  }
+  if (!(await namesOwnCa(store, halves))) {
+    if (record?.phase !== "ready") throw twoHubs(halves);
+    if (halves.caFile === undefined) throw otherCa(halves);
+    log({
+      level: "warn",
+      message: `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub were told to trust; machines that joined before do not trust this hub until they are given the new CA`,
+    });
+  }
   const mark = await markOf(join(halves.storeDir, dataFile));
   if (record?.phase === "ready") warnOfRestore(record, { mark, revision: await store.currentRevision(), log });
-  const note = noteOf({ ...open, pkiDir: halves.pkiDir, mark });
+  const { own, signing } = open.tokenKeys;
+  // A file that does not sign, since another was given, has not been judged.
+  const serviceAccountKey = own !== undefined && own === signing ? own : record?.serviceAccountKey;
+  const note = noteOf({ ...open, pkiDir: halves.pkiDir, mark, serviceAccountKey });
   await note();
   return { note };
 }
@@ -107,8 +134,9 @@ function noteOf(of: {
   readonly log: (entry: LogEntry) => void;
   readonly pkiDir: string;
   readonly mark: FileMark;
+  readonly serviceAccountKey: string | undefined;
 }): () => Promise<void> {
-  const { store, clock, log, pkiDir, mark } = of;
+  const { store, clock, log, pkiDir, mark, serviceAccountKey } = of;
   let noted = -1;
   let isFailing = false;
   return async () => {
@@ -118,7 +146,14 @@ function noteOf(of: {
       const id = revision === noted ? undefined : await idOf(store);
       // None before the first start has made what every store has.
       if (id === undefined) return;
-      await writeHubRecord(pkiDir, { id, phase: "ready", revision, at: rfc3339(clock.now()), file: mark });
+      await writeHubRecord(pkiDir, {
+        id,
+        phase: "ready",
+        revision,
+        at: rfc3339(clock.now()),
+        file: mark,
+        serviceAccountKey,
+      });
       noted = revision;
       isFailing = false;
     } catch (error) {
@@ -148,6 +183,25 @@ function warnOfRestore(
 
 function twoHubs({ pkiDir, storeDir }: Halves): HubError {
   return new HubError("data-dir", `${pkiDir} and ${storeDir} belong to two hubs; restore both from the same backup`);
+}
+
+function otherCa({ pkiDir, storeDir }: Halves): HubError {
+  return new HubError(
+    "data-dir",
+    `${pkiDir} holds another CA than the one that clients of ${storeDir} were told to trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
+  );
+}
+
+function isOtherKey({ serviceAccountKey: known }: HubRecord, { own, isGiven }: TokenKeyIds): boolean {
+  return !isGiven && known !== undefined && own !== known;
+}
+
+function otherKey({ pkiDir, storeDir }: Halves): HubError {
+  const file = join(pkiDir, "sa.key");
+  return new HubError(
+    "data-dir",
+    `${file} is not the key that belongs to ${storeDir}, and its holder could sign tokens of any ServiceAccount: restore it from the backup; if the key was replaced on purpose, start once with --service-account-signing-key-file ${file}`,
+  );
 }
 
 /** Whether the CA that the store tells its clients to trust is one in `pki`. A store that names none was never in use. */

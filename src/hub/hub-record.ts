@@ -21,6 +21,8 @@ export interface HubRecord {
   /** When that was, RFC 3339. */
   readonly at: string;
   readonly file?: FileMark | undefined;
+  /** The key ID of `pki/sa.key`; undefined where it is not known yet. */
+  readonly serviceAccountKey?: string | undefined;
 }
 
 const file = "hub.json";
@@ -74,7 +76,9 @@ function parsed(text: string): HubRecord | undefined {
     const { id, phase, revision, at } = value;
     if (typeof id !== "string" || (phase !== "new" && (phase !== "ready" || id === ""))) return undefined;
     if (typeof revision !== "number" || !Number.isSafeInteger(revision) || typeof at !== "string") return undefined;
-    return { id, phase, revision, at, file: markIn(value.file) };
+    const { serviceAccountKey } = value;
+    if (serviceAccountKey !== undefined && typeof serviceAccountKey !== "string") return undefined;
+    return { id, phase, revision, at, file: markIn(value.file), serviceAccountKey };
   } catch {
     return undefined;
   }

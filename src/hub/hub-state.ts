@@ -9,8 +9,8 @@ import { credentialUseLog, type CredentialUseLog } from "./credential-use.ts";
 import { beginHub, identifyHub, knownHub, type HubIdentity } from "./hub-identity.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { revocations, type Revocations } from "./revocations.ts";
-import { checkSecretPermissions } from "./secret-permissions.ts";
-import { openServiceAccountIssuer, type ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { checkFolders, checkSecretPermissions } from "./secret-permissions.ts";
+import { openServiceAccountIssuer, ownKeyId, type ServiceAccountIssuer } from "./service-account-issuer.ts";
 import { systemClock } from "./system-clock.ts";
 
 /** What has been opened so far, to be closed in reverse order. */
@@ -38,6 +38,7 @@ export async function openHubState(
   const { dataDir, clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile, log } = options;
   const clock = options.clock ?? systemClock;
   const halves = { dataDir, pkiDir: at.dir, storeDir: join(dataDir, "store"), caFile: certFile };
+  await checkFolders(options, at.dir);
   await checkSecretPermissions(options, at.dir);
   const known = await knownHub(halves);
   // Before anything is made: the store's lock keeps a second hub from making the same.
@@ -53,7 +54,9 @@ export async function openHubState(
   // One that fails must not leave a store behind that opens later and is closed by no one.
   await Promise.allSettled(opening);
   const [store, found, issuer] = await Promise.all(opening);
-  const hub = await identifyHub(halves, record, { store, clock, log });
+  const isGiven = options.serviceAccountSigningKeyFile !== undefined;
+  const tokenKeys = { own: await ownKeyId(at.dir), signing: issuer.keys[0]?.kid, isGiven };
+  const hub = await identifyHub(halves, record, { store, clock, log, tokenKeys });
   closers.push(() => hub.note());
   if (isNew) log({ level: "info", message: "new hub", dataDir, caPin: found.signer.pin });
   const cache = await openWatchCache({ store, prefix: "/registry/" });

@@ -1,8 +1,39 @@
-import { chmod, readdir } from "node:fs/promises";
+import { chmod, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { openPermissions } from "../agent/open-permissions.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { errorText } from "./error-text.ts";
 import type { HubOptions } from "./hub-options.ts";
+
+/** The folders of a data directory. Those that others may write to are made private: others could put their own keys, store or links there. */
+export async function checkFolders({ dataDir, log }: HubOptions, pkiDir: string): Promise<void> {
+  for (const path of [pkiDir, join(dataDir, "store"), join(dataDir, "audit")]) {
+    const mode = await modeOf(path);
+    if (mode === undefined || (mode & 0o022) === 0) continue;
+    const was = `others than its owner could write to ${path} (mode ${octal(mode)})`;
+    try {
+      await chmod(path, 0o700);
+      log({ level: "warn", message: `${was}; it has mode 0700 now, but look whether everything in it is yours` });
+    } catch (error) {
+      const next = `correct it with: chmod 700 ${shellWord(path)}`;
+      log({ level: "warn", message: `${was}; ${next}`, error: errorText(error) });
+    }
+  }
+}
+
+async function modeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mode & 0o777;
+  } catch {
+    // What is wrong with it is told when it is read.
+    return undefined;
+  }
+}
+
+/** Permission bits as `ls` and `chmod` have them. */
+export function octal(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, "0");
+}
 
 /**
  * Looks at the secrets that a hub reads. Keys in its own directory that others may read are made private; for the directory itself and for

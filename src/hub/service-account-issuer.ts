@@ -82,8 +82,19 @@ async function signingKey(file: string | undefined, dir: string, mayCreate: bool
   if (mayCreate) return makeKey(dir);
   throw new HubError(
     "data-dir",
-    `${own} is missing, where a hub has run: no token of a ServiceAccount would be accepted any more; restore it from the backup, give --service-account-signing-key-file if the hub ran with it, or put a new private key there to replace it`,
+    `${own} is missing, where a hub has run: no token of a ServiceAccount would be accepted any more; restore it from the backup, give --service-account-signing-key-file if the hub ran with it, or put a new private key there and start once with --service-account-signing-key-file ${own} to replace it`,
   );
+}
+
+/** The key ID of `sa.key` in `dir`; undefined where there is no such file, or none that signs tokens. */
+export async function ownKeyId(dir: string): Promise<string | undefined> {
+  const pem = await textIfThere(join(dir, "sa.key"));
+  try {
+    return pem === undefined ? undefined : tokenKey(loadPrivateKey(pem)).kid;
+  } catch (error) {
+    if (error instanceof KeyError) return undefined;
+    throw error;
+  }
 }
 
 function signingWith(key: KeyObject): Signing {

@@ -1,5 +1,18 @@
 import { mkdtempSync, rmdirSync, statSync } from "node:fs";
-import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -107,6 +120,128 @@ describe("a data directory of two hubs", () => {
       code: "data-dir",
       message: `${at("pki")} and ${at("store")} belong to two hubs; restore both from the same backup`,
     });
+  });
+});
+
+describe("a data directory in which one key is of another hub", () => {
+  const copied = async (...names: readonly string[]): Promise<void> => {
+    const other = await stoppedHub();
+    others.push(other);
+    for (const name of names) await cp(join(other, "data", "pki", name), at("pki", name));
+  };
+
+  it("is refused where it is the CA, although the record is its own", async () => {
+    await copied("ca.key", "ca.crt");
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: `${at("pki")} holds another CA than the one that clients of ${at("store")} were told to trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
+    });
+  });
+
+  it("is warned of once where the operator gives another CA by its flags", async () => {
+    const other = await stoppedHub();
+    others.push(other);
+    const pki = join(other, "data", "pki");
+    const own = { clusterSigningCertFile: join(pki, "ca.crt"), clusterSigningKeyFile: join(pki, "ca.key") };
+    const told = [expect.stringContaining("is none of the CAs that clients of this hub were told to trust")];
+    expect(warnings(await startedOn(dir, own))).toEqual(told);
+  });
+
+  it("is refused where it is the key of tokens, until the operator names it once", async () => {
+    await copied("sa.key");
+    const file = at("pki", "sa.key");
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: `${file} is not the key that belongs to ${at("store")}, and its holder could sign tokens of any ServiceAccount: restore it from the backup; if the key was replaced on purpose, start once with --service-account-signing-key-file ${file}`,
+    });
+    // Another key that signs says nothing of the one that lies there.
+    const elsewhere = join(others[0] ?? "", "data", "pki", "apiserver.key");
+    await startedOn(dir, { serviceAccountSigningKeyFile: elsewhere });
+    await expect(startedOn(dir)).rejects.toMatchObject({ code: "data-dir" });
+    await startedOn(dir, { serviceAccountSigningKeyFile: file });
+    expect(warnings(await startedOn(dir))).toEqual([]);
+  });
+
+  it("is accepted where the record is from before keys of tokens were recorded, and recorded then", async () => {
+    const { serviceAccountKey, ...before } = JSON.parse(await readFile(at("pki", "hub.json"), "utf8")) as Readonly<
+      Record<string, unknown>
+    >;
+    expect(serviceAccountKey).toEqual(expect.any(String));
+    await writeFile(at("pki", "hub.json"), JSON.stringify(before));
+    await startedOn(dir);
+    await copied("sa.key");
+    await expect(startedOn(dir)).rejects.toMatchObject({ code: "data-dir" });
+  });
+});
+
+describe("the audit log of a data directory", () => {
+  const log = (): string => at("audit", "audit.log");
+
+  it("is refused as a symbolic link, and nothing is written where it leads", async () => {
+    const target = join(dir, "elsewhere");
+    await writeFile(target, "");
+    await rm(log());
+    await symlink(target, log());
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: `${log()} is a symbolic link, which the hub does not follow; move it away, or say with --audit-log-path where audit events are written`,
+    });
+    expect(await readFile(target, "utf8")).toBe("");
+  });
+
+  it("is refused in a folder that is a symbolic link", async () => {
+    await rename(at("audit"), join(dir, "elsewhere"));
+    await symlink(join(dir, "elsewhere"), at("audit"));
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: expect.stringContaining(`${at("audit")} is a symbolic link`) as string,
+    });
+  });
+
+  it("is refused as something else than a regular file", async () => {
+    await rm(log());
+    await mkdir(log());
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: expect.stringContaining(`${log()} is no regular file`) as string,
+    });
+  });
+
+  it.runIf(process.getuid?.() === 0).each([["audit"], ["audit/audit.log"]])(
+    "is refused where %s belongs to another user",
+    async (name) => {
+      await chown(at(name), 4242, 4242);
+      await expect(startedOn(dir)).rejects.toMatchObject({
+        code: "data-dir",
+        message: expect.stringContaining(
+          `${at(name)} belongs to another user (uid 4242), who could change what is recorded`,
+        ) as string,
+      });
+      // Whoever owns all of it may own this as well.
+      await chown(at(), 4242, 4242);
+      await startedOn(dir);
+    },
+  );
+
+  it("is warned of once where others may read it, with the command, and left as it is", async () => {
+    await chmod(log(), 0o644);
+    expect(warnings(await startedOn(dir))).toEqual([
+      `the audit log ${log()} says who did what and has mode 0644, so others than its owner may use it; correct it with: chmod 600 ${log()}`,
+    ]);
+    expect((await stat(log())).mode & 0o777).toBe(0o644);
+    await chmod(log(), 0o600);
+    expect(warnings(await startedOn(dir))).toEqual([]);
+  });
+});
+
+describe("a folder of the data directory that others may write to", () => {
+  it.each(["audit", "pki", "store"])("is made private, with one warning: %s", async (name) => {
+    await chmod(at(name), 0o777);
+    expect(warnings(await startedOn(dir))).toEqual([
+      `others than its owner could write to ${at(name)} (mode 0777); it has mode 0700 now, but look whether everything in it is yours`,
+    ]);
+    expect((await stat(at(name))).mode & 0o777).toBe(0o700);
+    expect(warnings(await startedOn(dir))).toEqual([]);
   });
 });
 
