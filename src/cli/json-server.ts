@@ -107,7 +107,7 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     endWith(response, body);
   }
 
-  const { certPem, keyPem, host, port, clientCaPem, caPem, clock } = options;
+  const { certPem, keyPem, host, port, clientCaPem, caPem } = options;
   const shownCa = { clientCaPem: clientCaPem ?? caPem };
   const listening = listen({
     certPem,
@@ -115,7 +115,7 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     host,
     port,
     ...shownCa,
-    now: () => clock.now(),
+    monotonic: () => performance.now(),
     handle: (request, response) => {
       request.on("error", () => undefined);
       handle(request, response).catch(options.onFault);

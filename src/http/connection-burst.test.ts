@@ -7,6 +7,8 @@ interface Loop {
   /** Time goes by in steps of a millisecond. */
   readonly pass: (ms: number, each?: () => void) => void;
   readonly request: (name: string) => void;
+  /** Serves a request for so many milliseconds. */
+  readonly take: (name: string, ms: number) => void;
 }
 
 function loop(): Loop {
@@ -23,7 +25,11 @@ function loop(): Loop {
       each?.();
     }
   };
-  return { burst, served, pass, request: (name) => burst.pass(() => served.push(name)) };
+  const take = (name: string, ms: number): void => {
+    served.push(name);
+    now += ms;
+  };
+  return { burst, served, pass, take, request: (name) => burst.pass(() => take(name, 0)) };
 }
 
 describe("a bunch of connections", () => {
@@ -63,22 +69,39 @@ describe("a bunch of connections", () => {
     expect(served).toEqual(["a", "b"]);
   });
 
-  test("without end holds requests for 200 ms at the most, and then not again for 800 ms", () => {
+  test("without end holds requests for 20 ms at the most, and then not again for 80 ms", () => {
     const { burst, served, pass, request } = loop();
     const dial = (): void => void burst.accepted();
     dial();
     request("a");
-    pass(199, dial);
+    pass(19, dial);
     expect(served).toEqual([]);
     pass(1);
     expect(served).toEqual(["a"]);
     dial();
     request("b");
-    pass(799, dial);
+    pass(79, dial);
     expect(served).toEqual(["a", "b"]);
     pass(1);
     dial();
     request("c");
     expect(served).toEqual(["a", "b"]);
+  });
+
+  test("is followed by its requests in their order, 5 ms of them in each pass of the event loop", () => {
+    const { burst, served, pass, request, take } = loop();
+    const end = burst.accepted();
+    for (const name of ["a", "b", "c", "d"]) burst.pass(() => take(name, 3));
+    end();
+    pass(1);
+    expect(served).toEqual(["a", "b"]);
+    request("e");
+    expect(served).toEqual(["a", "b"]);
+    pass(1);
+    expect(served).toEqual(["a", "b", "c", "d"]);
+    pass(1);
+    expect(served).toEqual(["a", "b", "c", "d", "e"]);
+    request("f");
+    expect(served).toEqual(["a", "b", "c", "d", "e", "f"]);
   });
 });

@@ -3,6 +3,7 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } f
 import type { Socket } from "node:net";
 import { connectionBurst } from "./connection-burst.ts";
 import type { Incoming, Outgoing } from "./exchange.ts";
+import { handshakeLimiter } from "./handshake-limiter.ts";
 
 export interface ServerOptions {
   readonly certPem: string;
@@ -13,8 +14,8 @@ export interface ServerOptions {
   /** 0 picks a free port. */
   readonly port: number;
   readonly handle: (request: Incoming, response: Outgoing) => void;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  /** Milliseconds from any moment on; a clock that can be set would hold requests while it stands back. */
+  readonly monotonic: () => number;
   readonly timeouts?: Timeouts | undefined;
 }
 
@@ -82,24 +83,14 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requireHostHeader: true,
   });
 
-  // By peer, since the handshake speaks through another object than the connection.
-  const handshakes = new Map<string, () => void>();
-  const burst = connectionBurst({ now: options.now, soon: (run) => void setTimeout(run, 1) });
+  const handshakes = boundHandshakes(server, options.monotonic);
   server.on("connection", (socket: Socket) => {
-    const peer = peerOf(socket);
-    const shaken = burst.accepted();
-    handshakes.set(peer, shaken);
     sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
-    socket.once("close", () => {
-      shaken();
-      if (handshakes.get(peer) === shaken) handshakes.delete(peer);
-      sockets.delete(socket);
-    });
+    socket.once("close", () => sockets.delete(socket));
   });
   let latest: Socket | undefined;
   server.prependListener("secureConnection", (socket) => {
     latest = socket;
-    handshakes.get(peerOf(socket))?.();
   });
   // Within that event; the session itself would not hand out its socket.
   server.on("session", (session) => {
@@ -111,7 +102,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
   server.on("tlsClientError", (_error, socket) => void socket.destroy());
   server.on("sessionError", () => undefined);
   server.on("clientError", refuseConnection);
-  server.on("request", (request, response) => burst.pass(() => options.handle(request, response)));
+  server.on("request", (request, response) => handshakes.pass(() => options.handle(request, response)));
   await listening(server, options);
   const address = server.address();
   return {
@@ -121,7 +112,70 @@ export async function listen(options: ServerOptions): Promise<Server> {
       server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
     alias: (serverName, { certPem, keyPem, clientCaPem }) =>
       server.addContext(serverName, { ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
-    close: (graceMs) => closeServer({ server, sockets, sessions, graceMs }),
+    close: (graceMs) => closeServer({ server, sockets, sessions, handshakes, graceMs }),
+  };
+}
+
+/** What goes on before the first request of connections. */
+interface Handshakes {
+  /** Runs `serve` now, or when the connections that come in at once are in. */
+  readonly pass: (serve: () => void) => void;
+  /** Cuts the connections whose handshake has not ended. */
+  readonly cut: () => void;
+}
+
+/** What reads from the network below a socket. */
+interface Readable {
+  readonly readStart?: () => number;
+  readonly readStop?: () => number;
+}
+
+/** Public functions of a socket do not reach what it reads from once TLS has taken it over. */
+function belowOf(socket: Socket): Readable | undefined {
+  const { _handle: handle } = socket as { readonly _handle?: Readable | null };
+  return handle ?? undefined;
+}
+
+/**
+ * Bounds how many handshakes go on in one pass of the event loop: all that can be read at once would be taken in one go otherwise, with
+ * a millisecond or two for each.
+ */
+function boundHandshakes(server: Http2SecureServer, now: () => number): Handshakes {
+  const soon = (run: () => void): void => void setTimeout(run, 1);
+  const limiter = handshakeLimiter({ soon });
+  const burst = connectionBurst({ now, soon });
+  // By peer, since the handshake speaks through another object than the connection.
+  const ends = new Map<string, () => void>();
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    const peer = peerOf(socket);
+    const accepted = burst.accepted();
+    let leave = (): void => undefined;
+    const end = (): void => {
+      accepted();
+      leave();
+      open.delete(socket);
+      if (ends.get(peer) === end) ends.delete(peer);
+    };
+    ends.set(peer, end);
+    open.add(socket);
+    socket.once("close", end);
+    // TLS begins to read in the next tick.
+    process.nextTick(() => {
+      if (!open.has(socket) || socket.destroyed) return;
+      leave = limiter.enter({
+        address: socket.remoteAddress ?? "",
+        read: () => void belowOf(socket)?.readStart?.(),
+        pause: () => void belowOf(socket)?.readStop?.(),
+      });
+    });
+  });
+  server.prependListener("secureConnection", (socket) => ends.get(peerOf(socket))?.());
+  return {
+    pass: burst.pass,
+    cut: () => {
+      for (const socket of open) socket.destroy();
+    },
   };
 }
 
@@ -190,9 +244,11 @@ async function closeServer(open: {
   readonly server: Http2SecureServer;
   readonly sockets: ReadonlySet<Socket>;
   readonly sessions: ReadonlySet<ServerHttp2Session>;
+  readonly handshakes: Pick<Handshakes, "cut">;
   readonly graceMs: number;
 }): Promise<void> {
   const closed = new Promise<void>((resolve) => open.server.close(() => resolve()));
+  open.handshakes.cut();
   for (const session of open.sessions) session.close();
   (open.server as unknown as { closeIdleConnections?: () => void }).closeIdleConnections?.();
   const cut = setTimeout(() => {

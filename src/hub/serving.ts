@@ -174,7 +174,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     ...certificates.first,
     host: options.bindAddress,
     port: options.securePort,
-    now: () => clock.now(),
+    monotonic: () => performance.now(),
     handle: pipeline({
       authenticate: authentications.counted(identity.request),
       isRevoked: (credential) => parts.revoked.isOver(credential),

@@ -405,7 +405,7 @@ describe("a slow client", () => {
       { now: Date.now(), random: (size) => crypto.getRandomValues(new Uint8Array(size)) },
     );
     return listen({
-      now: () => Date.now(),
+      monotonic: () => performance.now(),
       ...pair,
       clientCaPem: hub.authority.pem,
       host: "127.0.0.1",

@@ -83,16 +83,16 @@ const doors: readonly CostlyRequest[] = [
     body: () => `{"metadata":{"finalizers":[${repeated(largest, (index) => `"f${index}"`)}]}}`,
     statuses: refused,
   },
-  {
-    name: "anonymous access requests that are refused, 80 at once",
+  ...[80, 400].map((copies): CostlyRequest => ({
+    name: `anonymous access requests that are refused, ${copies} at once`,
     as: "anonymous",
     method: "POST",
     path: accessRequests,
     type: json,
     body: () => `{"metadata":{"name":"a"},"spec":{}}`,
-    copies: 80,
+    copies,
     statuses: refused,
-  },
+  })),
   ...[yaml, json].map((type): CostlyRequest => ({
     name: `SelfSubjectAccessReview of 3 MB as ${type}`,
     as: "user",
