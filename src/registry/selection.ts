@@ -6,10 +6,11 @@ import {
   type FieldSelector,
 } from "../core/field-selector.ts";
 import { matchesLabels, parseLabelSelector, type LabelSelector } from "../core/label-selector.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject, ObjectMeta } from "../core/object.ts";
 import { SelectorError } from "../core/selector-error.ts";
 import { badRequest } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
+import { metadataOf } from "../storage/stored-metadata.ts";
 import { objectOf, type Entry } from "../storage/stored-object.ts";
 
 /** Which objects of a resource a request speaks of. */
@@ -53,11 +54,19 @@ function selectionFrom(resource: Resource, labels: LabelSelector | undefined, fi
     everything: labels === undefined && fields.length === 0,
     name: selectedName(fields),
     matches: (entry) => {
+      if (labels !== undefined && !matchesLabels(labels, metadataIn(entry).labels ?? {})) return false;
+      if (fields.length === 0) return true;
       const object = objectOf(entry);
-      if (labels !== undefined && !matchesLabels(labels, object.metadata.labels ?? {})) return false;
       return matchesFields(fields, (field) => valueIn(object, field));
     },
   };
+}
+
+/** From how many characters on it is worth while to look for the metadata in the text instead of parsing all of it. */
+const largeCharacters = 16 * 1024;
+
+function metadataIn(entry: Entry): ObjectMeta {
+  return entry.json.length < largeCharacters ? objectOf(entry).metadata : metadataOf(entry);
 }
 
 function fieldValue(resource: Resource, object: ApiObject, field: string): string {

@@ -79,7 +79,8 @@ export function passingObjectOf(entry: Entry): ApiObject {
   return parsedOf(entry) ?? (JSON.parse(entry.json) as ApiObject);
 }
 
-function parsedOf({ parsed }: Entry): ApiObject | undefined {
+/** The parsed object where it is there already. */
+export function parsedOf({ parsed }: Entry): ApiObject | undefined {
   return parsed instanceof WeakRef ? parsed.deref() : parsed;
 }
 
