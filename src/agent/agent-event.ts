@@ -22,8 +22,13 @@ export type AgentEvent = KeptName &
       }
     /** A certificate was asked for; `found` where an earlier run had done so with the same key. */
     | { readonly event: "requested"; readonly request: string; readonly found: boolean }
-    /** Nobody has decided on that request yet; `commands` are those with which an approver would. */
-    | { readonly event: "waiting"; readonly request: string; readonly commands: readonly string[] }
+    /** The request has no certificate yet; `commands` are those with which an approver would approve it, `waitsFor` is what the hub says of it, once it says so. */
+    | {
+        readonly event: "waiting";
+        readonly request: string;
+        readonly commands: readonly string[];
+        readonly waitsFor?: string | undefined;
+      }
     | { readonly event: "renewed"; readonly expiresAt: number }
     /** Another CA, of this pin, signs by now, so it will be renewed at `at`, before its time. */
     | { readonly event: "hastened"; readonly at: number; readonly signer: string }

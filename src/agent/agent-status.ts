@@ -45,6 +45,8 @@ export interface CredentialAgent {
   readonly request?: string | undefined;
   /** The credential has expired, and the machine asks to come back; with what it waits for, where the hub has said so. */
   readonly returning?: string | undefined;
+  /** What the hub says that the request under way waits for, where the credential is still good. */
+  readonly waitsFor?: string | undefined;
 }
 
 /** How to look; nothing is written. */
@@ -138,7 +140,8 @@ function certificateAgent(
   const { nextAt, renewedAt, failures, lastError, request, waitsFor } = state;
   const isOver = current !== undefined && current.notAfter <= now;
   const returning = isOver && request !== undefined ? (waitsFor ?? "an answer of the hub") : undefined;
-  return { agent: { nextAt, renewedAt, failures, lastError, refused: false, request, returning } };
+  const waits = request === undefined || isOver ? undefined : waitsFor;
+  return { agent: { nextAt, renewedAt, failures, lastError, refused: false, request, returning, waitsFor: waits } };
 }
 
 async function tokenStatus(dir: string, { files, now, ask }: StatusView): Promise<CredentialStatus> {

@@ -49,6 +49,13 @@ function onWatch(run: () => void): void {
 
 const watches = (): number => hub.seen.filter((seen) => seen.path.includes("watch=true")).length;
 
+/** Every look is a list, so that the clock goes on. */
+const withoutWatches: NonNullable<FakeHub["intercept"]> = (asked, response) => {
+  if (!(asked.url ?? "").includes("watch=true")) return false;
+  response.writeHead(200).end();
+  return true;
+};
+
 describe("waiting for a certificate", () => {
   test("ends with the event that brings it, and tells pending and approved once each", async () => {
     const states: string[] = [];
@@ -173,21 +180,47 @@ describe("waiting for a certificate", () => {
       response.writeHead(200).end();
       return true;
     };
-    hub.condition(request.name, { type: "NameInUse", status: "True", message: "the node name n1 is in use" });
+    const own = { type: "NameInUse", reason: "NodeNameInUse", message: "the node name n1 is in use" };
+    hub.condition(request.name, own);
     const error = await failureOf(
       waiting(() => {}, { timeoutMs: 60_000, waitsFor: (message) => void said.push(message) }),
     );
-    expect(said).toEqual(["the node name n1 is in use"]);
-    expect(error.message).toContain("within 60 seconds (the hub says: the node name n1 is in use); have it approved");
+    expect(said).toEqual(["NodeNameInUse: the node name n1 is in use"]);
+    expect(error.message).toContain(
+      "within 60 seconds (the hub says: NodeNameInUse: the node name n1 is in use); have it approved",
+    );
+  });
+
+  test("tells of any abstention of the hub, and quotes the condition of a foreign controller with type and status", async () => {
+    hub.intercept = withoutWatches;
+    const said: string[] = [];
+    const waitsFor = (message: string): void => {
+      said.push(message);
+      if (said.length > 1) return;
+      const left = { type: "NotApprovedAutomatically", reason: "RequesterRevoked", message: "revoked" };
+      hub.condition(request.name, left);
+    };
+    hub.condition(request.name, { type: "Ready", status: "False", reason: "Policy", message: "no policy matches" });
+    await failureOf(waiting(() => {}, { timeoutMs: 60_000, waitsFor }));
+    expect(said).toEqual(["condition Ready=False: Policy: no policy matches", "RequesterRevoked: revoked"]);
+  });
+
+  test("tells that an approved request stays unsigned, and why where its signer says so", async () => {
+    hub.intercept = withoutWatches;
+    const said: string[] = [];
+    hub.approve(request.name);
+    await failureOf(waiting(() => {}, { timeoutMs: 60_000, waitsFor: (message) => void said.push(message) }));
+    expect(said).toEqual([
+      "approved, and not signed within 30 seconds: check that the signer kubernetes.io/kube-apiserver-client-kubelet runs",
+    ]);
+    hub.condition(request.name, { type: "SigningDelayed", status: "True", reason: "IssuingFailed", message: "no key" });
+    const again: string[] = [];
+    await failureOf(waiting(() => {}, { timeoutMs: 60_000, waitsFor: (message) => void again.push(message) }));
+    expect(again).toEqual(["IssuingFailed: no key"]);
   });
 
   test("timeout-waiting: says how to approve, or that the signer does not sign", async () => {
-    const polling: NonNullable<FakeHub["intercept"]> = (asked, response) => {
-      if (!(asked.url ?? "").includes("watch=true")) return false;
-      response.writeHead(200).end();
-      return true;
-    };
-    hub.intercept = polling;
+    hub.intercept = withoutWatches;
     const pending = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
     expect(pending.code).toBe("timeout-waiting");
     expect(pending.message).toBe(

@@ -3,6 +3,7 @@ import type { Client } from "../client/client.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
+import { waitingText } from "../resources/csr-waiting.ts";
 import { inWords } from "./clock-skew.ts";
 import { connectionFailure, type CallTarget } from "./connection-failure.ts";
 import { JoinError, plainText, stopIfAborted } from "./join-error.ts";
@@ -18,7 +19,7 @@ export interface Waiting {
   readonly random?: () => number;
   /** Whether messages shall say which command to give next; an agent gives none. Default true. */
   readonly advise?: boolean;
-  /** Called with why the hub does not approve the request by itself (its name is in use, or the machine comes back), whenever that changes. */
+  /** Called with why there is no certificate yet, as the request's conditions say it: reason and message. Whenever that changes, and once when an approved request stays unsigned for half a minute. */
   readonly waitsFor?: ((message: string) => void) | undefined;
   /** Called once when no decision has come after a second, and once when an approval has. */
   readonly on: (state: "pending" | "approved") => void;
@@ -26,6 +27,8 @@ export interface Waiting {
 
 const quietMs = 1000;
 const pollMs = 2000;
+/** How long an approved request may stay unsigned before that is told. */
+const unsignedMs = 30_000;
 
 /**
  * Waits until the request holds a certificate and gives its PEM, not yet verified. Lists and watches by name; whenever a stream ends
@@ -41,9 +44,16 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
     if (signal.aborted || observation.state === state || observation.state === "approved") return;
     observation.state = state;
     waiting.on(state);
+    if (state !== "approved") return;
+    // What was said before the approval is answered by it.
+    delete observation.said;
+    void waiting.clock.sleep(unsignedMs, signal).then(() => {
+      if (!signal.aborted && observation.said === undefined) waiting.waitsFor?.(unsigned(observation.signer));
+    });
   };
   void waiting.clock.sleep(quietMs, signal).then(() => tell("pending"));
-  const watching = observe(client, request, { ...waiting, tell, signal, observation });
+  const observing: Observing = { ...waiting, tell, signal, observation };
+  const watching = observe(client, request, observing);
   const deadline = waiting.clock.sleep(waiting.timeoutMs, signal).then(() => {
     stopIfAborted(waiting.signal);
     throw timeoutError(request, waiting, observation);
@@ -59,6 +69,8 @@ interface Observation {
   state: "new" | "pending" | "approved";
   /** What the hub has said last. */
   said?: string;
+  /** Which signer the request asks. */
+  signer?: string;
   /** The last trouble in reaching the hub. */
   trouble?: JoinError;
 }
@@ -139,6 +151,8 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
     );
   }
   const conditions = object.status?.conditions ?? [];
+  const { signerName } = object.spec ?? {};
+  if (signerName !== undefined) observing.observation.signer = signerName;
   const find = (type: string): (typeof conditions)[number] | undefined =>
     conditions.find((condition) => condition.type === type && condition.status === "True");
   const denial = find("Denied");
@@ -157,14 +171,16 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
       { causeCode: failure.reason },
     );
   }
-  if (find("Approved") === undefined) {
-    tellWhatFor(plainText((find("NameInUse") ?? find("Returning"))?.message ?? "", 500), observing);
-    return undefined;
-  }
-  const pem = certificateOf(object);
+  const isApproved = find("Approved") !== undefined;
+  const pem = isApproved ? certificateOf(object) : "";
   if (pem !== "") return pem;
-  tell("approved");
+  if (isApproved) tell("approved");
+  tellWhatFor(plainText(waitingText(conditions) ?? "", 500), observing);
   return undefined;
+}
+
+function unsigned(signer = "of the request"): string {
+  return `approved, and not signed within ${inWords(unsignedMs)}: check that the signer ${plainText(signer, 200)} runs`;
 }
 
 function tellWhatFor(message: string, { observation, waitsFor }: Observing): void {
@@ -207,7 +223,7 @@ function timeoutError(
   }
   const what =
     state === "approved"
-      ? `the request ${request.name} is approved but was not signed within ${time}: check that the hub's signer runs`
+      ? `the request ${request.name} is approved but was not signed within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}: check that the hub's signer runs`
       : `no approver decided on the request ${request.name} within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}; have it approved with \`pratique approve csr/${request.name}\``;
   const next = advise ? ", then run the same join again: it goes on with the same key" : "";
   return new JoinError("timeout-waiting", `${what}${next}`);

@@ -19,7 +19,7 @@ export interface CertificateState {
   readonly lastError?: string | undefined;
   /** The request under way. */
   readonly request?: string | undefined;
-  /** What the hub says that this machine waits for, which comes back after its certificate has expired. */
+  /** What the hub says that the request waits for: reason and message. */
   readonly waitsFor?: string | undefined;
   /** The last rotation before its time, of this certificate or one before it. */
   readonly hastened?: Hastened | undefined;

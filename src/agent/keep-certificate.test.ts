@@ -125,12 +125,17 @@ describe("a client certificate", () => {
     const expiresAt = end;
     expect(events.filter(({ event }) => event === "returning")).toMatchObject([
       { expiresAt },
-      { expiresAt, waitsFor: "n1 comes back; ask ann" },
+      { expiresAt, waitsFor: "NoPolicy: n1 comes back; ask ann" },
     ]);
-    expect(JSON.parse(await readFile(folder.state, "utf8"))).toMatchObject({ waitsFor: "n1 comes back; ask ann" });
+    expect(JSON.parse(await readFile(folder.state, "utf8"))).toMatchObject({
+      waitsFor: "NoPolicy: n1 comes back; ask ann",
+    });
     const found = [{ kind: "node", certDir, kubeconfig: join(certDir, "kubelet.conf") }] as const;
     const [status] = await agentStatus(found, { files: privateFiles, now: clock.now() });
-    expect(status).toMatchObject({ good: false, agent: { returning: "n1 comes back; ask ann", request: name } });
+    expect(status).toMatchObject({
+      good: false,
+      agent: { returning: "NoPolicy: n1 comes back; ask ann", request: name },
+    });
     hub.approve(name);
     hub.issue(name);
     expect(await passing(acting, 500)).toEqual({ kind: "again" });

@@ -107,7 +107,12 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
         if (state === "pending") report({ ...name, event: "waiting", request: request.name, commands });
       },
       waitsFor: (message) => {
-        report({ ...name, event: "returning", expiresAt: session.identity.notAfter, waitsFor: message });
+        const { notAfter: expiresAt } = session.identity;
+        report(
+          expiresAt <= clock.now()
+            ? { ...name, event: "returning", expiresAt, waitsFor: message }
+            : { ...name, event: "waiting", request: request.name, commands, waitsFor: message },
+        );
         void rotation.asked(request.name, message);
       },
     });

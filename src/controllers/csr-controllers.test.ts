@@ -33,6 +33,7 @@ function request(name: string, spec: Record<string, unknown> = {}): ApiObject {
 }
 
 interface Scene extends ControllerBench {
+  readonly signer: { failure: Error | undefined };
   readonly allowed: { now: boolean };
   readonly orders: SigningOrder[];
   readonly view: (name: string) => ReturnType<typeof csrView>;
@@ -40,6 +41,7 @@ interface Scene extends ControllerBench {
 
 async function scene(): Promise<Scene> {
   const allowed = { now: true };
+  const signer: Scene["signer"] = { failure: undefined };
   const bench = controllerBench({
     reviews: { subjectaccessreviews: (object) => ({ ...object, status: { allowed: allowed.now } }) },
   });
@@ -47,6 +49,7 @@ async function scene(): Promise<Scene> {
   const orders: SigningOrder[] = [];
   const ca = createCa({ commonName: "ca", key, now: clock.now(), years: 1, random: randomBytes });
   async function sign(order: SigningOrder): Promise<string> {
+    if (signer.failure !== undefined) throw signer.failure;
     orders.push(order);
     const { rawSubject, spki } = order.request;
     const [notBefore, notAfter] = [clock.now(), clock.now() + 600_000];
@@ -63,8 +66,8 @@ async function scene(): Promise<Scene> {
     }).pem;
   }
   await bench.start(
-    csrApproving({ informers, parse: parseCsr }),
-    csrSigning({ informers, parse: parseCsr, sign }),
+    csrApproving({ informers, clock, parse: parseCsr }),
+    csrSigning({ informers, clock, parse: parseCsr, sign }),
     csrCleaner({ informers, clock }),
   );
   const view = (name: string): ReturnType<typeof csrView> => {
@@ -72,10 +75,28 @@ async function scene(): Promise<Scene> {
     if (object === undefined) throw new TypeError(`${name} is gone`);
     return csrView(object);
   };
-  return { ...bench, allowed, orders, view };
+  return { ...bench, allowed, signer, orders, view };
 }
 
 describe("csrapproving and csrsigning", () => {
+  test("an approved request that cannot be signed says so, keeps the cause from its requester, and is signed later", async () => {
+    const { client, view, clock, log, counted, signer, stop } = await scene();
+    signer.failure = new RangeError("EACCES /secret/ca.key");
+    await client.create(csrs, request("a", {}));
+    await settled();
+    const delayed = { type: "SigningDelayed", status: "True", reason: "IssuingFailed" };
+    expect(view("a").conditions).toMatchObject([{ type: "Approved" }, delayed]);
+    expect(JSON.stringify(view("a").conditions)).not.toContain("secret");
+    expect(counted).toEqual(["IssuingFailed"]);
+    expect(log).toContainEqual(expect.objectContaining({ reason: "IssuingFailed", cause: "EACCES /secret/ca.key" }));
+    signer.failure = undefined;
+    await clock.advance(300_000);
+    await settled();
+    expect(view("a").conditions).toMatchObject([{ type: "Approved" }]);
+    expect(view("a").certificate).not.toBe("");
+    await stop();
+  });
+
   test("approve and sign a kubelet's request at once, with one write each", async () => {
     const { client, api, orders, view, stop, log } = await scene();
     await client.create(csrs, request("a", { expirationSeconds: 900 }));
@@ -104,7 +125,7 @@ describe("csrapproving and csrsigning", () => {
     await client.create(csrs, request("a"));
     await settled();
     await clock.advance(200 + 400);
-    expect(view("a").conditions).toEqual([]);
+    expect(view("a").conditions).toMatchObject([{ type: "NotApprovedAutomatically", reason: "ApprovalNotAllowed" }]);
     expect(api.writes.filter((write) => write.plural === "subjectaccessreviews")).toHaveLength(3);
     allowed.now = true;
     await clock.advance(800);

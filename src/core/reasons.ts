@@ -48,6 +48,7 @@ export const reasons = {
   NodeNameInUse: "Warning",
   ReconcileFailed: "Warning",
   ReconcileRetried: "Warning",
+  RequestNotRecognized: "Warning",
   RequesterCloned: "Warning",
   RequesterRevoked: "Warning",
   ServingNotApproved: "Warning",

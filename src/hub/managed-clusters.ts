@@ -84,7 +84,8 @@ export async function openManagedClusters(configFile: string | undefined): Promi
         putBootstrapAccount(client),
       ]);
     },
-    controllers: (parts) => registrationControllers({ ...parts, parse: readVerifiedCsr, rules, revokes: true }),
+    controllers: (parts) =>
+      registrationControllers({ ...parts, parse: readVerifiedCsr, rules, revokes: true, marks: true }),
   };
 }
 

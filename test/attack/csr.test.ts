@@ -269,7 +269,7 @@ describe("a user of a bootstrap token", () => {
     expectCreated(reply);
     await settled();
     const found = await stored(name);
-    expect([types(found), found.status.certificate]).toEqual([[], undefined]);
+    expect([types(found), found.status.certificate]).toEqual([["NotApprovedAutomatically"], undefined]);
   });
 });
 

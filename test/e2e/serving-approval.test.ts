@@ -122,10 +122,12 @@ test("what is another node's waits for a person, and one Event says why; it goes
   expect(event).toMatchObject({
     type: "Warning",
     reason: "ServingNotApproved",
-    message: 'Not approved by itself: address 10.0.0.10 is that of node "node-10" in the inventory.',
+    message: 'not approved automatically: address 10.0.0.10 is that of node "node-10" in the inventory',
     involvedObject: { kind: "CertificateSigningRequest", name: "foreign" },
   });
-  expect(await statusOf("foreign")).toEqual({});
+  expect(await statusOf("foreign")).toMatchObject({
+    conditions: [{ type: "NotApprovedAutomatically", reason: "ServingNotApproved" }],
+  });
   await admin(`${csrs}/foreign`, { method: "DELETE" });
   await eventually("the end of the Event", async () => {
     const reply = await admin(`/api/v1/namespaces/default/events/${event.metadata.name}`);
@@ -170,7 +172,7 @@ test("where a request came from is the server's word, when it is made and ever a
   }
   const event = await eventAbout(asked);
   expect(event["message"]).toContain("address 10.9.9.9 is not proven by inventory, source-address");
-  expect(await statusOf("forged")).toEqual({});
+  expect(await statusOf("forged")).toMatchObject({ conditions: [{ type: "NotApprovedAutomatically" }] });
 });
 
 test("the hub's own addresses are nobody's because a request came from them", async () => {

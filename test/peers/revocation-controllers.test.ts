@@ -162,7 +162,9 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
       await start();
       for (const request of [west, n2]) await approved(request);
       const why = await eventually("an Event", () => abstention(n1));
-      expect(why).toBe("Not approved by itself: its requester is revoked.");
+      expect(why).toBe(
+        "not approved automatically: the credential of its requester is revoked; deny the request, or take back the revocation",
+      );
       expect([await isApproved(n1), await isApproved(east)]).toEqual([false, false]);
       // An agent is looked at again by itself.
       await restore("agent-east");

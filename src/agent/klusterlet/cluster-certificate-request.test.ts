@@ -160,6 +160,22 @@ describe("a request for the certificate of an agent", () => {
     expect(news.at(-1)).toMatchObject({ kind: "sent", found: false });
   });
 
+  it("that the hub leaves to an approver tells why, as the hub says it", async () => {
+    const { hub, call, clock, news } = staged();
+    void obtainCertificate(await call()).catch(() => undefined);
+    await clock.advance(0);
+    const [request] = requests(hub) as readonly [ApiObject];
+    const left = { type: "NotApprovedAutomatically", status: "True", reason: "ClusterNotApproved", message: "no rule" };
+    await hub.client.update(
+      certificateRequests,
+      { ...request, status: { conditions: [left] } },
+      { subresource: "approval" },
+    );
+    await clock.advance(10_000);
+    const told = { kind: "waits-for", request: request.metadata.name, message: "ClusterNotApproved: no rule" };
+    expect(news.filter(({ kind }) => kind === "waits-for")).toEqual([told]);
+  });
+
   it("that was denied is not made anew before it is gone, and then with another key", async () => {
     const { hub, call, clock, news } = staged();
     void obtainCertificate(await call()).catch(() => undefined);

@@ -28,6 +28,8 @@ const usages: readonly string[] = ["digital signature", "key encipherment", "cli
 export type RequestNews =
   | { readonly kind: "sent"; readonly request: string; readonly fingerprint: string; readonly found: boolean }
   | { readonly kind: "pending" | "approved"; readonly request: string; readonly fingerprint: string }
+  /** Why it has no certificate yet, as the hub says it: reason and message. */
+  | { readonly kind: "waits-for"; readonly request: string; readonly message: string }
   /** Ten requests of the cluster are about; no more are made. */
   | { readonly kind: "braked" }
   /** Somebody denied it, or it could not be signed, or it went away; it is asked again when that is mended. */
@@ -186,6 +188,7 @@ async function awaited(
     target: { server },
     random: () => (random(1)[0] ?? 0) / 256,
     advise: false,
+    waitsFor: (message) => call.tell({ kind: "waits-for", request, message }),
     on: (kind) => call.tell({ kind, request, fingerprint: fingerprintOf(keyPem) }),
   });
 }

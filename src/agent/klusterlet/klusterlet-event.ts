@@ -22,6 +22,8 @@ export type KlusterletEvent =
       readonly agent: string;
       readonly commands: readonly string[];
     }
+  /** Why the request has no certificate yet, as the hub says it: reason and message. Told anew when it changes. */
+  | { readonly kind: "left-to-approver"; readonly request: string; readonly message: string }
   | { readonly kind: "issued" | "renewed"; readonly request: string; readonly expiresAt: number }
   /** The certificate in use, and when it will be renewed. */
   | { readonly kind: "planned"; readonly at: number; readonly expiresAt: number }

@@ -141,6 +141,10 @@ function openDecisions(state: KeptState, { report }: KlusterletOptions): OpenDec
         });
         return;
       }
+      if (news.kind === "waits-for") {
+        report({ kind: "left-to-approver", request: news.request, message: news.message });
+        return;
+      }
       ({ request } = news);
       if (news.kind === "sent") {
         const { fingerprint, found } = news;

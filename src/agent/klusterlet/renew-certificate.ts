@@ -125,6 +125,9 @@ function told(news: RequestNews, serving: Serving): void {
       options.report({ kind: "waiting", open: ["certificate"], agent, commands });
       return;
     }
+    case "waits-for":
+      options.report({ kind: "left-to-approver", request: news.request, message: news.message });
+      return;
     case "braked":
       notes.rotated = rotation("False", "ten certificate requests of this cluster are on the hub; no more is made");
       tellFailure(serving, "renewal", "ten certificate requests of this cluster are on the hub, so no more is made");

@@ -164,3 +164,9 @@ describe("isUndecided", () => {
     );
   });
 });
+
+test("what the hub says of a request is among its facts, and below the tables of pending", () => {
+  const left = { type: "NotApprovedAutomatically", status: "True", reason: "RequesterRevoked", message: "revoked" };
+  const object = { ...csrObject(), status: { conditions: [left] } };
+  expect(reviewCsr(object).waitsFor).toBe("RequesterRevoked: revoked");
+});

@@ -1,11 +1,11 @@
 import { hasCondition, csrView, type CsrView } from "../../controllers/certificates/csr-view.ts";
-import { returningCondition } from "../../controllers/certificates/returning-condition.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { nodeReturningAs } from "../../core/returning.ts";
 import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from "../../core/user.ts";
 import { CsrError, parseCsr, type ParsedCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { signerChecks } from "../../pki/signers.ts";
+import { returningCondition, waitingText } from "../../resources/csr-waiting.ts";
 import { nameInUseOf, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts are as the requester chose them: escape them before they reach a terminal. */
@@ -33,6 +33,8 @@ export interface CsrReview {
   readonly durationSeconds?: number;
   /** Of a machine that comes back with an expired certificate: its history, and what it waits for, in the words of the hub. */
   readonly returning?: string;
+  /** Why it is not approved automatically, as its conditions say: reason and message. Absent where a mark or `returning` says so. */
+  readonly waitsFor?: string;
   /** Why the name that it asks for needs a second look; their sentences are among the warnings. */
   readonly nameMarks: readonly NameMark[];
   /** Sentences about contents that need care, quoting them as they are; empty when there are none. */
@@ -64,6 +66,7 @@ export function reviewCsr(object: ApiObject, nameMarks?: readonly NameMark[]): C
     usages: view.usages,
     ...(view.expirationSeconds === undefined ? {} : { durationSeconds: view.expirationSeconds }),
     ...returningIn(view),
+    ...waitingIn(view),
     nameMarks: marks,
   };
   if (typeof read === "string") return { ...common, sans: [], warnings: [`the request cannot be read: ${read}`] };
@@ -83,6 +86,12 @@ function returningIn({ requester, conditions }: CsrView): Pick<CsrReview, "retur
   if (node === undefined) return {};
   const { message = "" } = conditions.find(({ type }) => type === returningCondition) ?? {};
   return { returning: message === "" ? `${node} comes back` : message };
+}
+
+function waitingIn(view: CsrView): Pick<CsrReview, "waitsFor"> {
+  const isSaid = nameInUseOf(view) !== undefined || nodeReturningAs(view.requester) !== undefined;
+  const text = isSaid ? undefined : waitingText(view.conditions);
+  return text === undefined ? {} : { waitsFor: text };
 }
 
 function readRequest(view: CsrView): ParsedCsr | string {

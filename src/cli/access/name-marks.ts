@@ -1,5 +1,4 @@
 import { csrView, hasCondition, type CsrView } from "../../controllers/certificates/csr-view.ts";
-import { nameInUseCondition } from "../../controllers/certificates/name-in-use.ts";
 import { isClientSigner } from "../../controllers/certificates/node-name-claims.ts";
 import { issueOfCsr } from "../../controllers/credentials/credential-record.ts";
 import { findCondition } from "../../core/conditions.ts";
@@ -7,6 +6,7 @@ import type { ApiObject } from "../../core/object.ts";
 import { nodeReturningAs } from "../../core/returning.ts";
 import { CsrError, parseCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
+import { nameInUseCondition } from "../../resources/csr-waiting.ts";
 import { readKey, stateOf, type AccessRequest } from "../../resources/access-request.ts";
 
 /** Why the name that a request asks for needs a second look. */

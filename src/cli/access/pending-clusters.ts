@@ -1,4 +1,5 @@
 import { labelledCluster } from "../../controllers/clusters/cluster-request.ts";
+import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { humanDuration } from "../../core/duration.ts";
 import type { ApiObject } from "../../core/object.ts";
@@ -8,6 +9,7 @@ import {
   requesterAnnotation,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
+import { waitingText } from "../../resources/csr-waiting.ts";
 import {
   clusterNameMarks,
   clusterWarnings,
@@ -31,6 +33,8 @@ export interface PendingCluster {
   /** The request to decide on first: the newest that is open, else the newest of all. */
   readonly request?: string;
   readonly requester?: string;
+  /** Why the request is not approved automatically, as its conditions say: reason and message. */
+  readonly waitsFor?: string;
   readonly fingerprint?: string;
   /** How the first of the two decisions stands; `NotAsked` where there is no request, `Unknown` where none may be seen. */
   readonly certificate: "Pending" | "Approved" | "Issued" | "Denied" | "Failed" | "NotAsked" | "Unknown";
@@ -116,10 +120,12 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
 function factsOf(
   open: readonly AgentRequest[],
   first: AgentRequest | undefined,
-): Pick<PendingCluster, "agents" | "request" | "fingerprint"> {
+): Pick<PendingCluster, "agents" | "request" | "fingerprint" | "waitsFor"> {
   if (first === undefined) return { agents: [] };
   const agents = [...new Set([first, ...open].map(({ agent }) => agent))].sort();
-  return { agents, request: first.name, fingerprint: first.fingerprint };
+  const waitsFor = first.state === "Pending" ? waitingText(csrView(first.object).conditions) : undefined;
+  const facts = { agents, request: first.name, fingerprint: first.fingerprint };
+  return waitsFor === undefined ? facts : { ...facts, waitsFor };
 }
 
 function admissionOf(cluster: ManagedCluster | undefined): PendingCluster["admission"] {

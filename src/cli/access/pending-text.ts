@@ -49,7 +49,12 @@ export function entriesText(
     "returning" in entry && entry.returning !== undefined ? [`  ${entryName(entry)}: ${entry.returning}`] : [],
   );
   const known = back.length === 0 ? [] : [["These come back:", ...back.map((line) => printable(line)), ""].join("\n")];
-  return [...tables, ...known, ...(marked.length === 0 ? [] : [warningText(marked, red)])].join("\n");
+  const left = entries.flatMap((entry) =>
+    "waitsFor" in entry && entry.waitsFor !== undefined ? [`  ${entryName(entry)}: ${entry.waitsFor}`] : [],
+  );
+  const waiting =
+    left.length === 0 ? [] : [["The hub says of these:", ...left.map((line) => printable(line)), ""].join("\n")];
+  return [...tables, ...known, ...waiting, ...(marked.length === 0 ? [] : [warningText(marked, red)])].join("\n");
 }
 
 /** A request as commands take it. */

@@ -29,8 +29,12 @@ export function agentLine(event: AgentEvent, now: number): LogEntry {
       const message = `${event.found ? "goes on with an earlier request" : "asked"} for ${noun}`;
       return { level: "info", message, request: `csr/${event.request}`, file };
     }
-    case "waiting":
-      return { level: "info", message: `waiting for approval of ${noun}`, approve: event.commands.join(" or "), file };
+    case "waiting": {
+      const { waitsFor, commands } = event;
+      const said = waitsFor === undefined ? {} : { hubSays: waitsFor };
+      const level = waitsFor === undefined ? "info" : "warn";
+      return { level, message: `waiting for approval of ${noun}`, ...said, approve: commands.join(" or "), file };
+    }
     case "renewed":
       return { level: "info", message: `renewed ${noun}`, file, validUntil: rfc3339(event.expiresAt) };
     case "trusts":

@@ -104,7 +104,7 @@ function validity(expiresAt: number, now: number): string {
 }
 
 function agentRows(agent: CredentialAgent, now: number): readonly (readonly [string, string])[] {
-  const { nextAt, failures, lastError, refused, request, renewedAt, returning } = agent;
+  const { nextAt, failures, lastError, refused, request, renewedAt, returning, waitsFor } = agent;
   if (refused) return [["agent", lastError ?? "refused"]];
   const back = returning === undefined ? [] : [["returning", `waits for: ${returning}`] as const];
   const next = nextAt > now ? `in ${humanDuration(nextAt - now)}` : "due since then";
@@ -113,7 +113,10 @@ function agentRows(agent: CredentialAgent, now: number): readonly (readonly [str
     ...(renewedAt === undefined ? [] : [["renewed", rfc3339(renewedAt)] as const]),
     request === undefined || nextAt > now
       ? ["next", `${rfc3339(nextAt)} (${next})`]
-      : ["request", `csr/${request}, which waits for an answer`],
+      : [
+          "request",
+          `csr/${request}, which waits for an answer${waitsFor === undefined ? "" : `; the hub says: ${waitsFor}`}`,
+        ],
     ...(failures === 0 ? [] : [["failed", `${failures} times in a row: ${lastError ?? ""}`] as const]),
   ];
 }

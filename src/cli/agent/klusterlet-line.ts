@@ -65,6 +65,8 @@ function badLine(event: Bad): LogEntry {
   switch (kind) {
     case "failed":
       return { level: "warn", message, ...(event.at === undefined ? {} : { triedAgainAt: rfc3339(event.at) }) };
+    case "left-to-approver":
+      return { level: "warn", message: `the hub says: ${message}`, request: `csr/${event.request}` };
     case "registering-again":
       return { level: "warn", message: `${message}; registers again` };
     case "leaving-hub":

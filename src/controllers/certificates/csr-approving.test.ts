@@ -6,7 +6,7 @@ import type { Condition } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { certificateSigningRequests as csrs, events, subjectAccessReviews } from "../kinds.ts";
-import { csrApproving, type NameCheck } from "./csr-approving.ts";
+import { csrApproving, type CsrApprovingOptions, type NameCheck } from "./csr-approving.ts";
 import type { NodeNameClaims, NodeNameHolder } from "./node-name-claims.ts";
 
 interface Scene extends ControllerBench {
@@ -18,7 +18,11 @@ interface Scene extends ControllerBench {
   readonly conditions: () => readonly Condition[];
 }
 
-async function scene(check: Partial<NameCheck> = {}, allowed = true): Promise<Scene> {
+async function scene(
+  check: Partial<NameCheck> = {},
+  allowed = true,
+  part: Partial<CsrApprovingOptions> = {},
+): Promise<Scene> {
   const bench = controllerBench({
     reviews: { subjectaccessreviews: (review) => ({ ...review, status: { allowed } }) },
   });
@@ -39,7 +43,7 @@ async function scene(check: Partial<NameCheck> = {}, allowed = true): Promise<Sc
     [];
   const at: Scene = { ...bench, holder: undefined, earlier: [], reserved, conditions };
   const names = { claims, clock: bench.clock, ...check };
-  await bench.start(csrApproving({ informers: bench.informers, parse: parseCsr, names }));
+  await bench.start(csrApproving({ informers: bench.informers, clock: bench.clock, parse: parseCsr, names, ...part }));
   return at;
 }
 
@@ -108,7 +112,10 @@ test("one that nobody approves automatically is marked as well, for the person w
   at.holder = undefined;
   await at.clock.advance(30_000);
   await settled();
-  expect(at.conditions()).toMatchObject([{ type: "NameInUse", status: "False" }]);
+  expect(at.conditions()).toMatchObject([
+    { type: "NameInUse", status: "False" },
+    { type: "NotApprovedAutomatically", reason: "ApprovalNotAllowed" },
+  ]);
   await at.stop();
 });
 
@@ -140,4 +147,52 @@ test("a reservation ends with an approval that was refused, and stays with one o
   await ask(unknown);
   expect(unknown.reserved).toEqual(new Set(["r"]));
   await unknown.stop();
+});
+
+const abstentions: readonly {
+  readonly reason: string;
+  readonly says: string;
+  readonly asked?: AskedCsr;
+  readonly part?: Partial<CsrApprovingOptions>;
+}[] = [
+  { reason: "RequesterRevoked", says: "is revoked; deny the request", part: { isRevoked: () => true } },
+  { reason: "RequesterCloned", says: "two machines hold the credential", part: { isCloned: () => true } },
+  {
+    reason: "ApprovalNotAllowed",
+    says: "has no right to create certificatesigningrequests/nodeclient; grant it, or let an approver decide",
+  },
+  { reason: "RequestNotRecognized", says: "which its signer requires", asked: { usages: ["server auth"] } },
+];
+
+test.each(abstentions)("a request that is left to an approver for $reason says so first", async (one) => {
+  const at = await scene({}, false, one.part);
+  await ask(at, one.asked);
+  await at.clock.advance(300_000);
+  await settled();
+  const condition = { type: "NotApprovedAutomatically", status: "True", reason: one.reason };
+  expect(at.conditions()).toMatchObject([condition]);
+  expect(at.conditions()[0]?.message).toContain(one.says);
+  expect(at.api.all(events)).toMatchObject([{ reason: one.reason, message: at.conditions()[0]?.message, count: 1 }]);
+  expect(at.api.writes.filter(({ plural }) => plural === csrs.plural)).toHaveLength(2);
+  await at.stop();
+});
+
+test("the request of another signer is marked by its own approver alone", async () => {
+  const at = await scene({}, false, { isRevoked: () => true });
+  await ask(at, { signerName: "kubernetes.io/kubelet-serving" });
+  expect(at.conditions()).toEqual([]);
+  expect(at.counted).toEqual(["RequesterRevoked"]);
+  await at.stop();
+});
+
+test("one that is approved automatically after all does not say that it was left", async () => {
+  let isRevoked = true;
+  const at = await scene({}, true, { isRevoked: () => isRevoked });
+  await ask(at);
+  expect(at.conditions()).toMatchObject([{ type: "NotApprovedAutomatically" }]);
+  isRevoked = false;
+  await at.clock.advance(300_000);
+  await settled();
+  expect(at.conditions()).toMatchObject([{ type: "Approved" }]);
+  await at.stop();
 });

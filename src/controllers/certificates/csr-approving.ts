@@ -1,9 +1,12 @@
 import type { Backoff } from "../../client/backoff.ts";
+import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import { nodeReturningAs } from "../../core/returning.ts";
 import type { UserInfo } from "../../core/user.ts";
 import { CsrError } from "../../pki/csr.ts";
 import type { CsrContents } from "../../pki/csr.ts";
+import { signerChecks } from "../../pki/signers.ts";
 import { isRefusal } from "../api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
@@ -21,12 +24,20 @@ import { nameInUseMessage, nameInUseReason, unchangedMessage, withNameInUse } fr
 import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
-import { clonedRequester, leftToPeople, notAllowed, revokedRequester } from "./left-to-people.ts";
+import {
+  clonedRequester,
+  leftToPeople,
+  notAllowed,
+  revokedRequester,
+  withoutAbstention,
+  type Abstention,
+} from "./left-to-people.ts";
 
 const serviceAccount = "certificate-controller";
 
 export interface CsrApprovingOptions {
   readonly informers: SharedInformers;
+  readonly clock: Pick<Clock, "now">;
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
   /** Whether what the requester asked with has been revoked since; such a request is left to people. */
@@ -67,31 +78,32 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     const csr = csrView(object);
     if (!isUndecided(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) {
-      return leftToPeople(object, revokedRequester);
+      return leave(object, csr, revokedRequester);
     }
     const facts = readable(options.parse, csr.request);
     if (facts === undefined) return done;
     const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
     if (options.isCloned?.(csr.requester, facts, askedAt) === true) {
-      return leftToPeople(object, clonedRequester);
+      return leave(object, csr, clonedRequester);
     }
     const looked: Looked = { object, csr, wanted: names && wantedNodeName(csr, facts, key.name) };
     const recognisers = recognisersOf(csr, facts);
-    const recogniser = await firstAllowed(csr, recognisers);
+    const recogniser = await firstAllowed(client, csr, recognisers);
     if (recogniser !== undefined) return approve(looked, recogniser);
     const held = looked.wanted && names?.claims.holderOf(looked.wanted);
     if (held !== undefined) return mark(looked, held);
-    await unmark(looked);
-    if (recognisers.length === 0) return done;
-    return leftToPeople(object, notAllowed);
+    await unmark(client, looked, names);
+    const abstention = abstentionOf(csr, facts, recognisers);
+    return abstention === undefined ? done : leave(object, csr, abstention);
   }
 
-  async function firstAllowed(csr: CsrView, recognisers: readonly Recogniser[]): Promise<Recogniser | undefined> {
-    for (const recogniser of recognisers) {
-      const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser.access));
-      if (isAllowed(review)) return recogniser;
-    }
-    return undefined;
+  /** Requests for other signers, and of machines that come back, are marked by their own approvers, and by none twice. */
+  function leave(object: ApiObject, csr: CsrView, abstention: Abstention): Promise<Outcome> {
+    const marking =
+      csr.signerName === nodeSigner && nodeReturningAs(csr.requester) === undefined
+        ? { client, clock: options.clock }
+        : undefined;
+    return leftToPeople(marking, object, abstention);
   }
 
   /** Nothing is awaited between the look at the name and its reservation, which stays until the approval is known to be written or not. */
@@ -101,7 +113,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     const held = checked && names?.claims.reserve(checked);
     if (held !== undefined) return mark(looked, held);
     const unmarked = names === undefined ? csr.conditions : withNameInUse(csr, undefined, names.clock.now());
-    const approved = withConditions(object, [...unmarked, approvalOf(recogniser)]);
+    const approved = withConditions(object, [...withoutAbstention(unmarked), approvalOf(recogniser)]);
     try {
       await client.update(certificateSigningRequests, approved, { subresource: "approval" });
     } catch (error) {
@@ -127,12 +139,6 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     return { kind: "blocked", because: { reason: nameInUseReason, about, message, details }, again: lookAgainMs };
   }
 
-  async function unmark({ object, csr }: Looked): Promise<void> {
-    const conditions = names === undefined ? csr.conditions : withNameInUse(csr, undefined, names.clock.now());
-    if (conditions === csr.conditions) return;
-    await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
-  }
-
   return {
     name: "csrapproving",
     serviceAccount,
@@ -141,6 +147,40 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     backoff,
     reconcile,
   };
+}
+
+const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";
+
+function rightText({ access: { verb, resource, subresource } }: Recogniser): string {
+  return `${verb} ${resource}/${subresource}`;
+}
+
+/** Why a request that nothing else speaks against is left to an approver; undefined for those of other signers. */
+function abstentionOf(csr: CsrView, facts: CsrContents, recognisers: readonly Recogniser[]): Abstention | undefined {
+  const last = recognisers.at(-1);
+  if (last !== undefined) return notAllowed(csr.requester.username, rightText(last));
+  const problem = csr.signerName === nodeSigner ? signerChecks.get(nodeSigner)?.(facts, csr.usages) : undefined;
+  if (problem === undefined) return undefined;
+  const message = `it has not the form of a kubelet client certificate, which its signer requires: ${problem}; deny it, and create a corrected request`;
+  return { reason: "RequestNotRecognized", message, again: "woken" };
+}
+
+async function unmark(client: Client, { object, csr }: Looked, names: NameCheck | undefined): Promise<void> {
+  const conditions = names === undefined ? csr.conditions : withNameInUse(csr, undefined, names.clock.now());
+  if (conditions === csr.conditions) return;
+  await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
+}
+
+async function firstAllowed(
+  client: Client,
+  csr: CsrView,
+  recognisers: readonly Recogniser[],
+): Promise<Recogniser | undefined> {
+  for (const recogniser of recognisers) {
+    const review = await client.create(subjectAccessReviews, accessReviewOf(csr, recogniser.access));
+    if (isAllowed(review)) return recogniser;
+  }
+  return undefined;
 }
 
 interface Looked {

@@ -42,6 +42,8 @@ describe("staleReason", () => {
     ],
     ["pending for over a day", csr(24 * hour + minute, []), undefined, true],
     ["pending for a day", csr(24 * hour, []), undefined, false],
+    ["left to an approver a day ago", csr(25 * hour, [["NotApprovedAutomatically", 25 * hour]]), undefined, true],
+    ["with its name in use since a day", csr(25 * hour, [["NameInUse", 25 * hour]]), undefined, true],
     ["of another's condition, for a week", csr(168 * hour, [["Odd", 168 * hour]]), undefined, false],
     ["issued, and its certificate expired", csr(11 * minute, [["Approved", minute]], "x"), now - 1000, true],
     ["issued minutes ago, whatever its certificate", csr(9 * minute, [["Approved", minute]], "x"), now - 1000, false],

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../core/object.ts";
+import { waitingConditions } from "../../resources/csr-waiting.ts";
 import { csrView } from "./csr-view.ts";
-import { returningCondition } from "./returning-condition.ts";
 
 const decidedMs = 3_600_000;
 const youngMs = 600_000;
@@ -22,8 +22,8 @@ export function staleReason(
   if (issued && ended("Approved")) return "approved and issued more than an hour ago";
   if (ended("Denied")) return "denied more than an hour ago";
   if (ended("Failed")) return "failed more than an hour ago";
-  // A request of a machine that comes back says what it waits for.
-  const isPending = csr.conditions.every(({ type }) => type === returningCondition);
+  // Our own conditions say what it waits for; those of other controllers keep it, as in Kubernetes.
+  const isPending = csr.conditions.every(({ type }) => waitingConditions.has(type));
   if (isPending && isOlder(object.metadata.creationTimestamp, pendingMs, now)) {
     return "pending for more than 24 hours";
   }

@@ -8,6 +8,7 @@ import { keyFingerprint } from "../../pki/keys.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
 import { sourceAddressOf } from "../../resources/certificate-signing-request.ts";
 import type { IssuedCredential } from "../../resources/issued-credential.ts";
+import { returningCondition } from "../../resources/csr-waiting.ts";
 import { recoveryPolicies, type RecoveryPolicy } from "../../resources/recovery-policy.ts";
 import { lockClones } from "../credentials/clone-lock.ts";
 import { isRefusal } from "../api-errors.ts";
@@ -18,7 +19,6 @@ import { recoveriesOf, returningStep } from "./csr-recovering-policy.ts";
 import { csrView, hasCondition, withCondition, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { NodeNameClaims } from "./node-name-claims.ts";
-import { returningCondition } from "./returning-condition.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "credential-controller";

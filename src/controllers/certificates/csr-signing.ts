@@ -1,13 +1,17 @@
-import type { ObjectKey } from "../../core/object.ts";
+import { rfc3339, type Clock } from "../../core/clock.ts";
+import { setCondition } from "../../core/conditions.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
 import type { UserInfo } from "../../core/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { awaitsSigning, refusalOf, requesterRevoked } from "./csr-signing-policy.ts";
-import { csrView, withCertificate, withCondition } from "./csr-view.ts";
+import { csrView, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
+import { signingDelayedCondition } from "../../resources/csr-waiting.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo } from "../told.ts";
 
 const serviceAccount = "certificate-controller";
 
@@ -22,11 +26,12 @@ export interface SigningOrder {
 
 export interface CsrSigningOptions {
   readonly informers: SharedInformers;
+  readonly clock: Pick<Clock, "now">;
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
   /** Whether what the requester asked with has been revoked since. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
-  /** Issues the certificate, as one PEM block. What it throws is retried. */
+  /** Issues the certificate, as one PEM block. What it throws is written on the request, and retried. */
   readonly sign: (order: SigningOrder) => Promise<string>;
   /** The signers to serve; default: all three built-in ones. */
   readonly signers?: readonly string[];
@@ -46,13 +51,37 @@ export function csrSigning(options: CsrSigningOptions): Controller {
     if (!awaitsSigning(csr, signers)) return done;
     const request = parse(csr.request);
     const refusal = options.isRevoked?.(csr.requester) === true ? requesterRevoked : refusalOf(csr, request);
+    if (refusal !== undefined) {
+      await write(withCondition(object, refusal));
+      return done;
+    }
     const { usages, expirationSeconds, signerName } = csr;
-    const next =
-      refusal === undefined
-        ? withCertificate(object, await sign({ request, usages, expirationSeconds, signerName }))
-        : withCondition(object, refusal);
-    await client.update(certificateSigningRequests, next, { subresource: "status" });
+    let pem: string;
+    try {
+      pem = await sign({ request, usages, expirationSeconds, signerName });
+    } catch (error) {
+      return delayed(object, csr, error);
+    }
+    const kept = csr.conditions.filter(({ type }) => type !== signingDelayedCondition);
+    await write(withCertificate(withConditions(object, kept), pem));
     return done;
+  }
+
+  /** Written before it is tried again, where the requester and approvers read it. */
+  async function delayed(object: ApiObject, csr: CsrView, error: unknown): Promise<Outcome> {
+    // The cause is for the operator; requesters learn nothing of the hub's files.
+    const cause = error instanceof Error ? error.message : String(error);
+    const message = `the signer ${csr.signerName} could not issue the certificate, and tries again; the hub's log has the cause`;
+    const condition: Condition = { type: signingDelayedCondition, status: "True", reason: "IssuingFailed", message };
+    const conditions = setCondition(csr.conditions, condition, rfc3339(options.clock.now()));
+    if (conditions !== csr.conditions) await write(withConditions(object, conditions));
+    const about = referenceTo(certificateSigningRequests, object);
+    const details = { requester: csr.requester.username, cause };
+    return { kind: "blocked", because: { reason: "IssuingFailed", about, message, details }, again: "paused" };
+  }
+
+  async function write(object: ApiObject): Promise<void> {
+    await client.update(certificateSigningRequests, object, { subresource: "status" });
   }
 
   return {

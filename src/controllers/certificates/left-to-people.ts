@@ -1,36 +1,91 @@
-import type { ApiObject } from "../../core/object.ts";
+import type { Client } from "../../client/client.ts";
+import { rfc3339, type Clock } from "../../core/clock.ts";
+import { setCondition } from "../../core/conditions.ts";
+import type { ApiObject, Condition } from "../../core/object.ts";
+import { notApprovedCondition } from "../../resources/csr-waiting.ts";
 import type { Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { referenceTo, type Told } from "../told.ts";
-import { csrView } from "./csr-view.ts";
+import { csrView, withConditions } from "./csr-view.ts";
 
-/** Why a request is not approved by itself, and whether a change of it or of time alone may end that. */
+/** Why a request is not approved automatically, and whether a change of it or of time alone may end that. */
 export interface Abstention extends Pick<Told, "reason" | "message"> {
   readonly again: "woken" | "paused";
 }
 
 export const revokedRequester: Abstention = {
   reason: "RequesterRevoked",
-  message: "the credential of its requester is revoked",
+  message: "the credential of its requester is revoked; deny the request, or take back the revocation",
   again: "paused",
 };
 
 export const clonedRequester: Abstention = {
   reason: "RequesterCloned",
-  message: "two machines hold the credential of its requester",
+  message:
+    "two machines hold the credential of its requester; deny the request, and let the right machine join again with a new key",
   again: "woken",
 };
 
 /** Asked about again: a grant may follow. */
-export const notAllowed: Abstention = {
-  reason: "ApprovalNotAllowed",
-  message: "it is of a kind that is approved by itself, but its requester lacks the right for it",
-  again: "paused",
-};
+export function notAllowed(requester: string, right: string): Abstention {
+  return {
+    reason: "ApprovalNotAllowed",
+    message: `its requester ${JSON.stringify(requester)} has no right to ${right}; grant it, or let an approver decide`,
+    again: "paused",
+  };
+}
 
-/** A request that a person must decide on. */
-export function leftToPeople(object: ApiObject, { reason, message, again }: Abstention): Outcome {
+/** With what a request is marked. */
+export interface Marking {
+  readonly client: Client;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/**
+ * Leaves a request to an approver: writes the condition `NotApprovedAutomatically` first, where the requester and approvers read it, and
+ * reports it then. `marking` is undefined where a condition would do harm. @throws StatusError
+ */
+export async function leftToPeople(
+  marking: Marking | undefined,
+  object: ApiObject,
+  { reason, message, again }: Abstention,
+): Promise<Outcome> {
+  const text = `not approved automatically: ${message}`;
+  const csr = csrView(object);
+  if (marking !== undefined) {
+    const { client, clock } = marking;
+    const condition: Condition = {
+      type: notApprovedCondition,
+      status: "True",
+      reason,
+      message: text.slice(0, maxText),
+    };
+    const conditions = setCondition(csr.conditions, condition, rfc3339(clock.now()));
+    if (conditions !== csr.conditions) {
+      // Through the approval, as its status is the signer's to write.
+      await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "approval" });
+    }
+  }
   const about = referenceTo(certificateSigningRequests, object);
-  const details = { requester: csrView(object).requester.username };
-  return { kind: "blocked", because: { reason, about, message: `not approved by itself: ${message}`, details }, again };
+  return {
+    kind: "blocked",
+    because: { reason, about, message: text, details: { requester: csr.requester.username } },
+    again,
+  };
+}
+
+const maxText = 1024;
+
+/** Removes the condition of a request that is left to an approver for no reason but that nothing else is configured. @throws StatusError */
+export async function noLongerLeft(marking: Marking | undefined, object: ApiObject): Promise<void> {
+  const { conditions } = csrView(object);
+  const kept = withoutAbstention(conditions);
+  if (marking === undefined || kept.length === conditions.length) return;
+  const { client } = marking;
+  await client.update(certificateSigningRequests, withConditions(object, kept), { subresource: "approval" });
+}
+
+/** The conditions of a request that is approved automatically after all. */
+export function withoutAbstention(conditions: readonly Condition[]): readonly Condition[] {
+  return conditions.filter(({ type }) => type !== notApprovedCondition);
 }

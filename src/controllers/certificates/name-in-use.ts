@@ -2,11 +2,9 @@ import { rfc3339 } from "../../core/clock.ts";
 import { findCondition, setCondition } from "../../core/conditions.ts";
 import type { Condition } from "../../core/object.ts";
 import { nodeUserPrefix } from "../../core/user.ts";
+import { nameInUseCondition } from "../../resources/csr-waiting.ts";
 import type { CsrView } from "./csr-view.ts";
 import type { NodeNameHolder, WantedNodeName } from "./node-name-claims.ts";
-
-/** The condition of a certificate request that asks for a node name that another key holds. It is no decision. */
-export const nameInUseCondition = "NameInUse";
 
 /** Why such a request waits, in its condition, the log and an Event. */
 export const nameInUseReason = "NodeNameInUse";

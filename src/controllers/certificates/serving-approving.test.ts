@@ -70,7 +70,12 @@ describe("serving-approving", () => {
     await client.create(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
     await settled();
     expect(conditions("own")).toEqual([]);
-    expect(reasons()).toEqual([["Not approved by itself: its requester is revoked.", 1]]);
+    expect(reasons()).toEqual([
+      [
+        "not approved automatically: the credential of its requester is revoked; deny the request, or take back the revocation",
+        1,
+      ],
+    ]);
     revoked = false;
     await clock.advance(1_000_000);
     expect(conditions("own")).toMatchObject([{ type: "Approved", reason: "AutoApproved" }]);
@@ -96,7 +101,7 @@ describe("serving-approving", () => {
     const { client, reasons, conditions, stop } = await scene();
     await client.create(csrs, asked({ name: "other", ipAddresses: ["10.0.0.2"] }));
     await settled();
-    const first = "Not approved by itself: address 10.0.0.2 is not proven by inventory.";
+    const first = "not approved automatically: address 10.0.0.2 is not proven by inventory";
     expect(reasons()).toEqual([[first, 1]]);
     const [node] = (await client.list(nodes)).items;
     await client.update(nodes, { ...(node as ApiObject), spec: { unschedulable: true } });
@@ -105,7 +110,9 @@ describe("serving-approving", () => {
     const map = await client.get(configMaps, { namespace: "kube-system", name: "pratique-node-inventory" });
     await client.update(configMaps, { ...map, data: { m1: "10.0.0.1", m2: "10.0.0.2" } });
     await settled();
-    expect(reasons()).toEqual([['Not approved by itself: address 10.0.0.2 is that of node "m2" in the inventory.', 2]]);
+    expect(reasons()).toEqual([
+      ['not approved automatically: address 10.0.0.2 is that of node "m2" in the inventory', 2],
+    ]);
     expect(conditions("other")).toEqual([]);
     await stop();
   });

@@ -1,6 +1,6 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
 import { nodeUserPrefix, type UserInfo } from "../../core/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
@@ -9,8 +9,9 @@ import type { ConfigMap } from "../../resources/config-map.ts";
 import type { Node } from "../../resources/node.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
-import { csrView, hasCondition, withCondition, type CsrView } from "./csr-view.ts";
+import { csrView, hasCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
+import { leftToPeople, revokedRequester, withoutAbstention } from "./left-to-people.ts";
 import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
 import {
   judgeServing,
@@ -25,7 +26,6 @@ import {
   type ServingProvider,
 } from "./serving-approving-policy.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
 
 /** The account that may approve for this one signer. */
 const serviceAccount = "serving-approving-controller";
@@ -54,9 +54,11 @@ export interface ServingApproval {
 export interface ServingApprovingOptions extends ServingApproval {
   readonly informers: SharedInformers;
   readonly clock: Clock;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   /** Whether what the requester asked with has been revoked since. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
+  /** Whether a request that is left to an approver says so in a condition. Not on a real Kubernetes, whose cleaner keeps requests with any condition for good. */
+  readonly marks?: boolean;
+  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
   readonly resolver: ServingResolver;
 }
@@ -70,6 +72,7 @@ const backoff: Backoff = { initialMs: 1000, maximumMs: 1_000_000 };
  */
 export function servingApproving(options: ServingApprovingOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
+  const marking = options.marks === true ? { client, clock: options.clock } : undefined;
   const csrs = reader({ resource: certificateSigningRequests });
   const everyNode = reader({ resource: nodes });
   const providers = new Set(options.providers);
@@ -93,7 +96,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) {
-      return abstain(object, ["its requester is revoked"], "paused");
+      return leftToPeople(marking, object, revokedRequester);
     }
     const claim = readClaim(options, csr);
     if (typeof claim === "string") return abstain(object, [claim]);
@@ -118,21 +121,23 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
 
   async function approve(object: ApiObject, claim: ServingClaim, proofs: readonly Proof[]): Promise<Outcome> {
     const by = proofs.map((proof) => `${proof.name} by ${proof.by}`).join(", ");
-    const approved = withCondition(object, {
+    const approval: Condition = {
       type: "Approved",
       status: "True",
       reason: "AutoApproved",
       message: `Auto approving serving certificate of node ${claim.node}: ${by}.`,
-    });
+    };
+    const approved = withConditions(object, [...withoutAbstention(csrView(object).conditions), approval]);
     await client.update(certificateSigningRequests, approved, { subresource: "approval" });
     return done;
   }
 
-  /** A decision would be the only condition that could say it; so an Event does. */
-  function abstain(object: ApiObject, refusals: readonly string[], again: "woken" | "paused" = "woken"): Outcome {
-    const message = `Not approved by itself: ${refusals.join("; ")}.`;
-    const about = referenceTo(certificateSigningRequests, object);
-    return { kind: "blocked", because: { reason: "ServingNotApproved", about, message }, again };
+  function abstain(
+    object: ApiObject,
+    refusals: readonly string[],
+    again: "woken" | "paused" = "woken",
+  ): Promise<Outcome> {
+    return leftToPeople(marking, object, { reason: "ServingNotApproved", message: refusals.join("; "), again });
   }
 
   const open = (of?: string): readonly ObjectKey[] =>

@@ -52,12 +52,12 @@ export function firstObjection({ username, identity, cluster, rules, rival, now 
   const matching = rules.filter(
     ({ user, clusters }) => user === username && clusters.some((one) => matchesNodePattern(one, identity.cluster)),
   );
-  if (matching.length === 0) return "its requester may not join this cluster by itself";
+  if (matching.length === 0) return "no rule of the hub accepts this cluster automatically for its requester";
   if (cluster === undefined) return "there is no such cluster yet";
   const { deletionTimestamp, annotations = {} } = cluster.metadata;
   if (deletionTimestamp !== undefined) return "the cluster is being deleted";
   const creator = annotations[requesterAnnotation];
-  if (creator !== undefined && creator !== username) return "the cluster was made by somebody else";
+  if (creator !== undefined && creator !== username) return "the cluster was created by another user";
   const wasLetIn = annotations[autoAcceptedAnnotation] !== undefined;
   if (!isAccepted(cluster) && (wasLetIn || conditionOf(cluster, clusterCondition.accepted) !== undefined)) {
     return "the cluster was denied";

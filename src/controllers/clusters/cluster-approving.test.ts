@@ -49,6 +49,41 @@ it("of several agents that ask for a cluster at once, one is approved without a 
   expect(await approvedOf(["a", "b", "c", "d"], false)).toBe(1);
 });
 
+it("a request without a ManagedCluster says what its requester could not create, until the cluster is there", async () => {
+  const bench = controllerBench();
+  const { informers, clock, client } = bench;
+  const options = { informers, clock, parse: parseCsr, rules: [], isRevoked: () => false, marks: true };
+  await client.create(csrs, first("a", "r"));
+  await bench.start(clusterApproving(options));
+  await settled();
+  const conditions = (): ReturnType<typeof csrView>["conditions"] =>
+    bench.api.all(csrs).flatMap((object) => csrView(object).conditions);
+  expect(conditions()).toMatchObject([
+    { type: "NotApprovedAutomatically", status: "True", reason: "ClusterNotApproved" },
+  ]);
+  expect(conditions()[0]?.message).toContain('there is no ManagedCluster "edge-1"');
+  await client.create(managedClusters, cluster);
+  await settled();
+  expect(conditions()).toEqual([]);
+  await bench.stop();
+});
+
+it("a request that no rule accepts says so where requests are marked, and carries no condition on a real Kubernetes", async () => {
+  for (const marks of [true, false]) {
+    const bench = controllerBench();
+    const { informers, clock, client } = bench;
+    const rules = [{ user: "another", clusters: ["*"], rejoin: false }];
+    await client.create(managedClusters, cluster);
+    await client.create(csrs, first("a", "r"));
+    await bench.start(clusterApproving({ informers, clock, parse: parseCsr, rules, isRevoked: () => false, marks }));
+    await settled();
+    const found = bench.api.all(csrs).flatMap((object) => csrView(object).conditions);
+    expect(found.map(({ reason }) => reason)).toEqual(marks ? ["ClusterNotApproved"] : []);
+    expect(bench.counted).toEqual(["ClusterNotApproved"]);
+    await bench.stop();
+  }
+});
+
 it("of several keys under the id of one agent as well", async () => {
   expect(await approvedOf(["a", "a", "a"], false)).toBe(1);
 });

@@ -1,6 +1,7 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
+import type { Reader } from "../../client/object-store.ts";
 import { rfc3339, type Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import type { UserInfo } from "../../core/user.ts";
@@ -29,11 +30,19 @@ import {
 import { clusterRequestIndex } from "./cluster-request-index.ts";
 import { agentRequest, agentSigner, labelledCluster, readRequest } from "./cluster-request.ts";
 import { approvedRival, turns, type JudgedRequest } from "./cluster-rivals.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
-import { csrView, hasCondition, withCondition, type CsrView } from "../certificates/csr-view.ts";
+import { csrView, hasCondition, withConditions, type CsrView } from "../certificates/csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
-import { leftToPeople, notAllowed, revokedRequester } from "../certificates/left-to-people.ts";
+import {
+  leftToPeople,
+  noLongerLeft,
+  notAllowed,
+  revokedRequester,
+  withoutAbstention,
+  type Abstention,
+  type Marking,
+} from "../certificates/left-to-people.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
@@ -47,6 +56,8 @@ export interface ClusterApprovingOptions {
   readonly rules: readonly AutoApproval[];
   /** Whether somebody who asks, or an agent, has been revoked; such requests are left to people. */
   readonly isRevoked: (user: UserInfo) => boolean;
+  /** Whether a request that is left to an approver says so in a condition. Not on a real Kubernetes, whose cleaner keeps requests with any condition for good. */
+  readonly marks?: boolean;
 }
 
 const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
@@ -58,6 +69,7 @@ const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
 export function clusterApproving(options: ClusterApprovingOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const { clock, rules, isRevoked } = options;
+  const marking = options.marks === true ? { client, clock } : undefined;
   const csrs = reader({ resource: certificateSigningRequests });
   const clusters = reader({ resource: managedClusters });
   const addOns = reader({ resource: managedClusterAddOns });
@@ -69,7 +81,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
-    if (isRevoked(csr.requester)) return leftToPeople(object, revokedRequester);
+    if (isRevoked(csr.requester)) return leftToPeople(marking, object, revokedRequester);
     const addOn = labelledAddOn(object);
     if (addOn !== undefined) return forAddOn(object, csr, addOn);
     const name = labelledCluster(object);
@@ -85,7 +97,8 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
 
   async function renew(object: ApiObject, csr: CsrView): Promise<Outcome> {
     if (!isAllowed(await client.create(subjectAccessReviews, accessReviewOf(csr, renewalAccess)))) {
-      return leftToPeople(object, notAllowed);
+      const { verb, resource, subresource } = renewalAccess;
+      return leftToPeople(marking, object, notAllowed(csr.requester.username, `${verb} ${resource}/${subresource}`));
     }
     return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
   }
@@ -94,14 +107,20 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
   async function first({ object, csr, identity, key }: FirstAsked): Promise<Outcome> {
     const { username } = csr.requester;
     // With another credential in hand, a revoked agent does not come back as itself.
-    if (isRevoked({ username: agentUser(identity), groups: [] })) return leftToPeople(object, revokedRequester);
+    if (isRevoked({ username: agentUser(identity), groups: [] }))
+      return leftToPeople(marking, object, revokedRequester);
     const cluster = clusters.get({ name: identity.cluster });
-    // Its making wakes the request; without rules every cluster is let in by a person.
-    if (cluster === undefined || rules.length === 0) return done;
+    // Its making wakes the request.
+    if (cluster === undefined) return missing(client, marking, { object, name: identity.cluster });
+    // Without rules an approver accepts every cluster, as its agent says itself.
+    if (rules.length === 0) {
+      await noLongerLeft(marking, object);
+      return done;
+    }
     const now = clock.now();
     const rival = await rivalOf(client, { cluster: identity.cluster, key, parse: options.parse, now });
     const message = firstObjection({ username, identity, cluster, rules, rival, now });
-    if (message !== undefined) return leftToPeople(object, { reason: "ClusterNotApproved", message, again: "woken" });
+    if (message !== undefined) return leftToPeople(marking, object, notApproved(identity.cluster, message));
     try {
       // Before the approval, so that a failure in between finds the request as it was.
       if (needsAcceptance(cluster)) await accept(client, clock, cluster);
@@ -121,7 +140,18 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     return approve(client, object, "Auto approving the certificate of an add-on for the agent of its cluster.");
   }
 
-  /** The requests that wait for a cluster to be made, or to be let in. */
+  return {
+    name: "managed-cluster-approving",
+    serviceAccount,
+    watches: watchesOf(requests, csrs),
+    concurrency: 64,
+    backoff,
+    reconcile,
+  };
+}
+
+/** A cluster and an add-on wake the requests that wait for them to be created, or to be accepted. */
+function watchesOf(requests: ReturnType<typeof clusterRequestIndex>, csrs: Reader): readonly Watch[] {
   const waitingFor = ({ metadata }: ApiObject): readonly ObjectKey[] =>
     requests
       .of(metadata.name ?? "")
@@ -132,18 +162,36 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
       .list()
       .filter((csr) => labelledAddOn(csr)?.cluster === metadata.namespace && isOpen(csrView(csr)))
       .map(keyOf);
-  return {
-    name: "managed-cluster-approving",
-    serviceAccount,
-    watches: [
-      { resource: certificateSigningRequests, observe: requests.observe },
-      { resource: managedClusters, keys: waitingFor },
-      { resource: managedClusterAddOns, keys: waitingForAddOn },
-    ],
-    concurrency: 64,
-    backoff,
-    reconcile,
-  };
+  return [
+    { resource: certificateSigningRequests, observe: requests.observe },
+    { resource: managedClusters, keys: waitingFor },
+    { resource: managedClusterAddOns, keys: waitingForAddOn },
+  ];
+}
+
+/** The cache may be behind: the agent creates the cluster right before its request. */
+async function missing(
+  client: Client,
+  marking: Marking | undefined,
+  { object, name }: { readonly object: ApiObject; readonly name: string },
+): Promise<Outcome> {
+  try {
+    await client.get(managedClusters, { name });
+    return done;
+  } catch (error) {
+    if (!hasReason(error, "NotFound")) throw error;
+    return leftToPeople(marking, object, clusterMissing(name));
+  }
+}
+
+function clusterMissing(cluster: string): Abstention {
+  const message = `there is no ManagedCluster ${JSON.stringify(cluster)}: its bootstrap credential could not create it; create it, then accept it with \`pratique cluster accept ${cluster}\``;
+  return { reason: "ClusterNotApproved", message, again: "woken" };
+}
+
+function notApproved(cluster: string, why: string): Abstention {
+  const message = `${why}; accept it with \`pratique cluster accept ${cluster}\`, or deny it`;
+  return { reason: "ClusterNotApproved", message, again: "woken" };
 }
 
 interface FirstAsked {
@@ -168,7 +216,8 @@ async function accept(client: Client, clock: Clock, { metadata }: ManagedCluster
 }
 
 async function approve(client: Client, object: ApiObject, message: string): Promise<Outcome> {
-  const approved = withCondition(object, autoApproved(message));
+  const conditions = [...withoutAbstention(csrView(object).conditions), autoApproved(message)];
+  const approved = withConditions(object, conditions);
   await client.update(certificateSigningRequests, approved, { subresource: "approval" });
   return done;
 }

@@ -22,6 +22,8 @@ export interface RegistrationOptions {
   readonly revokes: boolean;
   /** Whether somebody who asks, or an agent, has been revoked. */
   readonly isRevoked: (user: UserInfo) => boolean;
+  /** Whether requests that are left to an approver say so in a condition; default false. */
+  readonly marks?: boolean;
 }
 
 /** The controllers by which clusters join a hub, stay and leave. */
