@@ -53,7 +53,7 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
     const config = await readConfig(textOf(bytes), options);
     checkKind(config, kind);
     const steps = function* (stored: ApiObject | undefined): Steps<ApiObject> {
-      checkFields(config, kind);
+      yield* checkFields(config, kind);
       yield;
       if (stored === undefined) checkCreation(config, resource, name);
       const behind = {
@@ -97,8 +97,8 @@ function checkKind(config: JsonObject, resource: Resource): void {
 }
 
 /** @throws StatusError without a reason, as Kubernetes answers what the schema does not know. */
-function checkFields(config: JsonObject, resource: Resource): void {
-  const problem = appliedProblem(resource.schema, config);
+function* checkFields(config: JsonObject, resource: Resource): Steps<void> {
+  const problem = yield* appliedProblem(resource.schema, config);
   if (problem !== undefined) throw failed("failed to create typed patch object", { config, resource, problem });
 }
 

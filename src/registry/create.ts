@@ -10,7 +10,7 @@ import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
-import { turnFor, type Turn } from "./large-work.ts";
+import { stepped, turnFor, type Turn } from "./large-work.ts";
 import { storable } from "./storable.ts";
 import { validated } from "./validated.ts";
 import { unstoredEntry } from "./unstored-entry.ts";
@@ -142,7 +142,11 @@ async function mutated(
   const renamed = (next.metadata.name ?? "") === "" ? name : (next.metadata.name ?? "");
   const given = { ...request, object: withMeta(next, { ...next.metadata, name: renamed }) };
   const again = await owned(resource, given, { prepared: prepared(backend, resource, given), turn });
-  return { object: withAdmitted(again, object.metadata.managedFields, next.metadata.managedFields), name: renamed };
+  const { managedFields } = object.metadata;
+  return {
+    object: await stepped(turn, withAdmitted(again, managedFields, next.metadata.managedFields)),
+    name: renamed,
+  };
 }
 
 /** The cached entry, unless a later write has replaced it already. */
@@ -181,8 +185,7 @@ async function owned(
   { prepared: ready, turn }: { readonly prepared: ApiObject; readonly turn: Turn | undefined },
 ): Promise<ApiObject> {
   if (applied === true) return withApplied(ready, object.metadata.managedFields);
-  if (turn !== undefined) await turn();
-  return withCreator({ resource, subresource: "", context }, ready);
+  return stepped(turn, withCreator({ resource, subresource: "", context }, ready));
 }
 
 function withMeta(object: ApiObject, metadata: ObjectMeta): ApiObject {

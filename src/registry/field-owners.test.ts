@@ -7,7 +7,19 @@ import { configMaps } from "../resources/config-map.ts";
 import { namespaces } from "../resources/namespace.ts";
 import { pods } from "../resources/pod.ts";
 import type { Resource } from "../resources/resource.ts";
-import { appliedTo, differsInTimesOnly, withAdmitted, withCreator, withUpdater, type Write } from "./field-owners.ts";
+import {
+  appliedTo,
+  differsInTimesOnly,
+  withAdmitted as withAdmittedInSteps,
+  withCreator as withCreatorInSteps,
+  withUpdater as withUpdaterInSteps,
+  type Write,
+} from "./field-owners.ts";
+import { atOnce } from "../../test/kits/at-once.ts";
+
+const withAdmitted = atOnce(withAdmittedInSteps);
+const withCreator = atOnce(withCreatorInSteps);
+const withUpdater = atOnce(withUpdaterInSteps);
 
 function write(resource: Resource, fieldManager = "m", seconds = 0): Write {
   return { resource, subresource: "", context: { fieldManager, now: Date.UTC(2026, 0, 1) + seconds * 1000 } };

@@ -27,8 +27,8 @@ export interface Write {
 }
 
 /** A new object whose fields all belong to its creator. */
-export function withCreator(write: Write, object: ApiObject): ApiObject {
-  const managers = trackUpdate(trackingOf(write, "Update"), new Map(), { before: {}, after: object });
+export function* withCreator(write: Write, object: ApiObject): Steps<ApiObject> {
+  const managers = yield* trackUpdate(trackingOf(write, "Update"), new Map(), { before: {}, after: object });
   return withList(object, listed(managers));
 }
 
@@ -36,20 +36,20 @@ export function withCreator(write: Write, object: ApiObject): ApiObject {
  * The object to be stored, with its owners after an update or patch. `given` is what the client says about them: owners that it sends are
  * taken over the stored ones, malformed or absent ones are not, an empty list forgets them all. Objects without owners get none.
  */
-export function withUpdater(
+export function* withUpdater(
   write: Write,
   objects: { readonly stored: ApiObject; readonly next: ApiObject; readonly given: readonly unknown[] | undefined },
-): ApiObject {
+): Steps<ApiObject> {
   const { stored, next } = objects;
   const before = stored.metadata.managedFields;
   const given = write.subresource === "" ? objects.given : undefined;
   if (isReset(given)) return withList(next, undefined);
-  const sent = givenManagers(given, before);
+  const sent = yield* givenManagers(given, before);
   const known = sent ?? storedManagers(before);
   // Both sides carry the same owners into the comparison, which then has nothing to say about them.
   const after = withList(next, before);
   if (known.size === 0) return after;
-  const managers = trackUpdate(trackingOf(write, "Update"), known, { before: stored, after });
+  const managers = yield* trackUpdate(trackingOf(write, "Update"), known, { before: stored, after });
   return managers === known && sent === undefined ? after : withList(next, listed(managers));
 }
 
@@ -59,18 +59,22 @@ export function withApplied(object: ApiObject, found: readonly unknown[] | undef
 }
 
 /** What admission made of an object, with its owners: fields that admission sets belong to nobody, and owners that it garbles are put back. */
-export function withAdmitted(object: ApiObject, before: readonly unknown[] | undefined, after: unknown): ApiObject {
-  const garbled = after === before || readManagers(after) === undefined;
+export function* withAdmitted(
+  object: ApiObject,
+  before: readonly unknown[] | undefined,
+  after: unknown,
+): Steps<ApiObject> {
+  const garbled = after === before || (yield* readManagers(after, { places: 0 })) === undefined;
   return withList(object, garbled ? before : (after as readonly unknown[]));
 }
 
 /** The owners that a client sends, where they are well formed and not just what is stored. */
-function givenManagers(
+function* givenManagers(
   given: readonly unknown[] | undefined,
   before: readonly unknown[] | undefined,
-): Managers | undefined {
+): Steps<Managers | undefined> {
   if (given === undefined || given === before || jsonEqual(given, before)) return undefined;
-  const managers = readManagers(given);
+  const managers = yield* readManagers(given, { places: 0 });
   return managers === undefined || managers.size === 0 ? undefined : managers;
 }
 
@@ -98,7 +102,7 @@ export function* appliedTo(
     config,
     managers: storedManagers(stored?.metadata.managedFields),
     force,
-    yielded: kubectl ? fieldsLastApplied(write.resource.schema, live) : noFields,
+    yielded: kubectl ? yield* fieldsLastApplied(write.resource.schema, live) : noFields,
   });
   yield;
   const shown = kubectl ? withLastApplied(object, config) : object;

@@ -1,4 +1,4 @@
-import type { Steps } from "../core/steps.ts";
+import { finish, type Steps } from "../core/steps.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -15,6 +15,11 @@ export function turnFor(
   bytes: number,
 ): Turn | undefined {
   return isLarge === true || bytes >= largeBytes ? () => turns.next(user.username) : undefined;
+}
+
+/** Does the steps at once where there is no `turn` to wait for, and else each in one of its own. */
+export async function stepped<Result>(turn: Turn | undefined, steps: Steps<Result>): Promise<Result> {
+  return turn === undefined ? finish(steps) : finishInTurns(turn, steps);
 }
 
 /** Does each step in a turn of its own. */

@@ -10,7 +10,7 @@ import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
 import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./field-owners.ts";
-import { turnFor, type Turn } from "./large-work.ts";
+import { stepped, turnFor, type Turn } from "./large-work.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
 import { storable } from "./storable.ts";
@@ -106,7 +106,7 @@ async function updateOnce(
   const desired = made instanceof Promise ? await made : made;
   checkPreconditions(step, desired);
   if (turn !== undefined) await turn();
-  const next = await admitted(backend, step, owned(step, { stored, desired }));
+  const next = await admitted(backend, step, await owned(step, { stored, desired }));
   if (turn !== undefined) await turn();
   // What lies in an older version, or under an older definition, is written anew even so.
   const same = jsonEqual(next, stored) || differsInTimesOnly(next, stored);
@@ -162,13 +162,16 @@ function otherObject(asked: string, stored: string): string {
 }
 
 /** The object to admit, with the owners of its fields. */
-function owned(step: Step, objects: { readonly stored: ApiObject; readonly desired: ApiObject }): ApiObject {
+async function owned(
+  step: Step,
+  objects: { readonly stored: ApiObject; readonly desired: ApiObject },
+): Promise<ApiObject> {
   const { resource, request } = step;
   const next = withServerFields(step, objects);
   const given = objects.desired.metadata.managedFields;
   if (request.applied === true) return withApplied(next, given);
   const { subresource, context } = request;
-  return withUpdater({ resource, subresource, context }, { stored: objects.stored, next, given });
+  return stepped(step.turn, withUpdater({ resource, subresource, context }, { stored: objects.stored, next, given }));
 }
 
 function withServerFields(step: Step, objects: { readonly stored: ApiObject; readonly desired: ApiObject }): ApiObject {
@@ -224,9 +227,9 @@ function withGeneration(resource: Resource, next: ApiObject, stored: ApiObject):
 }
 
 /** What admission has changed, with what it may not change. */
-function restored(step: Step, prepared: ApiObject, mutated: ApiObject): ApiObject {
+function restored(step: Step, prepared: ApiObject, mutated: ApiObject): Promise<ApiObject> {
   const next = withServerFields(step, { stored: objectOf(step.current), desired: mutated });
-  return withAdmitted(next, prepared.metadata.managedFields, mutated.metadata.managedFields);
+  return stepped(step.turn, withAdmitted(next, prepared.metadata.managedFields, mutated.metadata.managedFields));
 }
 
 const noOptions = { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1" } as const;
@@ -256,7 +259,7 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
   };
   const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
-  const object = mutated === prepared ? prepared : restored(step, prepared, mutated);
+  const object = mutated === prepared ? prepared : await restored(step, prepared, mutated);
   if (turn !== undefined) await turn();
   const errors: readonly FieldError[] = [
     ...validateObjectMeta(object, resource, { isCreate: false }),

@@ -6,8 +6,12 @@ import { StatusError } from "../status.ts";
 import { finish } from "../steps.ts";
 import { applyObject, type Applied } from "./apply-object.ts";
 import { listed, type Managers } from "./managers.ts";
-import { mergeObjects } from "./merge-objects.ts";
-import { trackUpdate, type Tracking } from "./track-update.ts";
+import { mergeObjects as mergeObjectsInSteps } from "./merge-objects.ts";
+import { trackUpdate as trackUpdateInSteps, type Tracking } from "./track-update.ts";
+import { atOnce, pacedAtOnce } from "../../../test/kits/at-once.ts";
+
+const mergeObjects = pacedAtOnce(mergeObjectsInSteps);
+const trackUpdate = atOnce(trackUpdateInSteps);
 
 const text: Schema = { type: "string" };
 const item: ObjectSchema = {
@@ -217,7 +221,7 @@ describe("any applies", () => {
       fc.property(config, config, (one, other) => {
         const { object, managers } = apply(apply(nothing, "a", one), "b", other, true);
         expect(apply({ object, managers }, "b", other).object).toEqual(object);
-        expect(mergeObjects(schema, object, other)).toEqual(object);
+        expect(mergeObjects(schema, { live: object, applied: other })).toEqual(object);
       }),
     );
   });

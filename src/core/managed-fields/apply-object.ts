@@ -1,5 +1,6 @@
 import { jsonEqual } from "../equal.ts";
 import type { JsonObject } from "../json-value.ts";
+import type { Pace } from "../pace.ts";
 import type { Steps } from "../steps.ts";
 import { compareObjects, ignoring } from "./compare.ts";
 import { applyConflict, type Conflict } from "./apply-conflict.ts";
@@ -52,22 +53,23 @@ const beforeFirstApply = "before-first-apply";
 export function* applyObject(tracking: Tracking, application: Application): Steps<Applied> {
   const { schema, writer, ignored } = tracking;
   const { live, config } = application;
-  const managers = reconciled(tracking, known(tracking, application));
+  const pace: Pace = { places: 0 };
+  const managers = yield* reconciled(tracking, yield* known(tracking, application), pace);
   yield;
   const id = identityOf(writer);
   const last = managers.get(id);
-  const set = recursiveDifference(fieldsOf(schema, config), ignored);
+  const set = yield* recursiveDifference(yield* fieldsOf(schema, config, pace), ignored, pace);
   const own = withFields({ ...entryFor(writer, set), ...timeOf(last) }, set);
   const owners = new Map([...managers, [id, own] as const]);
   yield;
-  const merged = mergeObjects(schema, live, config);
+  const merged = yield* mergeObjects(schema, { live, applied: config }, pace);
   yield;
   const object = last === undefined ? merged : yield* pruned(tracking, { merged, owners, last: last.fieldsV1, set });
   yield;
   const result = yield* settled(tracking, { application, object, owners });
   yield;
   const changed = !jsonEqual(live, object);
-  const fields = sortedSet(ownable(set));
+  const fields = yield* sortedSet(yield* ownable(set, pace), pace);
   if (isEmptySet(fields)) result.delete(id);
   else result.set(id, withFields(own, fields, changed ? tracking.time : own.time));
   return { object, managers: result };
@@ -78,14 +80,18 @@ function timeOf(entry: ManagedFieldsEntry | undefined): { readonly time?: string
 }
 
 /** The owners so far; where there are none, everything that stands belongs to those who came before. */
-function known(tracking: Tracking, { managers, live }: Application): Managers {
+function* known(tracking: Tracking, { managers, live }: Application): Steps<Managers> {
   if (managers.size > 0) return managers;
   const writer = { ...tracking.writer, manager: beforeFirstApply, operation: "Update" } as const;
-  return trackUpdate({ ...tracking, writer }, managers, { before: {}, after: live });
+  return yield* trackUpdate({ ...tracking, writer }, managers, { before: {}, after: live });
 }
 
-function reconciled({ schema }: Tracking, managers: Managers): Managers {
-  return new Map([...managers].map(([id, entry]) => [id, withFields(entry, reconciledFields(schema, entry.fieldsV1))]));
+function* reconciled({ schema }: Tracking, managers: Managers, pace: Pace): Steps<Managers> {
+  const result = new Map<string, ManagedFieldsEntry>();
+  for (const [id, entry] of managers) {
+    result.set(id, withFields(entry, yield* reconciledFields(schema, entry.fieldsV1, pace)));
+  }
+  return result;
 }
 
 interface Settling {
@@ -100,28 +106,32 @@ function* settled(
   { application, object, owners }: Settling,
 ): Steps<Map<string, ManagedFieldsEntry>> {
   const { schema, writer, ignored } = tracking;
-  const { removed, modified, added } = ignoring(compareObjects(schema, application.live, object), ignored);
+  const pace: Pace = { places: 0 };
+  const comparison = yield* compareObjects(schema, { before: application.live, after: object }, pace);
+  const { removed, modified, added } = yield* ignoring(comparison, ignored, pace);
   yield;
-  const changed = union(modified, added);
+  const changed = yield* union(modified, added, pace);
   const id = identityOf(writer);
   const result = new Map<string, ManagedFieldsEntry>();
   const conflicts: Conflict[] = [];
   for (const [otherId, entry] of owners) {
     if (otherId === id) continue;
     yield;
-    const fields = intersection(entry.fieldsV1, changed);
+    const fields = yield* intersection(entry.fieldsV1, changed, pace);
     if (!isEmptySet(fields)) conflicts.push({ owner: entry, fields });
-    const rest = difference(difference(entry.fieldsV1, fields), removed);
+    const rest = yield* difference(yield* difference(entry.fieldsV1, fields, pace), removed, pace);
     if (!isEmptySet(rest)) result.set(otherId, withFields(entry, rest));
   }
-  if (conflicts.length > 0 && !application.force) refuse(conflicts, application.yielded ?? noFields);
+  if (conflicts.length > 0 && !application.force) yield* refuse(conflicts, application.yielded ?? noFields);
   return result;
 }
 
-function refuse(conflicts: readonly Conflict[], yielded: FieldSet): void {
-  const kept = conflicts
-    .map(({ owner, fields }) => ({ owner, fields: difference(fields, yielded) }))
-    .filter(({ fields }) => !isEmptySet(fields));
+function* refuse(conflicts: readonly Conflict[], yielded: FieldSet): Steps<void> {
+  const kept: Conflict[] = [];
+  for (const { owner, fields } of conflicts) {
+    const left = yield* difference(fields, yielded, { places: 0 });
+    if (!isEmptySet(left)) kept.push({ owner, fields: left });
+  }
   if (kept.length > 0) throw applyConflict(kept);
 }
 
@@ -136,18 +146,27 @@ interface Pruning {
 
 /** Removes what the applier has let go, unless anybody, itself included, owns it or something underneath. */
 function* pruned({ schema }: Tracking, { merged, owners, last, set }: Pruning): Steps<JsonObject> {
-  if (contains(set, last)) return merged;
-  const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
-  const gone = removeItems(schema, merged, named(last));
+  const pace: Pace = { places: 0 };
+  if (yield* contains(set, last, pace)) return merged;
+  const named = (fields: FieldSet): Steps<FieldSet> => withNamedFields(schema, fields, pace);
+  const fieldsIn = function* (object: JsonObject): Steps<FieldSet> {
+    return yield* named(yield* fieldsOf(schema, object, pace));
+  };
+  const without = (fields: FieldSet): Steps<JsonObject> => removeItems(schema, merged, { fields, pace });
+  const before = yield* named(last);
+  const gone = yield* without(before);
   yield;
-  const all = named(fieldsOf(schema, merged));
+  const all = yield* fieldsIn(merged);
   yield;
-  const owned = unionOf([...owners.values()].map(({ fieldsV1 }) => fieldsV1));
+  const owned = yield* unionOf(
+    [...owners.values()].map(({ fieldsV1 }) => fieldsV1),
+    pace,
+  );
   yield;
-  const staying = union(named(fieldsOf(schema, gone)), named(owned));
+  const staying = yield* union(yield* fieldsIn(gone), yield* named(owned), pace);
   yield;
-  const afterOwners = removeItems(schema, merged, difference(all, staying));
+  const afterOwners = yield* without(yield* difference(all, staying, pace));
   yield;
-  const lost = difference(all, named(fieldsOf(schema, afterOwners)));
-  return removeItems(schema, merged, intersection(lost, named(last)));
+  const lost = yield* difference(all, yield* fieldsIn(afterOwners), pace);
+  return yield* without(yield* intersection(lost, before, pace));
 }

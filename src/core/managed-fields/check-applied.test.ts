@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Field, ObjectSchema, Schema } from "../schema.ts";
-import { appliedProblem } from "./check-applied.ts";
+import { appliedProblem as appliedProblemInSteps } from "./check-applied.ts";
+import { atOnce } from "../../../test/kits/at-once.ts";
+
+const appliedProblem = atOnce(appliedProblemInSteps);
 
 const text: Schema = { type: "string" };
 const port: ObjectSchema = {

@@ -1,5 +1,7 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
+import { endsStep, type Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import { elementText, fieldElement } from "./path-element.ts";
 import { indexList, namedField, entrySchema, shapeOf } from "./shape.ts";
 
@@ -7,9 +9,9 @@ import { indexList, namedField, entrySchema, shapeOf } from "./shape.ts";
  * What keeps an object from being applied, as Kubernetes words it: fields that the schema does not have, values of other types, and
  * items of a list that cannot be told apart; undefined where nothing does. Source: structured-merge-diff typed.Validate.
  */
-export function appliedProblem(schema: Schema, object: unknown): string | undefined {
+export function* appliedProblem(schema: Schema, object: unknown): Steps<string | undefined> {
   const problems: string[] = [];
-  check({ problems, path: () => "" }, schema, object);
+  yield* check({ problems, path: () => "", pace: { places: 0 } }, schema, object);
   if (problems.length < 2) return problems[0];
   return ["errors:", ...problems.map((problem) => `  ${problem}`)].join("\n");
 }
@@ -18,6 +20,7 @@ interface Walk {
   readonly problems: string[];
   /** Put together for a problem only, since most values have none. */
   readonly path: () => string;
+  readonly pace: Pace;
 }
 
 /** More than these say nothing new. */
@@ -29,14 +32,15 @@ function complain({ problems, path }: Walk, problem: string): void {
   problems.push(at === "" ? problem : `${at}: ${problem}`);
 }
 
-function check(walk: Walk, schema: Schema, value: unknown): void {
+function* check(walk: Walk, schema: Schema, value: unknown): Steps<void> {
+  if (endsStep(walk.pace)) yield;
   if (value === null) return;
   switch (schema.type) {
     case "object":
     case "map":
-      return checkEntries(walk, schema, value);
+      return yield* checkEntries(walk, schema, value);
     case "array":
-      return checkItems(walk, schema, value);
+      return yield* checkItems(walk, schema, value);
     case "any":
       return;
     default:
@@ -44,26 +48,28 @@ function check(walk: Walk, schema: Schema, value: unknown): void {
   }
 }
 
-function checkEntries(walk: Walk, schema: Schema, value: unknown): void {
+function* checkEntries(walk: Walk, schema: Schema, value: unknown): Steps<void> {
   if (!isJsonObject(value)) return complain(walk, `expected map, got ${goValue(value)}`);
   for (const [key, entry] of Object.entries(value)) {
-    const inner = { problems: walk.problems, path: () => walk.path() + elementText(fieldElement(key)) };
+    const inner = { ...walk, path: () => walk.path() + elementText(fieldElement(key)) };
     const closed = schema.type === "object" && schema.open !== true;
     if (closed && namedField(schema, key) === undefined) complain(inner, "field not declared in schema");
-    else check(inner, entrySchema(schema, key), entry);
+    else yield* check(inner, entrySchema(schema, key), entry);
   }
 }
 
-function checkItems(walk: Walk, schema: ArraySchema, value: unknown): void {
+function* checkItems(walk: Walk, schema: ArraySchema, value: unknown): Steps<void> {
   if (!isJsonArray(value)) return complain(walk, `expected list, got ${goValue(value)}`);
   const granular = shapeOf(schema, value) === "list";
-  const indexed = granular ? indexList(schema, value) : { elements: value.map((_item, index) => `i:${index}`) };
+  const indexed = granular
+    ? yield* indexList(schema, value, walk.pace)
+    : { elements: value.map((_item, index) => `i:${index}`) };
   if ("problem" in indexed) return complain(walk, indexed.problem);
   const seen = new Set<string>();
   for (const [index, element] of indexed.elements.entries()) {
     if (seen.has(element)) complain(walk, `duplicate entries for key ${elementText(element)}`);
     seen.add(element);
-    check({ problems: walk.problems, path: () => walk.path() + elementText(element) }, schema.items, value[index]);
+    yield* check({ ...walk, path: () => walk.path() + elementText(element) }, schema.items, value[index]);
   }
 }
 

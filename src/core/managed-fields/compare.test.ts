@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ObjectSchema, Schema } from "../schema.ts";
-import { compareObjects } from "./compare.ts";
+import { compareObjects as compareObjectsInSteps } from "./compare.ts";
 import { pathsOf } from "./field-set.ts";
 import { pathText } from "./path-element.ts";
+import { pacedAtOnce } from "../../../test/kits/at-once.ts";
+
+const compareObjects = pacedAtOnce(compareObjectsInSteps);
 
 const text: Schema = { type: "string" };
 const inner: ObjectSchema = { type: "object", properties: { a: { schema: text, number: 1 } } };
@@ -20,7 +23,7 @@ const schema: ObjectSchema = {
 };
 
 function changes(before: object, after: object): unknown {
-  const { removed, modified, added } = compareObjects(schema, before, after);
+  const { removed, modified, added } = compareObjects(schema, { before, after });
   const shown = [removed, modified, added].map((set) => pathsOf(set).map(pathText));
   return { removed: shown[0], modified: shown[1], added: shown[2] };
 }

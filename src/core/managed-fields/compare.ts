@@ -1,6 +1,8 @@
 import { jsonEqual } from "../equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
+import { endsStep, type Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import { isEmptySet, nodeOfLevel, noFields, recursiveDifference, type FieldSet, type Level } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, isEmptyValue, namedField, shapeOf, type Shape } from "./shape.ts";
@@ -13,17 +15,21 @@ export interface Comparison {
 }
 
 /** Compares two objects of one schema, both decoded. Takes time proportional to what differs, and to look at the rest once. */
-export function compareObjects(schema: Schema, before: unknown, after: unknown): Comparison {
-  const { removed, modified, added } = compareValues(schema, { before, after });
+export function* compareObjects(
+  schema: Schema,
+  { before, after }: { readonly before: unknown; readonly after: unknown },
+  pace: Pace,
+): Steps<Comparison> {
+  const { removed, modified, added } = yield* compareValues(schema, { before, after, pace });
   return { removed: removed ?? noFields, modified: modified ?? noFields, added: added ?? noFields };
 }
 
 /** The comparison without `ignored` fields and what is underneath them. */
-export function ignoring({ removed, modified, added }: Comparison, ignored: FieldSet): Comparison {
+export function* ignoring({ removed, modified, added }: Comparison, ignored: FieldSet, pace: Pace): Steps<Comparison> {
   return {
-    removed: recursiveDifference(removed, ignored),
-    modified: recursiveDifference(modified, ignored),
-    added: recursiveDifference(added, ignored),
+    removed: yield* recursiveDifference(removed, ignored, pace),
+    modified: yield* recursiveDifference(modified, ignored, pace),
+    added: yield* recursiveDifference(added, ignored, pace),
   };
 }
 
@@ -48,18 +54,21 @@ const addedItself: Difference = { added: noFields };
 interface Pair {
   readonly before: unknown;
   readonly after: unknown;
+  /** Shared by all pairs of the two objects. */
+  readonly pace: Pace;
 }
 
-function compareValues(schema: Schema, pair: Pair): Difference {
-  const { before, after } = pair;
+function* compareValues(schema: Schema, pair: Pair): Steps<Difference> {
+  const { before, after, pace } = pair;
+  if (endsStep(pace)) yield;
   if (before === after) return none;
   const shape = schema.type === "any" ? deducedShape(pair) : shapeOf(schema, after);
   if (shape === "leaf" || bothEmpty(before, after)) return compareLeaf(pair);
-  if (shape === "mixed") return compareMaps(schema, pair, compareLeaf(pair));
+  if (shape === "mixed") return yield* compareMaps(schema, pair, compareLeaf(pair));
   const itself = before === undefined ? addedItself : after === undefined ? removedItself : none;
-  if (shape !== "list" || schema.type !== "array") return compareMaps(schema, pair, itself);
+  if (shape !== "list" || schema.type !== "array") return yield* compareMaps(schema, pair, itself);
   // Lists mostly stay as they are, which is cheaper to see than what their items are called.
-  return jsonEqual(before, after) ? none : compareLists(schema, pair, itself);
+  return jsonEqual(before, after) ? none : yield* compareLists(schema, pair, itself);
 }
 
 /** `mixed` for what turns from an object into something else or the other way round. */
@@ -102,16 +111,17 @@ function push({ elements, nodes }: Level, element: PathElement, node: FieldSet):
 }
 
 /** What differs below a place together with what does at the place itself. */
-function joined({ removed, modified, added }: Levels, itself: Difference): Difference {
+function* joined({ removed, modified, added }: Levels, itself: Difference, pace: Pace): Steps<Difference> {
   if (removed === undefined && modified === undefined && added === undefined) return itself;
   return {
-    removed: removed === undefined ? itself.removed : nodeOfLevel(itself.removed !== undefined, removed),
-    modified: modified === undefined ? itself.modified : nodeOfLevel(itself.modified !== undefined, modified),
-    added: added === undefined ? itself.added : nodeOfLevel(itself.added !== undefined, added),
+    removed: removed === undefined ? itself.removed : yield* nodeOfLevel(itself.removed !== undefined, removed, pace),
+    modified:
+      modified === undefined ? itself.modified : yield* nodeOfLevel(itself.modified !== undefined, modified, pace),
+    added: added === undefined ? itself.added : yield* nodeOfLevel(itself.added !== undefined, added, pace),
   };
 }
 
-function compareMaps(schema: Schema, { before, after }: Pair, itself: Difference): Difference {
+function* compareMaps(schema: Schema, { before, after, pace }: Pair, itself: Difference): Steps<Difference> {
   const [one, other] = [objectOrNone(before), objectOrNone(after)];
   const levels: Levels = { removed: undefined, modified: undefined, added: undefined };
   for (const key in one) {
@@ -119,15 +129,16 @@ function compareMaps(schema: Schema, { before, after }: Pair, itself: Difference
     const theirs = Object.hasOwn(other, key) ? other[key] : undefined;
     if (mine === theirs) continue;
     const stand = theirs === undefined ? standIn(schema, key, after) : undefined;
-    const found = compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? stand });
+    const found = yield* compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? stand, pace });
     if (found !== none) put(levels, fieldElement(key), found);
   }
   for (const key in other) {
     if (Object.hasOwn(one, key)) continue;
-    const found = compareValues(entrySchema(schema, key), { before: standIn(schema, key, before), after: other[key] });
+    const pair = { before: standIn(schema, key, before), after: other[key], pace };
+    const found = yield* compareValues(entrySchema(schema, key), pair);
     if (found !== none) put(levels, fieldElement(key), found);
   }
-  return joined(levels, itself);
+  return yield* joined(levels, itself, pace);
 }
 
 /**
@@ -146,40 +157,55 @@ function objectOrNone(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-function compareLists(schema: ArraySchema, { before, after }: Pair, itself: Difference): Difference {
-  const [one, other] = [itemsByElement(schema, before), itemsByElement(schema, after)];
+function* compareLists(schema: ArraySchema, { before, after, pace }: Pair, itself: Difference): Steps<Difference> {
+  const one = yield* itemsByElement(schema, before, pace);
+  const other = yield* itemsByElement(schema, after, pace);
   const levels: Levels = { removed: undefined, modified: undefined, added: undefined };
   for (const [element, items] of one) {
-    put(levels, element, compareItems(schema.items, { before: items, after: other.get(element) ?? noItems }));
+    put(
+      levels,
+      element,
+      yield* compareItems(schema.items, { before: items, after: other.get(element) ?? noItems, pace }),
+    );
   }
   for (const [element, items] of other) {
-    if (!one.has(element)) put(levels, element, compareItems(schema.items, { before: noItems, after: items }));
+    if (one.has(element)) continue;
+    put(levels, element, yield* compareItems(schema.items, { before: noItems, after: items, pace }));
   }
-  return joined(levels, itself);
+  return yield* joined(levels, itself, pace);
 }
 
 const noItems: readonly unknown[] = [];
 
 /** Compares the items that share one path element; several on one side are owned as one, by the element itself. */
-function compareItems(
+function* compareItems(
   schema: Schema,
-  { before, after }: { readonly before: readonly unknown[]; readonly after: readonly unknown[] },
-): Difference {
+  {
+    before,
+    after,
+    pace,
+  }: { readonly before: readonly unknown[]; readonly after: readonly unknown[]; readonly pace: Pace },
+): Steps<Difference> {
   const [many, manyThen] = [before.length > 1, after.length > 1];
-  if (!many && !manyThen) return compareValues(schema, { before: before[0], after: after[0] });
+  if (!many && !manyThen) return yield* compareValues(schema, { before: before[0], after: after[0], pace });
   if (many && manyThen) return jsonEqual(before, after) ? none : modifiedItself;
   if (many) {
-    const rest = after.length > 0 ? compareValues(schema, { before: undefined, after: after[0] }) : none;
+    const rest = after.length > 0 ? yield* compareValues(schema, { before: undefined, after: after[0], pace }) : none;
     return { ...rest, removed: noFields };
   }
-  const rest = before.length > 0 ? compareValues(schema, { before: before[0], after: undefined }) : none;
+  const rest = before.length > 0 ? yield* compareValues(schema, { before: before[0], after: undefined, pace }) : none;
   return { ...rest, added: noFields };
 }
 
-function itemsByElement(schema: ArraySchema, value: unknown): ReadonlyMap<PathElement, readonly unknown[]> {
+function* itemsByElement(
+  schema: ArraySchema,
+  value: unknown,
+  pace: Pace,
+): Steps<ReadonlyMap<PathElement, readonly unknown[]>> {
   const items = new Map<PathElement, unknown[]>();
   if (!isJsonArray(value)) return items;
-  for (const [index, element] of elementsOfList(schema, value).entries()) {
+  for (const [index, element] of (yield* elementsOfList(schema, value, pace)).entries()) {
+    if (endsStep(pace)) yield;
     const same = items.get(element);
     if (same === undefined) items.set(element, [value[index]]);
     else same.push(value[index]);

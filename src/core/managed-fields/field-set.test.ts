@@ -1,21 +1,32 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  contains,
+  contains as containsInSteps,
   countFields,
-  difference,
+  difference as differenceInSteps,
   hasField,
-  intersection,
+  intersection as intersectionInSteps,
   isEmptySet,
   pathsOf,
-  readFieldSet,
-  recursiveDifference,
-  sameFields,
-  sortedSet,
-  union,
-  unionOf,
+  readFieldSet as readFieldSetInSteps,
+  recursiveDifference as recursiveDifferenceInSteps,
+  sameFields as sameFieldsInSteps,
+  sortedSet as sortedSetInSteps,
+  union as unionInSteps,
+  unionOf as unionOfInSteps,
   type FieldSet,
 } from "./field-set.ts";
+import { pacedAtOnce } from "../../../test/kits/at-once.ts";
+
+const contains = pacedAtOnce(containsInSteps);
+const difference = pacedAtOnce(differenceInSteps);
+const intersection = pacedAtOnce(intersectionInSteps);
+const readFieldSet = pacedAtOnce(readFieldSetInSteps);
+const recursiveDifference = pacedAtOnce(recursiveDifferenceInSteps);
+const sameFields = pacedAtOnce(sameFieldsInSteps);
+const sortedSet = pacedAtOnce(sortedSetInSteps);
+const union = pacedAtOnce(unionInSteps);
+const unionOf = pacedAtOnce(unionOfInSteps);
 
 type Path = readonly string[];
 
@@ -101,7 +112,7 @@ describe("a set of fields", () => {
 
   it("is not read from what is no set", () => {
     const wrong = [1, "x", null, [], { "f:a": 1 }, { a: {} }, { f: {} }, { "k:{": {} }, { "v:": {} }, { "i:x": {} }];
-    expect(wrong.map(readFieldSet)).toEqual(wrong.map(() => undefined));
+    expect(wrong.map((one) => readFieldSet(one))).toEqual(wrong.map(() => undefined));
     expect(readFieldSet({ 'k:{"b":1, "a":"x"}': {}, "x:unknown": {}, "f:a": { ".": {} } })).toEqual({
       'k:{"a":"x","b":1}': {},
       "f:a": {},

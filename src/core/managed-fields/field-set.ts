@@ -1,4 +1,6 @@
 import { isJsonObject, type JsonObject } from "../json-value.ts";
+import { endsStep, type Pace } from "../pace.ts";
+import { finish, type Steps } from "../steps.ts";
 import { inElementOrder, readElement, sortElements, type PathElement } from "./path-element.ts";
 
 /**
@@ -25,34 +27,30 @@ export interface Level {
  * The node of the fields of one level, put in order once, with the field above them where `member` says so; undefined for neither. Takes
  * time proportional to the level, but for sorting.
  */
-export function nodeOfLevel(member: boolean, { elements, nodes }: Level): FieldSet | undefined {
+export function* nodeOfLevel(member: boolean, { elements, nodes }: Level, pace: Pace): Steps<FieldSet | undefined> {
   if (elements.length === 0) return member ? noFields : undefined;
   const result: Record<string, FieldSet> = {};
   if (member) result["."] = noFields;
-  if (inElementOrder(elements)) {
+  if (yield* inElementOrder(elements, pace)) {
+    // In order means that none stands there twice.
     for (let index = 0; index < elements.length; index += 1) {
-      addNode(result, elements[index] ?? "", nodes[index] ?? noFields);
+      if (endsStep(pace)) yield;
+      result[elements[index] ?? ""] = nodes[index] ?? noFields;
     }
-    return result;
-  }
-  if (nodes.every((node) => node === noFields)) {
-    for (const element of sortElements([...elements])) result[element] = noFields;
     return result;
   }
   const byElement = new Map<PathElement, FieldSet>();
   for (const [index, element] of elements.entries()) {
+    if (endsStep(pace)) yield;
     const node = nodes[index] ?? noFields;
     const before = byElement.get(element);
-    byElement.set(element, before === undefined ? node : nodeUnion(before, node));
+    byElement.set(element, before === undefined ? node : yield* nodeUnion(before, node, pace));
   }
-  for (const element of sortElements([...byElement.keys()])) result[element] = byElement.get(element) ?? noFields;
+  for (const element of yield* sortElements([...byElement.keys()], pace)) {
+    if (endsStep(pace)) yield;
+    result[element] = byElement.get(element) ?? noFields;
+  }
   return result;
-}
-
-function addNode(result: Record<string, FieldSet>, element: PathElement, node: FieldSet): void {
-  // To look up what is not there costs less than to write.
-  const before = result[element];
-  result[element] = before === undefined ? node : nodeUnion(before, node);
 }
 
 /** Whether no field belongs to the set. */
@@ -82,17 +80,18 @@ export function hasElement(set: FieldSet, element: PathElement): boolean {
 }
 
 /** The fields of either set, in order. The very `one` when `other` adds nothing. */
-export function union(one: FieldSet, other: FieldSet): FieldSet {
-  return joined(one, other) ?? one;
+export function* union(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
+  return (yield* joined(one, other, { member: false, pace })) ?? one;
 }
 
 /** The fields of all sets, in order. Takes time proportional to their size together, however many they are. */
-export function unionOf(sets: readonly FieldSet[]): FieldSet {
+export function* unionOf(sets: readonly FieldSet[], pace: Pace): Steps<FieldSet> {
   const [first, second] = sets;
   if (second === undefined) return first ?? noFields;
   const byElement = new Map<PathElement, FieldSet | FieldSet[]>();
   for (const set of sets) {
     for (const element in set) {
+      if (endsStep(pace)) yield;
       const node = set[element];
       if (node === undefined || element === ".") continue;
       const before = byElement.get(element);
@@ -104,57 +103,62 @@ export function unionOf(sets: readonly FieldSet[]): FieldSet {
   const level: Level = { elements: [], nodes: [] };
   for (const [element, nodes] of byElement) {
     level.elements.push(element);
-    level.nodes.push(Array.isArray(nodes) ? unionOfNodes(nodes) : nodes);
+    level.nodes.push(Array.isArray(nodes) ? yield* unionOfNodes(nodes, pace) : nodes);
   }
-  return nodeOfLevel(false, level) ?? noFields;
+  return (yield* nodeOfLevel(false, level, pace)) ?? noFields;
 }
 
-function unionOfNodes(nodes: readonly FieldSet[]): FieldSet {
+function* unionOfNodes(nodes: readonly FieldSet[], pace: Pace): Steps<FieldSet> {
   const branches = nodes.filter((node) => !isLeaf(node));
   if (branches.length === 0) return noFields;
-  return (
-    nodeOf(branches.length < nodes.length || branches.some((node) => isMember(node)), unionOf(branches)) ?? noFields
-  );
+  const member = branches.length < nodes.length || branches.some((node) => isMember(node));
+  return nodeOf(member, yield* unionOf(branches, pace)) ?? noFields;
 }
 
 /** The fields of both sets. */
-export function intersection(one: FieldSet, other: FieldSet): FieldSet {
+export function* intersection(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
   const result: Record<string, FieldSet> = {};
   for (const element in one) {
+    if (endsStep(pace)) yield;
     const theirs = childOf(other, element);
     const mine = one[element];
     if (theirs === undefined || mine === undefined) continue;
-    const both = mine === theirs ? mine : nodeOf(isMember(mine) && isMember(theirs), intersection(mine, theirs));
+    const both =
+      mine === theirs || (isLeaf(mine) && isLeaf(theirs))
+        ? mine
+        : nodeOf(isMember(mine) && isMember(theirs), yield* intersection(mine, theirs, pace));
     if (both !== undefined) result[element] = both;
   }
   return result;
 }
 
 /** The fields of `one` that `other` does not have; fields underneath those stay. The very `one` when nothing goes. */
-export function difference(one: FieldSet, other: FieldSet): FieldSet {
-  return without(one, other, false);
+export function difference(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
+  return without(one, other, { recursive: false, pace });
 }
 
 /** The fields of `one` that are neither in `other` nor underneath one of its fields. The very `one` when nothing goes. */
-export function recursiveDifference(one: FieldSet, other: FieldSet): FieldSet {
-  return without(one, other, true);
+export function recursiveDifference(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
+  return without(one, other, { recursive: true, pace });
 }
 
 /** Whether every field of `part` is in `whole`. */
-export function contains(whole: FieldSet, part: FieldSet): boolean {
+export function* contains(whole: FieldSet, part: FieldSet, pace: Pace): Steps<boolean> {
   if (whole === part) return true;
   for (const element in part) {
+    if (endsStep(pace)) yield;
     const theirs = part[element];
     if (theirs === undefined || element === ".") continue;
     const mine = childOf(whole, element);
-    if (mine === undefined || (isMember(theirs) && !isMember(mine)) || !contains(mine, theirs)) return false;
+    if (mine === undefined || (isMember(theirs) && !isMember(mine))) return false;
+    if (!isLeaf(theirs) && !(yield* contains(mine, theirs, pace))) return false;
   }
   return true;
 }
 
 /** Whether the two have the same fields. */
-export function sameFields(one: FieldSet, other: FieldSet): boolean {
-  return contains(one, other) && contains(other, one);
+export function* sameFields(one: FieldSet, other: FieldSet, pace: Pace): Steps<boolean> {
+  return (yield* contains(one, other, pace)) && (yield* contains(other, one, pace));
 }
 
 /** The paths of the fields of the set, parents first, in the order of FieldsV1; no more than `limit`. */
@@ -176,12 +180,13 @@ export function countFields(set: FieldSet): number {
 }
 
 /** The same set with its keys in the order in which Kubernetes writes them; the very `set` where they are. */
-export function sortedSet(set: FieldSet): FieldSet {
+export function* sortedSet(set: FieldSet, pace: Pace): Steps<FieldSet> {
   const elements: PathElement[] = [];
   const nodes: FieldSet[] = [];
   let isSame = true;
   let member = false;
   for (const element in set) {
+    if (endsStep(pace)) yield;
     const node = set[element];
     if (node === undefined) continue;
     if (element === ".") {
@@ -189,25 +194,29 @@ export function sortedSet(set: FieldSet): FieldSet {
       isSame &&= elements.length === 0;
       continue;
     }
-    const sorted = isLeaf(node) ? node : sortedSet(node);
+    const sorted = isLeaf(node) ? node : yield* sortedSet(node, pace);
     isSame &&= sorted === node;
     elements.push(element);
     nodes.push(sorted);
   }
-  if (isSame && inElementOrder(elements)) return set;
-  return nodeOfLevel(member, { elements, nodes }) ?? noFields;
+  if (isSame && (yield* inElementOrder(elements, pace))) return set;
+  return (yield* nodeOfLevel(member, { elements, nodes }, pace)) ?? noFields;
 }
 
 /** The set that a client wrote as FieldsV1, in canonical form; undefined for anything malformed. Steps of unknown kinds are left out. */
-export function readFieldSet(value: unknown): FieldSet | undefined {
+export function* readFieldSet(value: unknown, pace: Pace): Steps<FieldSet | undefined> {
   if (!isJsonObject(value)) return undefined;
-  return readNode(value, true);
+  return yield* readNode(value, { root: true, pace });
 }
 
-function readNode(value: JsonObject, root: boolean): FieldSet | undefined {
+function* readNode(
+  value: JsonObject,
+  { root, pace }: { readonly root: boolean; readonly pace: Pace },
+): Steps<FieldSet | undefined> {
   const level: Level = { elements: [], nodes: [] };
   let member = false;
   for (const key of Object.keys(value)) {
+    if (endsStep(pace)) yield;
     const below = value[key];
     if (key === ".") {
       member = true;
@@ -216,12 +225,12 @@ function readNode(value: JsonObject, root: boolean): FieldSet | undefined {
     const element = readElement(key);
     if (element === undefined || !isJsonObject(below)) return undefined;
     if (element === "") continue;
-    const node = isLeaf(below as FieldSet) ? noFields : readNode(below, false);
+    const node = isLeaf(below as FieldSet) ? noFields : yield* readNode(below, { root: false, pace });
     if (node === undefined) return undefined;
     level.elements.push(element);
     level.nodes.push(node);
   }
-  return nodeOfLevel(member && !root, level) ?? noFields;
+  return (yield* nodeOfLevel(member && !root, level, pace)) ?? noFields;
 }
 
 function isLeaf(node: FieldSet): boolean {
@@ -251,20 +260,26 @@ function childrenOf(node: FieldSet): FieldSet {
   return children;
 }
 
-function nodeUnion(one: FieldSet, other: FieldSet): FieldSet {
-  if (one === other) return one;
+function* nodeUnion(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
+  if (one === other || (isLeaf(one) && isLeaf(other))) return one;
   const [mine, theirs] = [isMember(one), isMember(other)];
-  return joined(one, other, mine || theirs) ?? (mine || !theirs ? one : (nodeOf(true, one) ?? noFields));
+  const both = yield* joined(one, other, { member: mine || theirs, pace });
+  return both ?? (mine || !theirs ? one : (nodeOf(true, one) ?? noFields));
 }
 
 /** The fields of both levels, by themselves a member of the set or not; undefined when `other` adds no field below. */
-function joined(one: FieldSet, other: FieldSet, member = false): FieldSet | undefined {
+function* joined(
+  one: FieldSet,
+  other: FieldSet,
+  { member, pace }: { readonly member: boolean; readonly pace: Pace },
+): Steps<FieldSet | undefined> {
   let changed: Map<PathElement, FieldSet> | undefined;
   for (const element in other) {
+    if (endsStep(pace)) yield;
     const theirs = other[element];
     if (theirs === undefined || element === ".") continue;
     const mine = childOf(one, element);
-    const both = mine === undefined ? theirs : nodeUnion(mine, theirs);
+    const both = mine === undefined ? theirs : yield* nodeUnion(mine, theirs, pace);
     if (both === mine) continue;
     changed ??= new Map();
     changed.set(element, both);
@@ -272,6 +287,7 @@ function joined(one: FieldSet, other: FieldSet, member = false): FieldSet | unde
   if (changed === undefined) return undefined;
   const level: Level = { elements: [], nodes: [] };
   for (const element in one) {
+    if (endsStep(pace)) yield;
     const mine = one[element];
     if (mine === undefined || element === ".") continue;
     const both = changed.get(element);
@@ -283,57 +299,64 @@ function joined(one: FieldSet, other: FieldSet, member = false): FieldSet | unde
     level.elements.push(element);
     level.nodes.push(node);
   }
-  return nodeOfLevel(member, level);
+  return yield* nodeOfLevel(member, level, pace);
 }
 
 /** Goes through `one`, so that what is taken from many sets costs no more than they are large together. */
-function without(one: FieldSet, other: FieldSet, recursive: boolean): FieldSet {
-  let first: { readonly element: PathElement; readonly rest: FieldSet | undefined } | undefined;
+function* without(one: FieldSet, other: FieldSet, removal: Removal): Steps<FieldSet> {
+  let first: FirstRemoved | undefined;
   for (const element in one) {
+    if (endsStep(removal.pace)) yield;
     const theirs = childOf(other, element);
     const mine = one[element];
     if (theirs === undefined || mine === undefined) continue;
-    const rest = nodeWithout(mine, theirs, recursive);
+    const rest = yield* nodeWithout(mine, theirs, removal);
     if (rest === mine) continue;
     first = { element, rest };
     break;
   }
-  return first === undefined ? one : restOf(one, other, { first, recursive });
+  return first === undefined ? one : yield* restOf(one, other, { ...removal, first });
+}
+
+interface Removal {
+  /** Fields underneath those that go, go too. */
+  readonly recursive: boolean;
+  readonly pace: Pace;
+}
+
+interface FirstRemoved {
+  readonly element: PathElement;
+  readonly rest: FieldSet | undefined;
 }
 
 /** Put together anew, since an object that keys were deleted from is slow for ever. What stands before the first that goes, stays. */
-function restOf(
+function* restOf(
   one: FieldSet,
   other: FieldSet,
-  {
-    first,
-    recursive,
-  }: {
-    readonly first: { readonly element: PathElement; readonly rest: FieldSet | undefined };
-    readonly recursive: boolean;
-  },
-): FieldSet {
+  { first, ...removal }: Removal & { readonly first: FirstRemoved },
+): Steps<FieldSet> {
   const result: Record<string, FieldSet> = {};
   let isBefore = true;
   for (const element in one) {
+    if (endsStep(removal.pace)) yield;
     let rest = one[element];
     if (element === first.element) {
       isBefore = false;
       rest = first.rest;
     } else if (!isBefore && rest !== undefined) {
       const theirs = childOf(other, element);
-      if (theirs !== undefined) rest = nodeWithout(rest, theirs, recursive);
+      if (theirs !== undefined) rest = yield* nodeWithout(rest, theirs, removal);
     }
     if (rest !== undefined) result[element] = rest;
   }
   return result;
 }
 
-function nodeWithout(mine: FieldSet, theirs: FieldSet, recursive: boolean): FieldSet | undefined {
+function* nodeWithout(mine: FieldSet, theirs: FieldSet, removal: Removal): Steps<FieldSet | undefined> {
   const taken = isMember(theirs);
-  if (taken && recursive) return undefined;
+  if (taken && (removal.recursive || isLeaf(mine))) return undefined;
   const member = isMember(mine);
-  const rest = without(mine, theirs, recursive);
+  const rest = yield* without(mine, theirs, removal);
   if (rest === mine && !(member && taken)) return mine;
   return nodeOf(member && !taken, childrenOf(rest));
 }
@@ -344,7 +367,12 @@ interface Collecting {
 }
 
 function collect(node: FieldSet, prefix: readonly PathElement[], { paths, limit }: Collecting): void {
-  const elements = sortElements(Object.keys(node).filter((element) => element !== "."));
+  const elements = finish(
+    sortElements(
+      Object.keys(node).filter((element) => element !== "."),
+      { places: 0 },
+    ),
+  );
   for (const element of elements) {
     if (paths.length >= limit) return;
     if (isMember(node[element] ?? noFields)) paths.push([...prefix, element]);

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { ObjectSchema } from "../schema.ts";
 import { pathsOf } from "./field-set.ts";
-import { fieldsLastApplied, lastAppliedAnnotation, withLastApplied } from "./last-applied.ts";
+import {
+  fieldsLastApplied as fieldsLastAppliedInSteps,
+  lastAppliedAnnotation,
+  withLastApplied,
+} from "./last-applied.ts";
+import { atOnce } from "../../../test/kits/at-once.ts";
+
+const fieldsLastApplied = atOnce(fieldsLastAppliedInSteps);
 
 const schema: ObjectSchema = {
   type: "object",

@@ -1,4 +1,6 @@
 import { isJsonObject, ownValue, type JsonObject } from "../json-value.ts";
+import type { Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import type { ObjectSchema } from "../schema.ts";
 import { appliedProblem } from "./check-applied.ts";
 import { compareObjects } from "./compare.ts";
@@ -15,13 +17,16 @@ export const kubectlManager = "kubectl";
 const maximumAnnotations = 256 * 1024;
 
 /** The fields that kubectl applied by itself and that stand as it left them: they may be taken over without force. */
-export function fieldsLastApplied(schema: ObjectSchema, live: JsonObject): FieldSet {
+export function* fieldsLastApplied(schema: ObjectSchema, live: JsonObject): Steps<FieldSet> {
   const text = annotationsOf(live)[lastAppliedAnnotation];
   const last = typeof text === "string" && text !== "" ? parsed(text) : undefined;
   if (last === undefined || last["apiVersion"] !== live["apiVersion"]) return noFields;
-  if (appliedProblem(schema, last) !== undefined) return noFields;
-  const { removed, modified, added } = compareObjects(schema, last, live);
-  return [removed, modified, added].reduce((left, gone) => difference(left, gone), fieldsOf(schema, last));
+  if ((yield* appliedProblem(schema, last)) !== undefined) return noFields;
+  const pace: Pace = { places: 0 };
+  const { removed, modified, added } = yield* compareObjects(schema, { before: last, after: live }, pace);
+  let left = yield* fieldsOf(schema, last, pace);
+  for (const gone of [removed, modified, added]) left = yield* difference(left, gone, pace);
+  return left;
 }
 
 /** The object with its annotation showing what was applied, where it has that annotation; without it where it would be too large. */

@@ -1,5 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { foldedManagers, isReset, listed, readManagers, storedManagers, type ManagedFieldsEntry } from "./managers.ts";
+import {
+  foldedManagers as foldedManagersInSteps,
+  isReset,
+  listed,
+  readManagers as readManagersInSteps,
+  storedManagers,
+  type ManagedFieldsEntry,
+} from "./managers.ts";
+import { pacedAtOnce } from "../../../test/kits/at-once.ts";
+
+const foldedManagers = pacedAtOnce(foldedManagersInSteps);
+const readManagers = pacedAtOnce(readManagersInSteps);
 
 function entry(manager: string, more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry {
   return {

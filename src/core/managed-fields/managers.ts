@@ -1,3 +1,5 @@
+import type { Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../json-value.ts";
 import { isEmptySet, noFields, readFieldSet, sortedSet, unionOf, type FieldSet } from "./field-set.ts";
 
@@ -73,11 +75,11 @@ export function storedManagers(entries: readonly unknown[] | undefined): Manager
 }
 
 /** Entries as a client or a webhook wrote them; undefined where any is malformed. Source: apimachinery managedfields DecodeManagedFields. */
-export function readManagers(entries: unknown): Managers | undefined {
+export function* readManagers(entries: unknown, pace: Pace): Steps<Managers | undefined> {
   if (!isJsonArray(entries)) return undefined;
   const managers = new Map<string, ManagedFieldsEntry>();
   for (const value of entries) {
-    const entry = isJsonObject(value) ? readEntry(value) : undefined;
+    const entry = isJsonObject(value) ? yield* readEntry(value, pace) : undefined;
     if (entry === undefined) return undefined;
     managers.set(identityOf(entry), entry);
   }
@@ -100,12 +102,12 @@ export function listed(managers: Managers): readonly ManagedFieldsEntry[] | unde
 }
 
 /** An entry whose fields have changed, with these in the order of FieldsV1. */
-export function sortedEntry(entry: ManagedFieldsEntry): ManagedFieldsEntry {
-  return withFields(entry, sortedSet(entry.fieldsV1));
+export function* sortedEntry(entry: ManagedFieldsEntry, pace: Pace): Steps<ManagedFieldsEntry> {
+  return withFields(entry, yield* sortedSet(entry.fieldsV1, pace));
 }
 
 /** Folds the oldest entries of updates, those of one version into one, until there are at most ten. Source: apimachinery managedfields capManagers. */
-export function foldedManagers(managers: Managers): Managers {
+export function* foldedManagers(managers: Managers, pace: Pace): Steps<Managers> {
   if (managers.size <= maximumUpdaters) return managers;
   const updaters = [...managers].filter(([, { operation }]) => operation === "Update");
   let surplus = updaters.length - maximumUpdaters;
@@ -135,7 +137,7 @@ export function foldedManagers(managers: Managers): Managers {
   }
   for (const [bucketId, sets] of buckets) {
     const entry = result.get(bucketId);
-    if (entry !== undefined) result.set(bucketId, withFields(entry, unionOf(sets)));
+    if (entry !== undefined) result.set(bucketId, withFields(entry, yield* unionOf(sets, pace)));
   }
   return result;
 }
@@ -155,16 +157,16 @@ function compareTexts(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-function readEntry(value: JsonObject): ManagedFieldsEntry | undefined {
+function* readEntry(value: JsonObject, pace: Pace): Steps<ManagedFieldsEntry | undefined> {
   const [operation, time] = [ownValue(value, "operation"), textAt(value, "time")];
   const [manager, apiVersion] = [textAt(value, "manager"), textAt(value, "apiVersion")];
   if ((operation !== "Apply" && operation !== "Update") || apiVersion === undefined) return undefined;
   if (ownValue(value, "fieldsType") !== "FieldsV1") return undefined;
-  const fieldsV1 = readFieldSet(ownValue(value, "fieldsV1") ?? {});
+  const fieldsV1 = yield* readFieldSet(ownValue(value, "fieldsV1") ?? {}, pace);
   if (fieldsV1 === undefined || (time !== undefined && !timeForm.test(time))) return undefined;
   const entry = entryFor(
     { manager: manager ?? "", operation, apiVersion, subresource: textAt(value, "subresource") ?? "" },
-    sortedSet(fieldsV1),
+    yield* sortedSet(fieldsV1, pace),
   );
   return withFields(entry, entry.fieldsV1, time);
 }

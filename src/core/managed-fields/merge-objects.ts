@@ -1,5 +1,7 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
+import { endsStep, type Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import type { PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, isEmptyValue, shapeOf } from "./shape.ts";
 
@@ -7,32 +9,47 @@ import { elementsOfList, entrySchema, isEmptyValue, shapeOf } from "./shape.ts";
  * The live object with what is applied put over it; nothing goes by this. Items of lists keep the order of the live object, those that
  * are applied the order among themselves in which they are applied. Source: structured-merge-diff typed.Merge.
  */
-export function mergeObjects(schema: Schema, live: JsonObject, applied: JsonObject): JsonObject {
-  const merged = mergeValues(schema, live, applied);
+export function* mergeObjects(
+  schema: Schema,
+  { live, applied }: { readonly live: JsonObject; readonly applied: JsonObject },
+  pace: Pace,
+): Steps<JsonObject> {
+  const merged = yield* mergeValues(schema, { live, applied, pace });
   return isJsonObject(merged) ? merged : {};
 }
 
-function mergeValues(schema: Schema, live: unknown, applied: unknown): unknown {
-  const shape = shapeOf(schema, applied ?? live);
-  if (shape === "leaf" || (isEmptyValue(live) && isEmptyValue(applied))) return applied === undefined ? live : applied;
-  if (shape === "list" && schema.type === "array") return mergeLists(schema, listOrNone(live), listOrNone(applied));
-  return mergeMaps(schema, objectOrNone(live), objectOrNone(applied));
+interface Pair<Value = unknown> {
+  readonly live: Value;
+  readonly applied: Value;
+  /** Shared by all pairs of the two objects. */
+  readonly pace: Pace;
 }
 
-function mergeMaps(schema: Schema, live: JsonObject, applied: JsonObject): JsonObject {
+function* mergeValues(schema: Schema, { live, applied, pace }: Pair): Steps<unknown> {
+  if (endsStep(pace)) yield;
+  const shape = shapeOf(schema, applied ?? live);
+  if (shape === "leaf" || (isEmptyValue(live) && isEmptyValue(applied))) return applied === undefined ? live : applied;
+  if (shape === "list" && schema.type === "array") {
+    return yield* mergeLists(schema, { live: listOrNone(live), applied: listOrNone(applied), pace });
+  }
+  return yield* mergeMaps(schema, { live: objectOrNone(live), applied: objectOrNone(applied), pace });
+}
+
+function* mergeMaps(schema: Schema, { live, applied, pace }: Pair<JsonObject>): Steps<JsonObject> {
   const merged: [string, unknown][] = [];
   // One of the two stands for the result where it is just that, which spares the making of what may have thousands of keys.
   let [isLive, isApplied] = [true, true];
   for (const key of Object.keys(live)) {
     const theirs = Object.hasOwn(applied, key) ? applied[key] : undefined;
-    const value = theirs === undefined ? live[key] : mergeValues(entrySchema(schema, key), live[key], theirs);
+    const pair = { live: live[key], applied: theirs, pace };
+    const value = theirs === undefined ? live[key] : yield* mergeValues(entrySchema(schema, key), pair);
     isLive &&= value === live[key];
     isApplied = false;
     merged.push([key, value]);
   }
   for (const key of Object.keys(applied)) {
     if (Object.hasOwn(live, key)) continue;
-    const value = mergeValues(entrySchema(schema, key), undefined, applied[key]);
+    const value = yield* mergeValues(entrySchema(schema, key), { live: undefined, applied: applied[key], pace });
     isLive = false;
     isApplied &&= value === applied[key];
     merged.push([key, value]);
@@ -41,24 +58,29 @@ function mergeMaps(schema: Schema, live: JsonObject, applied: JsonObject): JsonO
   return isApplied ? applied : Object.fromEntries(merged);
 }
 
-function mergeLists(schema: ArraySchema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
-  const mine = indexed(elementsOfList(schema, live), live);
-  const theirs = indexed(elementsOfList(schema, applied), applied);
+function* mergeLists(
+  schema: ArraySchema,
+  { live, applied, pace }: Pair<readonly unknown[]>,
+): Steps<readonly unknown[]> {
+  const mine = yield* indexed(schema, live, pace);
+  const theirs = yield* indexed(schema, applied, pace);
   const shared = theirs.elements.filter((element) => mine.items.has(element));
   let taken = 0;
   const merged: unknown[] = [];
   const done = new Set<PathElement>();
-  const take = (element: PathElement): void => {
+  const take = function* (element: PathElement): Steps<void> {
     done.add(element);
-    merged.push(mergeValues(schema.items, mine.items.get(element), theirs.items.get(element)));
+    const pair = { live: mine.items.get(element), applied: theirs.items.get(element), pace };
+    merged.push(yield* mergeValues(schema.items, pair));
     // Counted and not removed: to shift a long list takes as long as it is.
     if (shared[taken] === element) taken += 1;
   };
   let [at, applying] = [0, 0];
   while (at < mine.elements.length || applying < theirs.elements.length) {
+    if (endsStep(pace)) yield;
     const [own, next] = [mine.elements[at], theirs.elements[applying]];
     if (own !== undefined && own === next) {
-      take(own);
+      yield* take(own);
       at += 1;
       applying += 1;
     } else if (own !== undefined && !theirs.items.has(own)) {
@@ -68,7 +90,7 @@ function mergeLists(schema: ArraySchema, live: readonly unknown[], applied: read
     } else if (own !== undefined && (done.has(own) || (next !== undefined && shared[taken] !== own))) {
       at += 1;
     } else if (next !== undefined) {
-      take(next);
+      yield* take(next);
       applying += 1;
     } else {
       at += 1;
@@ -83,9 +105,11 @@ interface IndexedList {
   readonly items: ReadonlyMap<PathElement, unknown>;
 }
 
-function indexed(elements: readonly PathElement[], list: readonly unknown[]): IndexedList {
+function* indexed(schema: ArraySchema, list: readonly unknown[], pace: Pace): Steps<IndexedList> {
+  const elements = yield* elementsOfList(schema, list, pace);
   const items = new Map<PathElement, unknown>();
   for (const [index, element] of elements.entries()) {
+    if (endsStep(pace)) yield;
     items.set(element, items.has(element) ? undefined : list[index]);
   }
   return { elements, items };

@@ -1,4 +1,6 @@
 import type { Schema } from "../schema.ts";
+import { endsStep, type Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import { isEmptySet, noFields, type FieldSet } from "./field-set.ts";
 import type { PathElement } from "./path-element.ts";
 import { entrySchema, namedField } from "./shape.ts";
@@ -7,13 +9,14 @@ import { entrySchema, namedField } from "./shape.ts";
  * The set with every named field above its members: an applier of `.spec.a` owns `spec` by that, though its set does not say so.
  * Source: structured-merge-diff EnsureNamedFieldsAreMembers.
  */
-export function withNamedFields(schema: Schema | undefined, set: FieldSet): FieldSet {
+export function* withNamedFields(schema: Schema | undefined, set: FieldSet, pace: Pace): Steps<FieldSet> {
   let changed: Map<PathElement, FieldSet> | undefined;
   for (const element in set) {
+    if (endsStep(pace)) yield;
     const node = set[element];
     if (element === "." || node === undefined || isEmptySet(node)) continue;
     const isOwned = node["."] !== undefined;
-    const inner = withNamedFields(schemaBelow(schema, element), node);
+    const inner = yield* withNamedFields(schemaBelow(schema, element), node, pace);
     const named = !isOwned && isNamed(schema, element) ? { ".": noFields, ...inner } : inner;
     if (named !== node) (changed ??= new Map()).set(element, named);
   }
@@ -21,14 +24,15 @@ export function withNamedFields(schema: Schema | undefined, set: FieldSet): Fiel
 }
 
 /** A field whose schema has become atomic is owned as a whole by whoever owned a part of it. Source: ReconcileFieldSetWithSchema. */
-export function reconciledFields(schema: Schema, set: FieldSet): FieldSet {
+export function* reconciledFields(schema: Schema, set: FieldSet, pace: Pace): Steps<FieldSet> {
   let result: Record<string, FieldSet> | undefined;
   for (const element in set) {
+    if (endsStep(pace)) yield;
     const node = set[element];
     if (element === "." || node === undefined || isEmptySet(node)) continue;
     const inner = schemaBelow(schema, element);
     if (inner === undefined) continue;
-    const rest = isAtomic(inner) ? noFields : reconciledFields(inner, node);
+    const rest = isAtomic(inner) ? noFields : yield* reconciledFields(inner, node, pace);
     if (rest === node) continue;
     result ??= { ...set };
     result[element] = rest;

@@ -1,4 +1,7 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
+import { endsStep, type Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
+import { sortedInSteps } from "./sorted-in-steps.ts";
 
 /**
  * One step of a path as FieldsV1 writes it: `f:<field>`, `k:<key fields of a list element as JSON>`, `v:<element of a set as JSON>`
@@ -57,10 +60,11 @@ export function compareElements(one: PathElement, other: PathElement): number {
 }
 
 /** Whether each step stands before the next, none twice. Reads each but once. */
-export function inElementOrder(elements: readonly PathElement[]): boolean {
+export function* inElementOrder(elements: readonly PathElement[], pace: Pace): Steps<boolean> {
   let before: PathElement | undefined;
   let contentBefore: unknown;
   for (const element of elements) {
+    if (endsStep(pace)) yield;
     const code = element.charCodeAt(0);
     const content = code === kindCodes.field ? undefined : contentOf(element);
     if (before !== undefined) {
@@ -77,19 +81,31 @@ export function inElementOrder(elements: readonly PathElement[]): boolean {
   return true;
 }
 
-/** Puts the steps in their order, in place. Reads each but once. */
-export function sortElements(elements: PathElement[]): PathElement[] {
-  // Fields alone, which most are, have the order of their texts, and no comparison to be called for each pair.
-  if (elements.every((element) => element.charCodeAt(0) === kindCodes.field)) return elements.sort();
-  const contents = new Map<PathElement, unknown>();
-  for (const element of elements) contents.set(element, contentOf(element));
-  return elements.sort((one, other) => {
-    const [a, b] = [one.charCodeAt(0), other.charCodeAt(0)];
-    if (a !== b) return kindRank(a) - kindRank(b);
-    return a === kindCodes.field
-      ? compareTexts(one, other)
-      : compareContents(a, contents.get(one), contents.get(other));
-  });
+/** The steps in their order. Reads each but once. */
+export function* sortElements(elements: readonly PathElement[], pace: Pace): Steps<readonly PathElement[]> {
+  // Fields alone, which most are, have the order of their texts.
+  if (elements.every((element) => element.charCodeAt(0) === kindCodes.field)) {
+    return yield* sortedInSteps(elements, compareTexts, pace);
+  }
+  const read: ReadElement[] = [];
+  for (const element of elements) {
+    if (endsStep(pace)) yield;
+    read.push({ element, code: element.charCodeAt(0), content: contentOf(element) });
+  }
+  const sorted = yield* sortedInSteps(read, compareRead, pace);
+  return sorted.map(({ element }) => element);
+}
+
+/** A step and what it is compared by. */
+interface ReadElement {
+  readonly element: PathElement;
+  readonly code: number;
+  readonly content: unknown;
+}
+
+function compareRead(one: ReadElement, other: ReadElement): number {
+  if (one.code !== other.code) return kindRank(one.code) - kindRank(other.code);
+  return compareContents(one.code, one.content, other.content);
 }
 
 /** What a step that is no field is compared by. */
@@ -107,6 +123,7 @@ function contentOf(element: PathElement): unknown {
 }
 
 function compareContents(code: number, one: unknown, other: unknown): number {
+  if (code === kindCodes.field) return compareTexts(String(one), String(other));
   if (code === kindCodes.key) return compareKeys(one as KeyFields, other as KeyFields);
   return code === kindCodes.index ? Number(one) - Number(other) : compareValues(one, other);
 }

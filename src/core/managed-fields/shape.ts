@@ -1,4 +1,6 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
+import { endsStep, type Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import { propertyField } from "../schema-lookup.ts";
 import type { ArraySchema, Field, Schema } from "../schema.ts";
 import { valueElement, type PathElement } from "./path-element.ts";
@@ -44,10 +46,11 @@ export function isEmptyValue(value: unknown): boolean {
 export type Indexed = { readonly elements: readonly PathElement[] } | { readonly problem: string };
 
 /** The path elements of all elements of a granular list, in their order. */
-export function indexList(schema: ArraySchema, list: readonly unknown[]): Indexed {
+export function* indexList(schema: ArraySchema, list: readonly unknown[], pace: Pace): Steps<Indexed> {
   const elementOf = namerOf(schema);
   const elements: PathElement[] = [];
   for (const [index, item] of list.entries()) {
+    if (endsStep(pace)) yield;
     const element = elementOf(item);
     if (typeof element !== "string") return { problem: `element ${index}: ${element.problem}` };
     elements.push(element);
@@ -56,12 +59,19 @@ export function indexList(schema: ArraySchema, list: readonly unknown[]): Indexe
 }
 
 /** As `indexList`, for a list that was checked before; an element without a path element is passed over as `i:`. */
-export function elementsOfList(schema: ArraySchema, list: readonly unknown[]): readonly PathElement[] {
+export function* elementsOfList(
+  schema: ArraySchema,
+  list: readonly unknown[],
+  pace: Pace,
+): Steps<readonly PathElement[]> {
   const elementOf = namerOf(schema);
-  return list.map((item, index) => {
+  const elements: PathElement[] = [];
+  for (const [index, item] of list.entries()) {
+    if (endsStep(pace)) yield;
     const element = elementOf(item);
-    return typeof element === "string" ? element : `i:${index}`;
-  });
+    elements.push(typeof element === "string" ? element : `i:${index}`);
+  }
+  return elements;
 }
 
 function isGranularList({ listType, patchStrategy }: ArraySchema): boolean {

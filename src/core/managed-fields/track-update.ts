@@ -1,5 +1,7 @@
 import type { ObjectSchema } from "../schema.ts";
 import type { JsonObject } from "../json-value.ts";
+import type { Pace } from "../pace.ts";
+import type { Steps } from "../steps.ts";
 import { compareObjects, ignoring, isSame } from "./compare.ts";
 import { contains, difference, isEmptySet, union, type FieldSet } from "./field-set.ts";
 import {
@@ -43,45 +45,49 @@ const neverOwned: FieldSet = {
 };
 
 /** A set without what nobody owns. */
-export function ownable(set: FieldSet): FieldSet {
-  return difference(set, neverOwned);
+export function ownable(set: FieldSet, pace: Pace): Steps<FieldSet> {
+  return difference(set, neverOwned, pace);
 }
 
 /**
- * The owners after an update, patch or create: what it changed or added belongs to its manager alone, what it removed to nobody. The
+ * The owners after an update, patch or create, in steps: what it changed or added belongs to its manager alone, what it removed to nobody. The
  * very `managers` where nothing changed that is owned. Cheap where a manager changes what it owns already: then only its time moves.
  * Source: structured-merge-diff merge.Updater.Update under apimachinery's managedfields.
  */
-export function trackUpdate(
+export function* trackUpdate(
   tracking: Tracking,
   managers: Managers,
   objects: { readonly before: JsonObject; readonly after: JsonObject },
-): Managers {
+): Steps<Managers> {
+  const pace: Pace = { places: 0 };
   const { schema, writer, time, ignored } = tracking;
-  const comparison = ignoring(compareObjects(schema, objects.before, objects.after), ignored);
+  const comparison = yield* ignoring(yield* compareObjects(schema, objects, pace), ignored, pace);
   if (isSame(comparison)) return managers;
-  const touched = union(comparison.modified, comparison.added);
-  const changed = ownable(touched);
-  const lost = union(touched, comparison.removed);
+  const touched = yield* union(comparison.modified, comparison.added, pace);
+  const changed = yield* ownable(touched, pace);
+  const lost = yield* union(touched, comparison.removed, pace);
   const id = identityOf(writer);
   const result = new Map<string, ManagedFieldsEntry>();
   for (const [otherId, entry] of managers) {
     if (otherId === id) continue;
-    const rest = difference(entry.fieldsV1, lost);
+    const rest = yield* difference(entry.fieldsV1, lost, pace);
     if (rest === entry.fieldsV1) result.set(otherId, entry);
-    else keep(result, otherId, withFields(entry, ownable(reconciledFields(schema, rest))));
+    else {
+      const reconciled = yield* reconciledFields(schema, rest, pace);
+      keep(result, otherId, withFields(entry, yield* ownable(reconciled, pace)));
+    }
   }
   const own = managers.get(id);
-  const kept = own === undefined ? undefined : difference(own.fieldsV1, comparison.removed);
-  if (own !== undefined && kept === own.fieldsV1 && contains(kept, changed)) {
+  const kept = own === undefined ? undefined : yield* difference(own.fieldsV1, comparison.removed, pace);
+  if (own !== undefined && kept === own.fieldsV1 && (yield* contains(kept, changed, pace))) {
     result.set(id, isEmptySet(changed) ? own : withFields(own, kept, time));
-    return foldedManagers(result);
+    return yield* foldedManagers(result, pace);
   }
   const base = own ?? entryFor(writer, {});
-  const fields = union(reconciledFields(schema, kept ?? {}), changed);
+  const fields = yield* union(yield* reconciledFields(schema, kept ?? {}, pace), changed, pace);
   const moved = isEmptySet(changed) ? base.time : time;
-  keep(result, id, sortedEntry(withFields(base, fields, moved)));
-  return foldedManagers(result);
+  keep(result, id, yield* sortedEntry(withFields(base, fields, moved), pace));
+  return yield* foldedManagers(result, pace);
 }
 
 function keep(result: Map<string, ManagedFieldsEntry>, id: string, entry: ManagedFieldsEntry): void {

@@ -1,0 +1,16 @@
+import type { Pace } from "../../src/core/pace.ts";
+import { finish, type Steps } from "../../src/core/steps.ts";
+
+/** A function that works in steps as one that does them all at once. */
+export function atOnce<Given extends readonly unknown[], Result>(
+  inSteps: (...given: Given) => Steps<Result>,
+): (...given: Given) => Result {
+  return (...given) => finish(inSteps(...given));
+}
+
+/** The same for a function that is told last how far the work has come. */
+export function pacedAtOnce<Given extends readonly unknown[], Result>(
+  inSteps: (...given: [...Given, Pace]) => Steps<Result>,
+): (...given: Given) => Result {
+  return (...given) => finish(inSteps(...given, { places: 0 }));
+}
