@@ -31,7 +31,12 @@ export interface AccessView {
 export type AccessStep =
   | { readonly kind: "wait"; readonly afterMs: number | undefined; readonly why: string }
   /** Nothing is granted, or nothing any more: take everything back and write this status. */
-  | { readonly kind: "close"; readonly status: AccessRequestStatus }
+  | {
+      readonly kind: "close";
+      readonly status: AccessRequestStatus;
+      /** Where an account may have been made that the status does not name. */
+      readonly namespace?: string;
+    }
   /** Only the status is to be written. */
   | { readonly kind: "write"; readonly status: AccessRequestStatus }
   | { readonly kind: "issue"; readonly profile: AccessProfile }
@@ -186,7 +191,9 @@ function closed(view: AccessView, ...conditions: readonly Condition[]): AccessSt
   const next = withConditions(view, conditions);
   const isClean = key === undefined && token === undefined && ready !== true && grant === undefined;
   if (isClean && next === (status.conditions ?? none)) return wait("it is over");
-  return { kind: "close", status: { ...rest, conditions: next } };
+  const { namespace } = view.profile?.spec ?? {};
+  const mayHaveAccount = status.accepted === true && grant === undefined && namespace !== undefined;
+  return { kind: "close", status: { ...rest, conditions: next }, ...(mayHaveAccount ? { namespace } : {}) };
 }
 
 const none: readonly Condition[] = [];

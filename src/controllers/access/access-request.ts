@@ -17,7 +17,7 @@ import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
 import { accessStep, condition, profileFor, withConditions, type AccessStep } from "./access-request-policy.ts";
 import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
-import { bindingKinds, takeBack } from "./access-withdrawal.ts";
+import { bindingKinds, takeBack, unlessMissing, withForgottenGrant } from "./access-withdrawal.ts";
 
 const serviceAccount = "access-request-controller";
 
@@ -72,6 +72,19 @@ export function accessRequest(options: AccessRequestOptions): Controller {
   const withdraw = (request: AccessRequest): Promise<void> =>
     takeBack(client, request, (resource) => bindings[bindingKinds.indexOf(resource)]?.list() ?? []);
 
+  /** What was made for a request that was revoked or deleted meanwhile goes with it: no status says what that was. */
+  async function writeOrTakeBack(request: AccessRequest, status: AccessRequestStatus): Promise<Outcome> {
+    try {
+      return await write(client, request, status);
+    } catch (error) {
+      if (!hasReason(error, "Conflict", "NotFound")) throw error;
+      const now = await unlessMissing(client.get<AccessRequest>(accessRequests, { name: request.metadata.name ?? "" }));
+      const isOver = now?.metadata.uid !== request.metadata.uid || now?.status?.revoked === true;
+      if (isOver) await withdraw({ ...request, status });
+      throw error;
+    }
+  }
+
   async function take(step: AccessStep, request: AccessRequest): Promise<Outcome> {
     const { name = "", uid = "" } = request.metadata;
     switch (step.kind) {
@@ -81,7 +94,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
       case "write":
         return write(client, request, step.status);
       case "close":
-        await withdraw(request);
+        await withdraw(await withForgottenGrant(client, request, step.namespace));
         return write(client, request, step.status);
       case "remove":
         await client.delete(accessRequests, { name }, { preconditions: { uid } });
@@ -89,7 +102,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
       case "issue": {
         const superseded = await supersede({ client, requests, now: options.clock.now(), withdraw }, request);
         const status = await answered({ client, options, isBound, hasRole }, request, step.profile);
-        const outcome = await write(client, request, status);
+        const outcome = await writeOrTakeBack(request, status);
         return { ...outcome, tell: [...superseded, ...(outcome.tell ?? [])] };
       }
     }

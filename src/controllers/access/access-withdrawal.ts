@@ -2,7 +2,7 @@ import type { Client, ResourceRef } from "../../client/client.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { requestLabel, type AccessRequest } from "../../resources/access-request.ts";
 import { tokenSecretNamespace } from "../../trust/token-secret.ts";
-import { accountKey, grantPrefix } from "./access-grant.ts";
+import { accountKey, grantPrefix, isMadeFor } from "./access-grant.ts";
 import { hasReason } from "../api-errors.ts";
 import { clusterRoleBindings, roleBindings, roles, secrets, serviceAccounts } from "../kinds.ts";
 
@@ -20,15 +20,31 @@ export async function takeBack(
 ): Promise<void> {
   const { namespace, bootstrapSecret } = request.status?.grant ?? {};
   if (namespace !== undefined) {
-    await missingIsFine(client.delete(serviceAccounts, accountKey(request, namespace)));
+    await unlessMissing(client.delete(serviceAccounts, accountKey(request, namespace)));
     await removeAll(client, request, { resource: roleBindings, namespace, seen: seen(roleBindings) });
-    await missingIsFine(client.delete(roles, { namespace, name: `${grantPrefix(request)}renewal` }));
+    await unlessMissing(client.delete(roles, { namespace, name: `${grantPrefix(request)}renewal` }));
   }
   await removeAll(client, request, { resource: clusterRoleBindings, seen: seen(clusterRoleBindings) });
   if (bootstrapSecret !== undefined) {
     const key = { namespace: tokenSecretNamespace, name: bootstrapSecret };
-    await missingIsFine(client.delete(secrets, key));
+    await unlessMissing(client.delete(secrets, key));
   }
+}
+
+/**
+ * The request with the account in its grant that was made for it and never written down, as when the hub stopped while it issued. Undefined
+ * as `namespace` is of a request for which nothing can have been made.
+ */
+export async function withForgottenGrant(
+  client: Client,
+  request: AccessRequest,
+  namespace: string | undefined,
+): Promise<AccessRequest> {
+  if (namespace === undefined || request.status?.grant !== undefined) return request;
+  const account = await unlessMissing(client.get(serviceAccounts, accountKey(request, namespace)));
+  if (account === undefined || !isMadeFor(request, account)) return request;
+  const { name = "", uid = "" } = account.metadata;
+  return { ...request, status: { ...request.status, grant: { namespace, serviceAccount: name, uid } } };
 }
 
 interface Grants {
@@ -46,11 +62,12 @@ async function removeAll(client: Client, request: AccessRequest, { resource, nam
     ({ metadata }) => metadata.namespace === namespace && (metadata.name ?? "").startsWith(prefix),
   );
   for (const name of new Set(ours.map(({ metadata }) => metadata.name ?? ""))) {
-    await missingIsFine(client.delete(resource, namespace === undefined ? { name } : { namespace, name }));
+    await unlessMissing(client.delete(resource, namespace === undefined ? { name } : { namespace, name }));
   }
 }
 
-async function missingIsFine<T>(call: Promise<T>): Promise<T | undefined> {
+/** What a call gives, or undefined where its object is not there. */
+export async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {
