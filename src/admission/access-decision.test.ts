@@ -43,6 +43,11 @@ describe("a decision", () => {
     });
   });
 
+  it("names the user who impersonates as well", () => {
+    const [decision] = statusOf(write({}, { accepted: true }, { impersonator: "ben" })).decisions ?? [];
+    expect(decision).toMatchObject({ user: "ada", impersonator: "ben" });
+  });
+
   it("of which nobody has compared the words says so, and a denial says nothing of words", () => {
     expect(statusOf(write({}, { accepted: true })).decisions?.[0]?.words).toBe("NotCompared");
     expect(statusOf(write({}, { denied: true, wordsCompared: true })).decisions?.[0]).not.toHaveProperty("words");
@@ -65,6 +70,25 @@ describe("a decision", () => {
     [
       "the same person twice",
       write({ decisions: [approval("ada")] }, { accepted: true }, { approvers: 2 }),
+      "ada approved it already; 2 different people must",
+    ],
+    [
+      "the same person, impersonating first one and then another",
+      write(
+        { decisions: [{ ...approval("ben"), impersonator: "ada" }] },
+        { accepted: true },
+        { approvers: 2, user: "carl", impersonator: "ada" },
+      ),
+      "ada approved it already; 2 different people must",
+    ],
+    [
+      "the same person, after impersonating another",
+      write({ decisions: [{ ...approval("ben"), impersonator: "ada" }] }, { accepted: true }, { approvers: 2 }),
+      "ada approved it already; 2 different people must",
+    ],
+    [
+      "a person who was impersonated before",
+      write({ decisions: [{ ...approval("ada"), impersonator: "ben" }] }, { accepted: true }, { approvers: 2 }),
       "ada approved it already; 2 different people must",
     ],
   ])("is refused for: %s", (_what, one, why) => {

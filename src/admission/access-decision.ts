@@ -110,22 +110,31 @@ function objection(verdict: Verdict, write: StatusWrite): string | undefined {
   if (approvers === undefined) {
     return 'it is for no profile: it names none that exists, and none is marked as default by annotation access.pratique.dev/is-default-profile: "true"';
   }
-  const again = approvals(stored, write.profile).find((one) => one === user || one === write.impersonator);
+  const again = approvedBy(approvals(stored, write.profile), [user, write.impersonator]);
   if (again !== undefined) return `${again} approved it already; ${approvers} different people must`;
   return undefined;
 }
 
-/** Who approved the profile as it is now. */
-function approvals({ decisions = [] }: AccessRequestStatus, profile: DecidedProfile | undefined): readonly string[] {
-  return decisions
-    .filter((one) => one.verdict === "Approved" && jsonEqual(one.profile, profile))
-    .map(({ user }) => user);
+/** Of those who approve now, the one who has approved before: in an own name, under another that was impersonated, or by being impersonated. */
+function approvedBy(before: readonly AccessDecision[], people: readonly (string | undefined)[]): string | undefined {
+  const counted = new Set(before.flatMap(({ user, impersonator = user }) => [user, impersonator]));
+  return people.find((one) => one !== undefined && counted.has(one));
 }
 
-function decisionOf(verdict: Verdict, { incoming, stored, user, now, profile }: StatusWrite): AccessDecision {
+/** The approvals of the profile as it is now. */
+function approvals(
+  { decisions = [] }: AccessRequestStatus,
+  profile: DecidedProfile | undefined,
+): readonly AccessDecision[] {
+  return decisions.filter((one) => one.verdict === "Approved" && jsonEqual(one.profile, profile));
+}
+
+function decisionOf(verdict: Verdict, write: StatusWrite): AccessDecision {
+  const { incoming, stored, user, impersonator, now, profile } = write;
   const { reason = "", wordsCompared } = incoming;
   return {
     user,
+    ...(impersonator === undefined ? {} : { impersonator }),
     time: now,
     verdict,
     ...(reason === "" ? {} : { reason: reason.slice(0, longestReason) }),

@@ -32,6 +32,8 @@ export interface AccessRequestSpec {
 /** One decision as the API stamped it. */
 export interface AccessDecision {
   readonly user: string;
+  /** Who was authenticated, where `user` was impersonated and the API could see it. */
+  readonly impersonator?: string;
   readonly time: string;
   readonly verdict: "Approved" | "Denied" | "Revoked";
   readonly reason?: string;

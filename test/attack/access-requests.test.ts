@@ -269,16 +269,17 @@ describe("the status", () => {
       body: {
         metadata: { name: "carl-approves" },
         roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "approver" },
-        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "carl" }],
+        subjects: ["carl", "dora"].map((name) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "User", name })),
       },
     });
-    const asCarl = (name: string, who: ApiClient): Promise<Reply> =>
+    const approveAs = (name: string, who: ApiClient, user: string): Promise<Reply> =>
       who(at(name, "/status"), {
         method: "PATCH",
         type: merge,
         body: { status: { accepted: true } },
-        headers: { "impersonate-user": "carl" },
+        headers: { "impersonate-user": user },
       });
+    const asCarl = (name: string, who: ApiClient): Promise<Reply> => approveAs(name, who, "carl");
     const spec = { pubKey: sshPublicKeyOf(machineKeys.p256.publicKey).text };
     await ada(stage.requests, { method: "POST", body: { metadata: { name: "by-way-of-carl" }, spec } });
     const own = await asCarl("by-way-of-carl", ada);
@@ -290,6 +291,13 @@ describe("the status", () => {
     const again = await asCarl("twice", ben);
     expect([again.status, again.text]).toEqual([422, expect.stringContaining("ben approved it already")]);
     expect((await asCarl("twice", ada)).status).toBe(200);
+    // The first approval through another is remembered as that of who stands behind it.
+    await stage.ask("thrice", { spec: { profile: "pair" } });
+    expect((await asCarl("thrice", ben)).status).toBe(200);
+    const through = await approveAs("thrice", ben, "dora");
+    expect([through.status, through.text]).toEqual([422, expect.stringContaining("ben approved it already")]);
+    expect((await stage.decide("thrice", { accepted: true }, ben)).status).toBe(422);
+    expect((await stage.decide("thrice", { accepted: true }, ada)).status).toBe(200);
   });
 
   it("is not decided by a machine that was let in, though its profile lets it approve", async () => {

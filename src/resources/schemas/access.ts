@@ -52,13 +52,14 @@ const decidedProfile: ObjectSchema = described(
 );
 
 const accessDecision: ObjectSchema = described(`${prefix}.AccessDecision`, "One decision, as the API stamped it.", {
-  user: about("Who decided, as authenticated.", required(str(1))),
+  user: about("Who decided, as authenticated or impersonated.", required(str(1))),
   time: about("When.", required(time(2))),
   verdict: about("Approved, Denied or Revoked.", required(str(3))),
   reason: about("Why, in the words of who decided.", str(4)),
   words: about("Whether the pairing words were compared: Compared or NotCompared.", str(5)),
   fingerprint: about("The key that was decided on.", str(6)),
   profile: about("The profile that was decided on; nothing is granted once it is another.", object(7, decidedProfile)),
+  impersonator: about("Who was authenticated, where that user impersonated the one who decided.", str(8)),
 });
 
 const accessReturn: ObjectSchema = described(`${prefix}.AccessReturn`, "When a machine was let in before.", {
