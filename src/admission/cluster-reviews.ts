@@ -3,37 +3,39 @@ import type { JsonObject } from "../core/json-value.ts";
 import { clusterDefinitions } from "../resources/cluster-definitions.ts";
 import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
 import { customKinds } from "../resources/custom/custom-kind.ts";
-import { clusterGroup } from "../resources/managed-cluster.ts";
+import { addOnGroup, clusterGroup } from "../resources/managed-cluster.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { answeredReview, fieldsIn, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
 import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
 
-/** Answers the AdmissionReviews that a Kubernetes API server sends about managed clusters and bindings of their sets, by the plugin of a hub. */
+/** Answers the AdmissionReviews that a Kubernetes API server sends about managed clusters, bindings of their sets and add-ons, by the plugins of a hub. */
 export interface ClusterReviews {
   /** The review to reply with. @throws StatusError BadRequest for what is no review */
   (stage: ReviewStage, review: unknown): Promise<JsonObject>;
 }
 
-/** Answers by the given plugin. */
-export function clusterReviews(plugin: AdmissionPlugin): ClusterReviews {
+/** Answers by the given plugins. */
+export function clusterReviews(plugins: readonly AdmissionPlugin[]): ClusterReviews {
   const kinds = clusterDefinitions()
     .flatMap((definition) => customKinds(definition as JsonObject & CustomResourceDefinition, unconverted))
-    .filter(({ group }) => group === clusterGroup);
+    .filter(({ group }) => group === clusterGroup || group === addOnGroup);
   const reviewed: ReviewedKinds = {
     kinds,
     guards: () => true,
-    decode: (value, { custom, kind }) => {
-      const { object } = custom?.decode(value) ?? { object: {} };
+    decode: (value, { custom, kind, group }) => {
+      // An add-on comes in the version in which it was written, whose fields the other one may not have.
+      const { object } = group === addOnGroup ? { object: value } : (custom?.decode(value) ?? { object: {} });
       return { apiVersion: "", kind, metadata: {}, ...object };
     },
-    refusal: "the cluster webhook is asked about something else than managed clusters and their sets",
+    refusal: "the cluster webhook is asked about something else than managed clusters, their sets and their add-ons",
   };
   return (stage, review) =>
     answeredReview(review, async (request, notes) => {
       const asked = reviewedRequest(reviewed, request, notes);
       if (asked.operation === "DELETE") return undefined;
-      if (stage === "mutating") return changes(plugin, asked);
-      await plugin.validate?.(asked);
+      const concerned = plugins.filter(({ concerns }) => concerns?.(asked.resource) !== false);
+      if (stage === "mutating") return (await Promise.all(concerned.map((plugin) => changes(plugin, asked)))).flat();
+      for (const { validate } of concerned) await validate?.(asked);
       return undefined;
     });
 }

@@ -5,6 +5,7 @@ import {
   tooManyAccessRequests,
   type AccessRequestLookups,
 } from "../admission/access-requests.ts";
+import { nodeInventoryAdmission } from "../admission/node-inventory.ts";
 import { recoveryPolicyAdmission } from "../admission/recovery-policies.ts";
 import { accessTokenAdmission } from "../admission/access-tokens.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
@@ -63,6 +64,7 @@ export function accessAdmission(options: {
     accessRequestAdmission({ lookups, may, mostPending: limits.pending, now }),
     accessProfileAdmission(may),
     recoveryPolicyAdmission(may),
+    nodeInventoryAdmission(may),
     accessAccountAdmission({ lookups: owners, may }),
     accessTokenAdmission({ profileOf, ...owners }, may),
   ];

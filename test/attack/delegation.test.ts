@@ -263,3 +263,40 @@ describe("who writes a policy for machines that come back", () => {
     expect((await eve(`${policies}/edge`, { method: "PATCH", type: merge, body })).status).toBe(200);
   });
 });
+
+describe("who writes the inventory of nodes, by which serving certificates are approved", () => {
+  const maps = "/api/v1/namespaces/kube-system/configmaps";
+  const map = `${maps}/pratique-node-inventory`;
+  const signer = "kubernetes.io/kubelet-serving";
+  const approval: readonly Right[] = [
+    { group: "certificates.k8s.io", resource: "signers", verb: "approve", name: signer },
+    { group: "certificates.k8s.io", resource: "certificatesigningrequests/approval", verb: "update" },
+  ];
+  const body = { metadata: { name: "pratique-node-inventory" }, data: { "n-1": "n-1.example" } };
+  const create = (): Promise<Reply> => eve(maps, { method: "POST", body });
+  const patch = (change: object): Promise<Reply> => eve(map, { method: "PATCH", type: merge, body: change });
+  beforeAll(() => allow("eve-maps", [{ apiGroups: [""], resources: ["configmaps"], verbs: writes }], "kube-system"));
+  beforeEach(async () => {
+    await stage.admin(map, { method: "DELETE" });
+  });
+
+  it("must be one who may approve them", async () => {
+    for (const right of approval) {
+      const reply = await holding(
+        approval.filter((one) => one !== right),
+        create,
+      );
+      expect([reply.status, reply.text]).toEqual([403, expect.stringContaining(right.resource)]);
+    }
+    expect((await create()).text).toContain('must hold what the ConfigMap hands out; missing: verb \\"approve\\"');
+    expect((await holding(approval, create)).status).toBe(201);
+    expect((await patch({ data: { "n-2": "n-1.example" } })).status).toBe(403);
+  });
+
+  it("needs no such right for what says nothing of names, for other ConfigMaps, or to delete it", async () => {
+    expect((await stage.admin(maps, { method: "POST", body })).status).toBe(201);
+    expect((await patch({ metadata: { labels: { a: "b" } } })).status).toBe(200);
+    expect((await eve(maps, { method: "POST", body: { ...body, metadata: { name: "other" } } })).status).toBe(201);
+    expect((await eve(map, { method: "DELETE" })).status).toBe(200);
+  });
+});

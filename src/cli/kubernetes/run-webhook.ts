@@ -4,6 +4,7 @@ import { accessRequestAdmission } from "../../admission/access-requests.ts";
 import type { AccessCheck } from "../../admission/access-check.ts";
 import { accessTokenAdmission } from "../../admission/access-tokens.ts";
 import { accessReviews, type AccessReviews } from "../../admission/access-reviews.ts";
+import { clusterAddOnAdmission } from "../../admission/cluster-add-ons.ts";
 import { clusterReviews, type ClusterReviews } from "../../admission/cluster-reviews.ts";
 import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
 import type { Client } from "../../client/client.ts";
@@ -148,13 +149,15 @@ async function serveGuarded(serving: GuardedServing, { reviews, ready, stopped }
 /** What guards managed clusters, where they are a concern. */
 function clustersOf({ args, io, server: { client } }: Serving): ClusterReviews | undefined {
   if (!args.on("managed-clusters")) return undefined;
-  return clusterReviews(
+  const may = subjectAccess(client);
+  return clusterReviews([
     managedClusterAdmission({
-      may: subjectAccess(client),
+      may,
       namespaceOf: (name) => missingAsUndefined(client.get(namespaces, { name })),
       now: () => io.clock.now(),
     }),
-  );
+    clusterAddOnAdmission(may),
+  ]);
 }
 
 async function missingAsUndefined<T>(found: Promise<T>): Promise<T | undefined> {

@@ -27,6 +27,7 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<JsonS
           [clusterWebhookPaths.mutate, "mutating", clusters],
           [clusterWebhookPaths.validate, "validating", clusters],
           [clusterWebhookPaths.validateBinding, "validating", clusters],
+          [clusterWebhookPaths.validateAddOn, "validating", clusters],
         ] as const)),
   ];
   return serveJson({

@@ -8,36 +8,40 @@ import { webhookClient } from "./webhook-configurations.ts";
 /** The name of both configurations for managed clusters. */
 export const clusterWebhookName = "pratique-clusters";
 
-/** The paths of the original. Source: ocm manifests/cluster-manager/hub. */
-export const clusterWebhookPaths: Readonly<Record<"mutate" | "validate" | "validateBinding" | "convert", string>> = {
+/** The paths of the original, and one for add-ons, which the original does not guard. Source: ocm manifests/cluster-manager/hub. */
+export const clusterWebhookPaths: Readonly<
+  Record<"mutate" | "validate" | "validateBinding" | "validateAddOn" | "convert", string>
+> = {
   mutate: "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
   validate: "/validate-cluster-open-cluster-management-io-v1-managedcluster",
   validateBinding: "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding",
+  validateAddOn: "/validate-addon-open-cluster-management-io-managedclusteraddon",
   convert: "/convert",
 };
 
 interface Hook {
   readonly name: string;
   readonly path: string;
-  readonly version: string;
+  readonly group?: string;
+  readonly versions: readonly string[];
   readonly resources: readonly string[];
   readonly scope: "Cluster" | "Namespaced";
 }
 
 /** The two configurations that make kube-apiserver ask about managed clusters; what it cannot ask about, it refuses. */
 export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string | undefined): readonly JsonObject[] {
-  const hook = ({ name, path, version, resources, scope }: Hook): JsonObject => ({
-    name: `${name}.admission.${clusterGroup}`,
+  const hook = ({ name, path, group = clusterGroup, versions, resources, scope }: Hook): JsonObject => ({
+    name: `${name}.admission.${group}`,
     clientConfig: webhookClient(place, path, caPem),
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",
     sideEffects: "None",
     timeoutSeconds: 10,
     admissionReviewVersions: ["v1", "v1beta1"],
-    rules: [{ apiGroups: [clusterGroup], apiVersions: [version], operations: ["CREATE", "UPDATE"], resources, scope }],
+    rules: [{ apiGroups: [group], apiVersions: versions, operations: ["CREATE", "UPDATE"], resources, scope }],
   });
-  const { mutate, validate, validateBinding } = clusterWebhookPaths;
-  const clusters = { version: "v1", scope: "Cluster" } as const;
+  const { mutate, validate, validateBinding, validateAddOn } = clusterWebhookPaths;
+  const clusters = { versions: ["v1"], scope: "Cluster" } as const;
   const mutators = [
     hook({ ...clusters, name: "managedclustermutators", path: mutate, resources: ["managedclusters"] }),
   ];
@@ -51,8 +55,17 @@ export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string 
     hook({
       name: "managedclustersetbindingvalidators",
       path: validateBinding,
-      version: "v1beta2",
+      versions: ["v1beta2"],
       resources: ["managedclustersetbindings"],
+      scope: "Namespaced",
+    }),
+    hook({
+      name: "managedclusteraddonvalidators",
+      path: validateAddOn,
+      group: managedClusterAddOns.group,
+      // Whichever of them the cluster serves.
+      versions: ["v1alpha1", "v1beta1"],
+      resources: ["managedclusteraddons", "managedclusteraddons/status"],
       scope: "Namespaced",
     }),
   ];
