@@ -44,7 +44,7 @@ async function measure(resource: Resource, bytes: Buffer): Promise<void> {
   const text = bytes.toString();
   const decoded = async (): Promise<ApiObject> => {
     const parsed = await parseBody(
-      { bytes, contentType: "application/json", maxValues: 20_000, yaml },
+      { bytes, contentType: "application/json", maxValues: 20_000, yaml: yaml.of("bench") },
       () => resource.schema,
     );
     return objectOfBody(parsed, {

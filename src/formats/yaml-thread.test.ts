@@ -3,17 +3,18 @@ import { afterEach, describe, expect, it } from "vitest";
 import { loadYaml, YamlError } from "./bounded-yaml.ts";
 import type { YamlErrorCode } from "./yaml-error.ts";
 import { yamlText } from "./yaml-text.ts";
-import { yamlThread, type YamlThread, type YamlThreadOptions } from "./yaml-thread.ts";
+import { yamlThread, type YamlThread, type YamlThreadOptions, type YamlWork } from "./yaml-thread.ts";
 
 const limits = { maxCharacters: 3 * 1024 * 1024, maxValues: 20_000 };
 const megabyte = 1024 * 1024;
 
 const open: YamlThread[] = [];
-function thread(options?: YamlThreadOptions): YamlThread {
+/** A thread, and the work of one flow on it. */
+function thread(options?: YamlThreadOptions): YamlThread & YamlWork {
   // What is refused must not be refused for its time on a busy machine.
   const made = yamlThread({ maxJobMs: 60_000, ...options });
   open.push(made);
-  return made;
+  return { ...made, ...made.of("a") };
 }
 afterEach(async () => {
   await Promise.all(open.splice(0).map(({ close }) => close()));
@@ -27,7 +28,7 @@ function inline(text: string): unknown {
   }
 }
 
-async function threaded(yaml: YamlThread, text: string): Promise<unknown> {
+async function threaded(yaml: YamlWork, text: string): Promise<unknown> {
   try {
     return JSON.parse(await yaml.parse(text, limits));
   } catch (error) {
@@ -167,6 +168,21 @@ describe("the YAML thread", () => {
     const long = ["a: 4567890123", "a: b"].map((text) => codeOf(yaml.parse(text, limits)));
     expect(await Promise.all(long)).toEqual(["done", "busy"]);
     expect(await codeOf(yaml.parse("a: b", limits))).toBe("done");
+  });
+
+  it("lets flows take turns, and refuses a flow that has too many jobs alone", async () => {
+    const yaml = thread({ maxJobsOfFlow: 3 });
+    const ends: string[] = [];
+    const done = async (flow: string, name: string): Promise<YamlErrorCode | "done" | "unknown"> => {
+      const code = await codeOf(yaml.of(flow).parse(`name: ${name}`, limits));
+      ends.push(`${name} ${code}`);
+      return code;
+    };
+    await Promise.all([
+      ...["a1", "a2", "a3", "a4"].map((name) => done("a", name)),
+      ...["b1", "c1", "b2"].map((name) => done(name.slice(0, 1), name)),
+    ]);
+    expect(ends).toEqual(["a4 busy", "a1 done", "b1 done", "c1 done", "a2 done", "b2 done", "a3 done"]);
   });
 
   it("fails what waits when it is closed, and everything after", async () => {

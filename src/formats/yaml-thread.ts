@@ -1,12 +1,13 @@
 import { Worker } from "node:worker_threads";
+import { flowQueue, type FlowJob, type FlowQueue } from "./flow-queue.ts";
 import { YamlError } from "./yaml-error.ts";
 import type { YamlJob, YamlJobResult, YamlLimits } from "./yaml-job.ts";
 import { yamlThreadUrl } from "./yaml-thread-url.ts";
 
 export type { YamlLimits } from "./yaml-job.ts";
 
-/** Reads and writes YAML outside the main thread, one job after the other. */
-export interface YamlThread {
+/** Reads and writes YAML for one flow. */
+export interface YamlWork {
   /**
    * One YAML document as JSON text; the same that `loadYaml` takes with numbers as JSON has them, refused for the same reasons.
    * @throws YamlError
@@ -14,6 +15,12 @@ export interface YamlThread {
   readonly parse: (text: string, limits: YamlLimits) => Promise<string>;
   /** JSON text as YAML. The JSON is trusted. @throws YamlError `time`, `memory`, `busy`, `closed` */
   readonly stringify: (json: string) => Promise<string>;
+}
+
+/** Reads and writes YAML outside the main thread, one job after the other; flows, of which each client has one, take turns. */
+export interface YamlThread {
+  /** The work of a flow. */
+  readonly of: (flow: string) => YamlWork;
   /** Ends the thread; what waits fails with `closed`, and so does every later job. */
   readonly close: () => Promise<void>;
 }
@@ -25,19 +32,31 @@ export interface YamlThreadOptions {
   readonly maxHeapMb?: number;
   /** How many jobs may wait or be under way. Default 64. */
   readonly maxJobs?: number;
-  /** How many characters the texts of those may have together. Default 32 Mi. */
+  /** How many of them may be of one flow. Default 16. */
+  readonly maxJobsOfFlow?: number;
+  /** How many characters the texts of those may have together, unless there is one alone. Default 32 Mi. */
   readonly maxJobCharacters?: number;
+  /** How many characters those of one flow may have together. Default 8 Mi. */
+  readonly maxJobCharactersOfFlow?: number;
   /** Calls `run` after so many milliseconds, unless the returned function is called before. Default: the timers of the runtime. */
   readonly after?: (ms: number, run: () => void) => () => void;
 }
 
-interface Waiting {
+interface Waiting extends FlowJob {
   readonly job: YamlJob;
   readonly resolve: (text: string) => void;
   readonly reject: (error: unknown) => void;
 }
 
-const defaults = { maxJobMs: 5_000, maxHeapMb: 128, maxJobs: 64, maxJobCharacters: 32 * 1024 * 1024 } as const;
+const mebi = 1024 * 1024;
+const defaults = {
+  maxJobMs: 5_000,
+  maxHeapMb: 128,
+  maxJobs: 64,
+  maxJobsOfFlow: 16,
+  maxJobCharacters: 32 * mebi,
+  maxJobCharactersOfFlow: 8 * mebi,
+} as const;
 /** Of the heap's young generation, and of the stack; nesting is bounded, and needs little. */
 const [maxYoungMb, stackMb] = [16, 4];
 
@@ -46,9 +65,9 @@ const [maxYoungMb, stackMb] = [16, 4];
  * the next one. A thread without a job keeps no process alive.
  */
 export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
-  const { maxJobMs, maxHeapMb, maxJobs, maxJobCharacters, after = afterTimeout } = { ...defaults, ...options };
-  const jobs: Waiting[] = [];
-  let characters = 0;
+  const { maxJobMs, maxHeapMb, after = afterTimeout, ...rest } = { ...defaults, ...options };
+  const jobs = jobQueue(rest);
+  let current: Waiting | undefined;
   let worker: Worker | undefined;
   let stopTimer = (): void => undefined;
   let isClosed = false;
@@ -74,49 +93,73 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
     return made;
   };
   const begin = (): void => {
-    const [first] = jobs;
-    if (first === undefined) return worker?.unref();
+    current = jobs.next();
+    if (current === undefined) return worker?.unref();
     worker ??= started();
     worker.ref();
     stopTimer = after(maxJobMs, () =>
       abandon(({ reject }) => reject(new YamlError("time", `takes longer than ${maxJobMs} ms`))),
     );
-    worker.postMessage(first.job, []);
+    worker.postMessage(current.job, []);
   };
-  const finish = (end: (job: Waiting) => void): void => {
+  const finish = (settleJob: (job: Waiting) => void): void => {
     stopTimer();
-    const job = jobs.shift();
-    if (job === undefined) return;
-    characters -= job.job.text.length;
-    end(job);
+    if (current === undefined) return;
+    jobs.end(current);
+    settleJob(current);
     begin();
   };
-  const abandon = (end: (job: Waiting) => void): void => {
+  const abandon = (settleJob: (job: Waiting) => void): void => {
     void worker?.terminate();
     worker = undefined;
-    finish(end);
+    finish(settleJob);
   };
-  const add = (job: YamlJob): Promise<string> =>
+  const add = (flow: string, job: YamlJob): Promise<string> =>
     new Promise((resolve, reject) => {
       if (isClosed) return reject(new YamlError("closed", "the YAML thread is closed"));
-      if (jobs.length >= maxJobs || (jobs.length > 0 && characters + job.text.length > maxJobCharacters)) {
-        return reject(new YamlError("busy", `${jobs.length} YAML texts wait already`));
-      }
-      characters += job.text.length;
-      jobs.push({ job, resolve, reject });
-      if (jobs.length === 1) begin();
+      jobs.add({ flow, characters: job.text.length, job, resolve, reject });
+      if (current === undefined) begin();
     });
 
   return {
-    parse: (text, limits) => add({ kind: "parse", text, limits }),
-    stringify: (text) => add({ kind: "stringify", text }),
+    of: (flow) => ({
+      parse: (text, limits) => add(flow, { kind: "parse", text, limits }),
+      stringify: (text) => add(flow, { kind: "stringify", text }),
+    }),
     close: async () => {
       isClosed = true;
       stopTimer();
-      for (const { reject } of jobs.splice(0)) reject(new YamlError("closed", "the YAML thread is closed"));
+      const left = [...(current === undefined ? [] : [current]), ...jobs.clear()];
+      current = undefined;
+      for (const { reject } of left) reject(new YamlError("closed", "the YAML thread is closed"));
       const last = worker;
       worker = undefined;
       await last?.terminate();
+    },
+  };
+}
+
+type JobLimits = Required<
+  Pick<YamlThreadOptions, "maxJobs" | "maxJobsOfFlow" | "maxJobCharacters" | "maxJobCharactersOfFlow">
+>;
+
+/** The jobs of the thread; one for which there is no room is failed with `busy`. */
+function jobQueue(limits: JobLimits): Omit<FlowQueue<Waiting>, "add"> & { readonly add: (job: Waiting) => void } {
+  const { maxJobs, maxJobsOfFlow } = limits;
+  const queue = flowQueue<Waiting>({
+    maxJobs,
+    maxJobsOfFlow,
+    maxCharacters: limits.maxJobCharacters,
+    maxCharactersOfFlow: limits.maxJobCharactersOfFlow,
+  });
+  const full = "too many YAML texts wait to be read or written";
+  const ofFlow = "too many YAML texts of this client wait to be read or written";
+  return {
+    ...queue,
+    add: (job) => {
+      const displaced = queue.add(job);
+      if (typeof displaced === "string") job.reject(new YamlError("busy", displaced === "full" ? full : ofFlow));
+      else for (const { reject } of displaced) reject(new YamlError("busy", full));
     },
   };
 }

@@ -6,7 +6,7 @@ import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { StatusError, badRequest, conflict } from "../core/status.ts";
 import { finish, type Steps } from "../core/steps.ts";
 import { YamlError } from "../formats/yaml-error.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 import { appliedTo, type Write } from "../registry/field-owners.ts";
 import type { Resource, ShownAs } from "../resources/resource.ts";
 import { decodeTyped, textOf, typeText } from "./decode-body.ts";
@@ -29,7 +29,7 @@ export interface ApplyOptions {
   /** JSON values that the configuration may hold. */
   readonly maxValues: number;
   /** Reads what is YAML. */
-  readonly yaml: YamlThread;
+  readonly yaml: YamlWork;
 }
 
 /** What an apply makes of the stored object, or of none; `turn` is given where that is much work. */

@@ -1,6 +1,6 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { StatusError } from "../core/status.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 import { deleteOptionsSchema } from "../resources/schemas/meta.ts";
 import { jsonOf, mediaType, parseBody, textOf, type RawBody } from "./decode-body.ts";
 import { tooLong, type Reply } from "./exchange.ts";
@@ -11,14 +11,14 @@ const longest = 1 << 20;
 /** As many values as the largest body may hold. */
 const maxValues = 65_536;
 
-/** A body as JSON on one line; `tooLong` where it is beyond 1 MiB, undefined where there is none. */
+/** A body as JSON on one line; `tooLong` where it is beyond 1 MiB or YAML that finds no place to be read, undefined where there is none. */
 export type AuditBody = { readonly text: string } | "tooLong" | undefined;
 
 /** What was sent, as JSON: protobuf and YAML too. What cannot be read was refused, and is left out. */
 export async function requestBody(
   heard: HeardBody | undefined,
   managedFields: ManagedFields,
-  yaml: YamlThread,
+  yaml: YamlWork,
 ): Promise<AuditBody> {
   if (heard === undefined) return undefined;
   if ("value" in heard) return lineOf(heard.value, managedFields);
@@ -27,6 +27,8 @@ export async function requestBody(
   try {
     return lineOf(await parsed({ bytes: heard.bytes, contentType: heard.contentType, maxValues, yaml }), managedFields);
   } catch (error) {
+    // It was served, though there is no room to read it once more.
+    if (error instanceof StatusError && error.code === 429) return "tooLong";
     if (error instanceof StatusError || error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../core/json-value.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 import { auditLine, type Audit, type AuditRecord, type ObjectNames } from "./audit.ts";
 import { requestBody, responseBody, type AuditBody, type ManagedFields } from "./audit-body.ts";
 import { traceAnnotation, traceText } from "./authorization-trace.ts";
@@ -29,7 +29,7 @@ export function auditTrail(
   audit: Audit | undefined,
   request: Incoming,
   progress: Progress,
-  yaml: YamlThread,
+  yaml: () => YamlWork,
 ): AuditTrail {
   if (audit === undefined) return noTrail;
   let begun = false;
@@ -73,14 +73,14 @@ interface Bodies {
 interface Answered {
   readonly progress: Progress;
   readonly reply: Reply | "streamed";
-  readonly yaml: YamlThread;
+  readonly yaml: () => YamlWork;
 }
 
 async function bodiesOf(decision: AuditDecision, { progress, reply, yaml }: Answered): Promise<Bodies> {
   const managedFields: ManagedFields = decision.omitManagedFields ? "omit" : "keep";
   const answered = decision.level === "RequestResponse" && reply !== "streamed" && progress.info.isResource;
   return {
-    request: await requestBody(progress.heard, managedFields, yaml),
+    request: await requestBody(progress.heard, managedFields, yaml()),
     response: answered ? responseBody(reply, managedFields) : undefined,
   };
 }

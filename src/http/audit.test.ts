@@ -1,19 +1,21 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { StatusError, badRequest } from "../core/status.ts";
+import { YamlError } from "../formats/yaml-error.ts";
 import { yamlThread } from "../formats/yaml-thread.ts";
 import { auditLine, type AuditRecord } from "./audit.ts";
 import { requestBody, responseBody } from "./audit-body.ts";
 import { metadataPolicy, type AuditLevel } from "./audit-policy.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
 
-const yaml = yamlThread({ maxJobMs: 60_000 });
+const thread = yamlThread({ maxJobMs: 60_000 });
+const yaml = thread.of("a");
 const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", {
   watch: false,
   nameSelector: undefined,
 }) as RequestInfo;
 
-afterAll(yaml.close);
+afterAll(thread.close);
 
 const record: AuditRecord = {
   auditId: "id",
@@ -127,6 +129,13 @@ describe("bodies", () => {
       ),
       { numRuns: 200 },
     );
+  });
+
+  test("in YAML that find no place to be read are marked as truncated, and not as absent", async () => {
+    const busy = (): Promise<string> => Promise.reject(new YamlError("busy", "too many wait"));
+    const bytes = Buffer.from(`a: b\n${"# a comment\n".repeat(200)}`);
+    const heard = { bytes, contentType: "application/apply-patch+yaml" };
+    expect(await requestBody(heard, "omit", { parse: busy, stringify: busy })).toBe("tooLong");
   });
 
   test("lose managedFields of the object, of items and of rows, and nothing else", () => {

@@ -10,7 +10,7 @@ import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import { YamlError } from "../formats/yaml-error.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 import { ProtobufError } from "../resources/protobuf-error.ts";
 import { decodeProtobuf } from "../resources/protobuf.ts";
 import type { Turn } from "../registry/large-work.ts";
@@ -30,7 +30,7 @@ export interface RawBody {
   /** Waits between the parts of a large body; undefined for a small one. */
   readonly turn?: Turn | undefined;
   /** Reads what is YAML. */
-  readonly yaml: YamlThread;
+  readonly yaml: YamlWork;
 }
 
 const jsonTypes = "application/json";

@@ -6,7 +6,7 @@ import type { Resource } from "../resources/resource.ts";
 import { partialObjectMetadataSchema, statusSchema } from "../resources/schemas/meta.ts";
 import { parseIncludeObject, tableFor, type IncludeObject, type Table } from "../resources/table.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 import type { Query, Reply } from "./exchange.ts";
 import { contentTypes, type MediaType } from "./negotiate.ts";
 import { internalType } from "./undecodable.ts";
@@ -20,7 +20,7 @@ export interface View {
   readonly now: number;
   readonly includeObject: IncludeObject;
   /** Writes what is YAML. */
-  readonly yaml: YamlThread;
+  readonly yaml: YamlWork;
   /** Waits until the next part of a large answer may be made. */
   readonly turn: () => Promise<void>;
 }

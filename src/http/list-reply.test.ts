@@ -12,8 +12,9 @@ import { partial, table, type View } from "./encode.ts";
 import { listReply } from "./list-reply.ts";
 import { negotiate } from "./negotiate.ts";
 
-const yaml = yamlThread({ maxJobMs: 60_000 });
-afterAll(yaml.close);
+const thread = yamlThread({ maxJobMs: 60_000 });
+const yaml = thread.of("a");
+afterAll(thread.close);
 
 let turns = 0;
 function viewOf(accept: string, pretty = false): View {

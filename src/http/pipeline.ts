@@ -6,7 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import { StatusError, badRequest, unauthorized } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Credential } from "../resources/revocation-index.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlThread, YamlWork } from "../formats/yaml-thread.ts";
 import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
 import { bringsBody, discardBody, readBody } from "./body.ts";
@@ -40,6 +40,10 @@ export interface Admitted {
   readonly warn: (text: string) => void;
   /** Adds an annotation to the audit event; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
+  /** Whose turn it is where clients take turns. */
+  readonly flow: string;
+  /** Reads and writes YAML in the turns of this flow. */
+  readonly yaml: YamlWork;
   /** What the body may hold. */
   readonly limits: RequestLimits;
   /** Reads the whole body, within its limits; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
@@ -85,7 +89,7 @@ export interface PipelineOptions {
   readonly largeBodies: LargeBodies;
   readonly audit: Audit | undefined;
   readonly activity: RequestActivity;
-  /** Reads bodies in YAML for the audit log. */
+  /** Reads and writes what is YAML, bodies for the audit log included. */
   readonly yaml: YamlThread;
   /** Called with every request that has got its place. */
   readonly track: (info: RequestInfo) => { readonly streaming: () => void; readonly end: () => void };
@@ -117,7 +121,7 @@ export function pipeline(options: PipelineOptions): (request: Incoming, response
   return function serve(request, response) {
     const progress = newProgress(auditId(request, options.uuid), options.clock.now());
     options.activity.began(progress);
-    const trail = auditTrail(options.audit, request, progress, options.yaml);
+    const trail = auditTrail(options.audit, request, progress, () => options.yaml.of(flowIn(request, progress)));
     void finish(options, { request, response, progress, trail });
   };
 }
@@ -219,10 +223,17 @@ function enter(
 ): Place | Promise<Place> {
   return places.enter({
     level: priorityLevel(progress.info, user),
-    flow: flowOf(user, request.socket?.remoteAddress ?? ""),
+    flow: flowIn(request, progress),
     longRunning: progress.info.verb === "watch",
     whenGone: (gone) => void response.once("close", gone),
   });
+}
+
+/** The flow of a request whose user is known; before that, of its address. */
+function flowIn(request: Incoming, { user, impersonated }: Progress): string {
+  const address = request.socket?.remoteAddress ?? "";
+  const asks = impersonated ?? user;
+  return asks === undefined ? address : flowOf(asks, address);
 }
 
 interface Entered {
@@ -251,6 +262,7 @@ async function admit(
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
   options.limitRate({ info: progress.info, user, address: request.socket?.remoteAddress ?? "" });
+  const flow = flowIn(request, progress);
   const limits = requestLimits(progress.info, { user, mediaType: mediaType(header(request, "content-type")) });
   return options.handle({
     request,
@@ -265,6 +277,8 @@ async function admit(
       progress.annotations ??= new Map();
       if (!progress.annotations.has(key)) progress.annotations.set(key, value);
     },
+    flow,
+    yaml: options.yaml.of(flow),
     limits,
     body: async () => {
       progress.isBodyTaken = true;
@@ -299,7 +313,7 @@ async function admitLarge(
 ): Promise<void> {
   if (priorityLevel(progress.info, user) === "exempt") return;
   const release = await largeBodies.admit({
-    flow: flowOf(user, request.socket?.remoteAddress ?? ""),
+    flow: flowIn(request, progress),
     whenGone: (gone) => void response.once("close", gone),
   });
   if (release === "refused") throw new Crowded();

@@ -5,7 +5,6 @@ import { badRequest } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { RequestContext } from "../registry/context.ts";
 import type { Credential } from "../resources/revocation-index.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
 import type { Registry } from "../registry/registry.ts";
 import { largeBytes, type Turn } from "../registry/large-work.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
@@ -25,8 +24,6 @@ export interface ResourceVerbsOptions {
   readonly clock: Clock;
   /** For the parts of large work; those of the registry. */
   readonly turns: Turns;
-  /** Reads and writes what is YAML. */
-  readonly yaml: YamlThread;
   /** A number from 0 up to 1, for spreading the ends of watches. */
   readonly chance: () => number;
   /** Aborts when the hub shuts down: open watches end in the normal way. */
@@ -52,7 +49,7 @@ export interface Call extends Admitted {
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
   const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
-  const { limits, body, heard, alsoMay, common, streaming } = admitted;
+  const { flow, yaml, limits, body, heard, alsoMay, common, streaming } = admitted;
   const { resource, kind, options } = of;
   return {
     request,
@@ -64,6 +61,8 @@ export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | 
     now,
     warn,
     annotate,
+    flow,
+    yaml,
     limits,
     body,
     heard,
@@ -88,14 +87,14 @@ export function namespaceOf({ info, resource }: Call): string {
 
 /** How this call's answer is shown: as itself, as a table or as metadata, in the media type asked for. */
 export function viewOf(call: Call): View {
-  const { kind: resource, now, request, query } = call;
+  const { kind: resource, now, request, query, yaml, flow } = call;
   const media = negotiate(header(request, "accept"), { meta: true, protobuf: speaksProtobuf(resource) || "meta" });
-  const { turns, yaml } = call.options;
+  const { turns } = call.options;
   return {
     resource,
     now,
     yaml,
-    turn: () => turns.next(call.user.username),
+    turn: () => turns.next(flow),
     includeObject: media.as === "Table" ? includeObjectOf(query) : "Metadata",
     media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
   };
@@ -111,8 +110,8 @@ export function selectionIn(call: Call): Selection {
 }
 
 /** How a call waits for its turns where its body has so many bytes; undefined where they are few. */
-export function turnOf({ options, user }: Call, bytes: Buffer): Turn | undefined {
-  return bytes.length < largeBytes ? undefined : () => options.turns.next(user.username);
+export function turnOf({ options, flow }: Call, bytes: Buffer): Turn | undefined {
+  return bytes.length < largeBytes ? undefined : () => options.turns.next(flow);
 }
 
 /** What the registry is told of this call: who, from where, when, and how the write was asked. */

@@ -42,7 +42,7 @@ async function deletionIn(call: Call): ReturnType<typeof deletionOf> {
     bytes: await call.body(),
     contentType: header(call.request, "content-type"),
     maxValues: limits.maxValues,
-    yaml: call.options.yaml,
+    yaml: call.yaml,
   };
   call.heard(raw);
   return deletionOf(raw, call.query);

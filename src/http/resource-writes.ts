@@ -30,7 +30,7 @@ async function objectIn(
   const bytes = await call.body();
   const refuse = unrecognized(call.kind, bytes);
   const turn = turnOf(call, bytes);
-  const raw = { bytes, contentType, maxValues: call.limits.maxValues, turn, yaml: call.options.yaml };
+  const raw = { bytes, contentType, maxValues: call.limits.maxValues, turn, yaml: call.yaml };
   const parsed = await parseBody(raw, () => call.kind.schema, refuse);
   call.heard(parsed);
   const { warn, kind: resource, options } = call;
@@ -114,7 +114,7 @@ async function apply(call: Call): Promise<Reply> {
   const shownAs = shownAsOf(call);
   const owner = { resource, subresource, context: contextOf(call, write) };
   const { maxValues } = call.limits;
-  const applier = applierOf({ write: owner, name, shownAs, query, maxValues, yaml: call.options.yaml });
+  const applier = applierOf({ write: owner, name, shownAs, query, maxValues, yaml: call.yaml });
   const bytes = await call.body();
   call.heard({ bytes, contentType: header(call.request, "content-type") });
   const turn = turnOf(call, bytes);

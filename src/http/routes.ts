@@ -1,5 +1,5 @@
 import { StatusError } from "../core/status.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 import { aggregatedList, discoveryOf } from "./discovery.ts";
 import { document, documentReply, hashedReply, type Document } from "./documents.ts";
 import { header, type Reply } from "./exchange.ts";
@@ -25,8 +25,6 @@ export interface RouteOptions {
   readonly health: HealthChecks;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly version: object;
-  /** Writes documents in YAML. */
-  readonly yaml: YamlThread;
   readonly issuer: PublishedIssuer;
   /** What the hub itself answers below `/.well-known/`, besides the issuer; undefined where it has nothing. */
   readonly wellKnown: (path: string, admitted: Admitted) => Reply | undefined;
@@ -141,7 +139,7 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
   const plain = async (key: string, value: object | undefined, admitted: Admitted): Promise<Reply | undefined> => {
     if (value === undefined) return undefined;
     const { format } = negotiate(header(admitted.request, "accept"), { meta: false, protobuf: true });
-    const doc = format === "yaml" ? await inYaml(options.yaml, value) : kept(key, () => value);
+    const doc = format === "yaml" ? await inYaml(admitted.yaml, value) : kept(key, () => value);
     return documentReply(doc, header(admitted.request, "if-none-match"));
   };
   const api = root("/api", discovery.versions, discovery.aggregated.core);
@@ -179,7 +177,7 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
 }
 
 /** Not kept, since few clients ask for it. */
-async function inYaml(yaml: YamlThread, value: object): Promise<Document> {
+async function inYaml(yaml: YamlWork, value: object): Promise<Document> {
   return document(await yamlOfJson(yaml, JSON.stringify(value)), contentTypes.yaml);
 }
 

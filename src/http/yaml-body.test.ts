@@ -1,22 +1,23 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { StatusError } from "../core/status.ts";
 import { YamlError, type YamlErrorCode } from "../formats/yaml-error.ts";
-import { yamlThread, type YamlThread } from "../formats/yaml-thread.ts";
+import { yamlThread, type YamlWork } from "../formats/yaml-thread.ts";
 import { parseYamlBody } from "./yaml-body.ts";
 import { yamlOfJson } from "./yaml-reply.ts";
 
-const real = yamlThread({ maxJobMs: 60_000 });
-afterAll(real.close);
+const opened = yamlThread({ maxJobMs: 60_000 });
+const real = opened.of("a");
+afterAll(opened.close);
 const limits = { maxValues: 20_000 };
 
 /** Fails every job with a code, and counts them. */
-function failing(code: YamlErrorCode): YamlThread & { readonly jobs: () => number } {
+function failing(code: YamlErrorCode): YamlWork & { readonly jobs: () => number } {
   let jobs = 0;
   const fail = (): Promise<string> => {
     jobs += 1;
     return Promise.reject(new YamlError(code, "takes longer than 5000 ms"));
   };
-  return { parse: fail, stringify: fail, close: async () => undefined, jobs: () => jobs };
+  return { parse: fail, stringify: fail, jobs: () => jobs };
 }
 
 const long = (text: string): string => `${text}\n${"# a comment\n".repeat(200)}`;
@@ -84,7 +85,7 @@ describe("a body in YAML", () => {
       413,
       "Request entity too large: the YAML body takes longer than 5000 ms; send less, or application/json",
     ],
-    ["busy", 429, "too many YAML texts wait to be read or written; try again later, or use application/json"],
+    ["busy", 429, "takes longer than 5000 ms; try again later, or use application/json"],
     ["closed", 503, "the hub is shutting down"],
   ] as const)("is answered where the thread gives it up: %s is %d", async (failure, code, message) => {
     expect(await refused(parseYamlBody(failing(failure), long("a: b"), limits))).toEqual({ code, message });

@@ -2,7 +2,7 @@ import { findDuplicateFields } from "../core/json-duplicates.ts";
 import { jsonExcess } from "../core/json-measure.ts";
 import { StatusError } from "../core/status.ts";
 import { YamlError } from "../formats/yaml-error.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 import { maxBodyBytes } from "./body.ts";
 import { yamlThreadStatus } from "./yaml-reply.ts";
 
@@ -18,7 +18,7 @@ const maxDepth = 64;
  * where too many texts wait.
  */
 export async function parseYamlBody(
-  thread: YamlThread,
+  thread: YamlWork,
   text: string,
   { maxValues }: { readonly maxValues: number },
 ): Promise<unknown> {

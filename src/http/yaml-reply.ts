@@ -1,6 +1,6 @@
 import { StatusError } from "../core/status.ts";
 import { YamlError } from "../formats/yaml-error.ts";
-import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { YamlWork } from "../formats/yaml-thread.ts";
 
 /** Up to so many characters of JSON are written as YAML on the main thread: the worst value of this length takes less than 10 ms. */
 const maxInlineCharacters = 4096;
@@ -14,7 +14,7 @@ export function isWrittenInline(characters: number): boolean {
  * JSON text as YAML, written by the YAML thread unless it is short.
  * @throws StatusError NotAcceptable where that is too much work, TooManyRequests where too many texts wait.
  */
-export async function yamlOfJson(thread: YamlThread, json: string): Promise<string> {
+export async function yamlOfJson(thread: YamlWork, json: string): Promise<string> {
   if (isWrittenInline(json.length)) {
     const { yamlText } = await import("../formats/yaml-text.ts");
     return yamlText(JSON.parse(json));
@@ -30,7 +30,7 @@ export async function yamlOfJson(thread: YamlThread, json: string): Promise<stri
 export function yamlThreadStatus(error: YamlError): StatusError | YamlError {
   switch (error.code) {
     case "busy": {
-      const message = "too many YAML texts wait to be read or written; try again later, or use application/json";
+      const message = `${error.message}; try again later, or use application/json`;
       return new StatusError("TooManyRequests", message, { details: { retryAfterSeconds: 1 } });
     }
     case "closed":

@@ -3,7 +3,7 @@ import { accessRequestRate, defaultAccessRequestLimits } from "./access-requests
 import { accountLives } from "./account-lives.ts";
 import { abortListeners } from "../core/abort-listeners.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
-import { yamlThread, type YamlThread } from "../formats/yaml-thread.ts";
+import { yamlThread } from "../formats/yaml-thread.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { HealthCheck } from "../http/health.ts";
 import { largeBodies } from "../http/large-bodies.ts";
@@ -88,12 +88,11 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
 
 function resourcesOf(
   { verbs, clock, shutdown, cache, revoked, turns }: ServeParts,
-  yaml: YamlThread,
   { watched }: Pick<WatchMetrics, "watched">,
 ): ReturnType<typeof resourceVerbs> {
   const { follow } = revoked;
   const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
-  return resourceVerbs({ registry: verbs, clock, turns, yaml, chance, shutdown, onAbort, lifeOf, follow, watched });
+  return resourceVerbs({ registry: verbs, clock, turns, chance, shutdown, onAbort, lifeOf, follow, watched });
 }
 
 function metricsOf(
@@ -160,7 +159,6 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     openApi: openApiPublisher(`v${options.release}`),
     health: healthOf(parts, certificates),
     metrics: metrics.text,
-    yaml,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
@@ -169,7 +167,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       time(path, query) ?? rehearsal.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
-  const resources = resourcesOf(parts, yaml, watches);
+  const resources = resourcesOf(parts, watches);
   server = await listen({
     ...certificates.first,
     host: options.bindAddress,

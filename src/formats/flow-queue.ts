@@ -1,0 +1,118 @@
+/** Work of a flow: of one client, in the order in which it came. */
+export interface FlowJob {
+  readonly flow: string;
+  readonly characters: number;
+}
+
+/** How much may wait or be under way: of all flows together, and of one of them. */
+export interface FlowQueueLimits {
+  readonly maxJobs: number;
+  readonly maxJobsOfFlow: number;
+  readonly maxCharacters: number;
+  readonly maxCharactersOfFlow: number;
+}
+
+/** Jobs that are done one after the other; flows take turns. */
+export interface FlowQueue<Job extends FlowJob> {
+  /**
+   * Takes a job, and returns the jobs that leave the queue for it: where the queue is full, the newest ones of the flow that has most in
+   * it. `flow-full` where the flow has as much as one may have, `full` where no flow has more than this one would have.
+   */
+  readonly add: (job: Job) => readonly Job[] | "flow-full" | "full";
+  /** Takes the job out of the queue whose turn it is; it is counted until it has ended. */
+  readonly next: () => Job | undefined;
+  /** To be called once with each job that was taken out. */
+  readonly end: (job: Job) => void;
+  /** Empties the queue, and returns what waited. */
+  readonly clear: () => readonly Job[];
+}
+
+interface Flow<Job> {
+  /** Those under way included. */
+  jobs: number;
+  characters: number;
+  readonly waiting: Job[];
+}
+
+/** An empty queue. A job that is alone, or alone of its flow, is taken however long it is. */
+export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQueue<Job> {
+  // In the order in which flows get their turn: a flow whose job has ended goes to the end.
+  const flows = new Map<string, Flow<Job>>();
+  const all = { jobs: 0, characters: 0 };
+
+  const isFull = ({ characters }: Job): boolean =>
+    all.jobs >= limits.maxJobs || (all.jobs > 0 && all.characters + characters > limits.maxCharacters);
+  const share = (jobs: number, characters: number): number =>
+    Math.max(jobs / limits.maxJobs, characters / limits.maxCharacters);
+  const count = (flow: Flow<Job>, job: Job, sign: 1 | -1): void => {
+    flow.jobs += sign;
+    flow.characters += sign * job.characters;
+    all.jobs += sign;
+    all.characters += sign * job.characters;
+    if (flow.jobs === 0) flows.delete(job.flow);
+  };
+  /** The flow with the largest share that has a job to give up, if that is larger than `least`. */
+  const largest = (least: number): Flow<Job> | undefined => {
+    let found: Flow<Job> | undefined;
+    let most = least;
+    for (const flow of flows.values()) {
+      const size = share(flow.jobs, flow.characters);
+      if (flow.waiting.length === 0 || size <= most) continue;
+      [found, most] = [flow, size];
+    }
+    return found;
+  };
+  const makeRoom = (job: Job, own: number): readonly Job[] | "full" => {
+    const displaced: Job[] = [];
+    while (isFull(job)) {
+      const flow = largest(own);
+      const last = flow?.waiting.pop();
+      if (flow === undefined || last === undefined) {
+        for (const back of displaced.toReversed()) append(back);
+        return "full";
+      }
+      count(flow, last, -1);
+      displaced.push(last);
+    }
+    return displaced;
+  };
+  const append = (job: Job): void => {
+    const flow = flows.get(job.flow) ?? { jobs: 0, characters: 0, waiting: [] };
+    flows.set(job.flow, flow);
+    flow.waiting.push(job);
+    count(flow, job, 1);
+  };
+
+  return {
+    add: (job) => {
+      const { jobs, characters } = flows.get(job.flow) ?? { jobs: 0, characters: 0 };
+      const total = characters + job.characters;
+      if (jobs >= limits.maxJobsOfFlow || (jobs > 0 && total > limits.maxCharactersOfFlow)) return "flow-full";
+      const displaced = makeRoom(job, share(jobs + 1, total));
+      if (displaced !== "full") append(job);
+      return displaced;
+    },
+    next: () => {
+      for (const { waiting } of flows.values()) {
+        const job = waiting.shift();
+        if (job !== undefined) return job;
+      }
+      return undefined;
+    },
+    end: (job) => {
+      const flow = flows.get(job.flow);
+      if (flow === undefined) return;
+      flows.delete(job.flow);
+      flows.set(job.flow, flow);
+      count(flow, job, -1);
+    },
+    clear: () => {
+      const waiting = [...flows.values()].flatMap((flow) => flow.waiting.splice(0));
+      for (const job of waiting) {
+        const flow = flows.get(job.flow);
+        if (flow !== undefined) count(flow, job, -1);
+      }
+      return waiting;
+    },
+  };
+}
