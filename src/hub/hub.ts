@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import { loadTrustRoots } from "../pki/verify-chain.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
@@ -78,7 +79,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
   await clusters?.furnish(loopback, clock);
-  await takeRevocations(options, kept.issuer, loopback);
+  await takeRevocations(options, kept, loopback);
   await kept.hub.note();
   furnished = true;
 
@@ -187,12 +188,16 @@ function upkeep(
 /** Before the port opens, so that nothing that was revoked is accepted for a moment. */
 async function takeRevocations(
   { revocationsFile: file, log, clock = systemClock }: HubOptions,
-  issuer: HubState["issuer"],
+  { issuer, authorities }: Pick<HubState, "issuer" | "authorities">,
   client: Client,
 ): Promise<void> {
   if (file === undefined) return;
   const { revocationsFromFile } = await import("./revocations-from-file.ts");
-  const taken = await revocationsFromFile(file, { keys: issuer.keys, client, now: clock.now() });
+  const trust = {
+    keys: async () => issuer.keys,
+    roots: async () => loadTrustRoots(authorities().bundlePem),
+  };
+  const taken = await revocationsFromFile(file, { trust, client, now: clock.now() });
   log({ level: "info", message: "revocations were imported", file, ...taken });
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { TokenKey } from "../authn/service-account-keys.ts";
-import { readSignedRevocations, RevocationListError, type SignedRevocations } from "../authn/signed-revocations.ts";
+import { readRevocationLists, type RevocationListTrust } from "../authn/revocation-lists.ts";
+import { RevocationListError, type SignedRevocations } from "../authn/signed-revocations.ts";
 import type { Client } from "../client/client.ts";
 import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
@@ -9,9 +9,9 @@ import { importRevocations } from "./import-revocations.ts";
 /** Adds the revocations of `--revocations-from`; the counts are for the log. @throws HubError options for a file that is none of this hub, and where one is not taken */
 export async function revocationsFromFile(
   file: string,
-  to: { readonly keys: readonly TokenKey[]; readonly client: Client; readonly now: number },
+  to: { readonly trust: RevocationListTrust; readonly client: Client; readonly now: number },
 ): Promise<{ readonly added: number; readonly present: number; readonly ended: number }> {
-  const { refused, ...counts } = await importRevocations(await listIn(file, to.keys), { ...to, dryRun: false });
+  const { refused, ...counts } = await importRevocations(await listIn(file, to.trust), { ...to, dryRun: false });
   const [first] = refused;
   if (first === undefined) return counts;
   throw new HubError(
@@ -20,9 +20,9 @@ export async function revocationsFromFile(
   );
 }
 
-async function listIn(file: string, keys: readonly TokenKey[]): Promise<SignedRevocations> {
+async function listIn(file: string, trust: RevocationListTrust): Promise<SignedRevocations> {
   try {
-    return await readSignedRevocations(await readFile(file, "utf8"), keys);
+    return await readRevocationLists(await readFile(file), trust);
   } catch (error) {
     const why = error instanceof RevocationListError ? error.message : `cannot be read: ${errorText(error)}`;
     throw new HubError("options", `--revocations-from ${file} ${why}`, { cause: error });

@@ -31,6 +31,8 @@ export const oids = {
   basicConstraints: "2.5.29.19",
   nameConstraints: "2.5.29.30",
   crlNumber: "2.5.29.20",
+  reasonCode: "2.5.29.21",
+  deltaCrlIndicator: "2.5.29.27",
   authorityKeyIdentifier: "2.5.29.35",
   extendedKeyUsage: "2.5.29.37",
   anyExtendedKeyUsage: "2.5.29.37.0",

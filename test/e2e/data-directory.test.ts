@@ -20,6 +20,7 @@ import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { openLmdb } from "../../src/storage/lmdb.ts";
+import { decodeOnePem } from "../../src/pki/pem.ts";
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "../kits/hub.ts";
 
@@ -342,9 +343,9 @@ describe("a hub that was restored from an older backup", () => {
   const users = { ann: ["system:masters"], ben: ["system:masters"], eve: ["system:masters"] };
   const crev = "/apis/access.pratique.dev/v1alpha1/credentialrevocations";
 
-  async function list(hub: TestHub): Promise<string> {
+  async function list(hub: TestHub, path = "/revocations"): Promise<string> {
     const api = apiClient(hub);
-    const { status, text } = await api("/revocations");
+    const { status, text } = await api(path);
     api.close();
     expect(status).toBe(200);
     return text;
@@ -380,6 +381,17 @@ describe("a hub that was restored from an older backup", () => {
     return { hub: await startTestHub({ ...options, dir, users }), file };
   }
 
+  /** `pratique revocations import`: exit code, standard output and standard error. */
+  async function importing(hub: TestHub, ...more: readonly string[]): Promise<readonly [number, string, string]> {
+    const written = { out: "", err: "" };
+    const code = await runProgram(commands, ["revocations", "import", ...more, "--kubeconfig", hub.kubeconfig], {
+      ...processIo(),
+      stdout: { write: (text: string) => void (written.out += text), isTty: false },
+      stderr: { write: (text: string) => void (written.err += text), isTty: false },
+    });
+    return [code, written.out, written.err];
+  }
+
   it("takes the revocations of a newer list before its port opens", async () => {
     const { hub, file } = await restored({ revocationsFile: join(dir, "revocations.jws") });
     expect(hub.log).toContainEqual(
@@ -392,23 +404,14 @@ describe("a hub that was restored from an older backup", () => {
   it("takes them while it runs, from the command line", async () => {
     const { hub, file } = await restored();
     expect(await statusOf(hub, "ben")).toBe(200);
-    const importing = async (...more: readonly string[]): Promise<readonly [number, string, string]> => {
-      const written = { out: "", err: "" };
-      const code = await runProgram(commands, ["revocations", "import", ...more, "--kubeconfig", hub.kubeconfig], {
-        ...processIo(),
-        stdout: { write: (text: string) => void (written.out += text), isTty: false },
-        stderr: { write: (text: string) => void (written.err += text), isTty: false },
-      });
-      return [code, written.out, written.err];
-    };
     const counted = (counts: string): RegExp => new RegExp(`^revocations of \\S+Z: ${counts}\n$`);
-    expect(await importing(file, "--dry-run")).toEqual([
+    expect(await importing(hub, file, "--dry-run")).toEqual([
       0,
       expect.stringMatching(counted("1 added, 1 in force already, 0 over by now \\(dry run\\)")),
       "",
     ]);
     expect(await statusOf(hub, "ben")).toBe(200);
-    expect(await importing(file)).toEqual([
+    expect(await importing(hub, file)).toEqual([
       0,
       expect.stringMatching(counted("1 added, 1 in force already, 0 over by now")),
       "",
@@ -421,12 +424,57 @@ describe("a hub that was restored from an older backup", () => {
     api.close();
     const torn = join(dir, "torn.jws");
     await writeFile(torn, (await readFile(file, "utf8")).replace(/.{5}\s*$/, "AAAAA"));
-    expect(await importing(torn)).toEqual([
+    expect(await importing(hub, torn)).toEqual([
       2,
       "",
       expect.stringContaining("is not signed by the key of ServiceAccount tokens of this hub"),
     ]);
     await hub.close("keep");
+  });
+
+  it("takes revocation lists of X.509 that its CA has signed, at its start and while it runs, once", async () => {
+    await cp(at("store"), join(dir, "backup"), { recursive: true });
+    const first = await startTestHub({ dir });
+    await revoke(first, "one", { certificate: { serialNumber: "0aff" } });
+    await revoke(first, "other", { certificate: { serialNumber: "0b" } });
+    const pem = await list(first, "/revocations/crl");
+    await first.close("keep");
+    const [pemFile, derFile] = [join(dir, "crl.pem"), join(dir, "crl.der")];
+    await writeFile(pemFile, pem);
+    await writeFile(derFile, decodeOnePem(pem, "X509 CRL"));
+    await rm(at("store"), { recursive: true });
+    await rename(join(dir, "backup"), at("store"));
+    const hub = await startTestHub({ dir, revocationsFile: pemFile });
+    expect(hub.log).toContainEqual(
+      expect.objectContaining({ message: "revocations were imported", file: pemFile, added: 2, present: 0 }),
+    );
+    const api = apiClient(hub);
+    const held = (await api(crev)).items().map((item) => item["spec"]);
+    expect(held).toEqual(
+      expect.arrayContaining(
+        ["0aff", "0b"].map((serialNumber) =>
+          expect.objectContaining({ certificate: { serialNumber, issuer: expect.stringMatching(/^[0-9a-f]{64}$/) } }),
+        ),
+      ),
+    );
+    api.close();
+    const again = expect.stringMatching(/^revocations of \S+Z: 0 added, 2 in force already, 0 over by now\n$/);
+    expect(await importing(hub, derFile)).toEqual([0, again, ""]);
+    expect(await importing(hub, pemFile)).toEqual([0, again, ""]);
+    const other = await startTestHub();
+    const theirs = join(dir, "theirs.pem");
+    await writeFile(theirs, `${await list(other, "/revocations/crl")}${pem}`);
+    await other.close();
+    expect(await importing(hub, theirs)).toEqual([
+      2,
+      "",
+      expect.stringContaining("holds 2 revocation lists, of which at least one is not signed by a CA of this hub"),
+    ]);
+    await hub.close("keep");
+    await expect(startedOn(dir, { revocationsFile: theirs })).rejects.toMatchObject({
+      code: "options",
+      message: `--revocations-from ${theirs} holds 2 revocation lists, of which at least one is not signed by a CA of this hub`,
+    });
   });
 
   it("does not start with a list of another hub", async () => {

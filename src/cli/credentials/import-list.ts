@@ -1,9 +1,11 @@
 import { createPublicKey } from "node:crypto";
-import { readSignedRevocations, RevocationListError, type SignedRevocations } from "../../authn/signed-revocations.ts";
+import { readRevocationLists, type RevocationListTrust } from "../../authn/revocation-lists.ts";
+import { RevocationListError, type SignedRevocations } from "../../authn/signed-revocations.ts";
 import { tokenKey, type TokenKey } from "../../authn/service-account-keys.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { importRevocations } from "../../hub/import-revocations.ts";
-import { fieldListAt } from "../../resources/json-fields.ts";
+import { loadTrustRoots, type TrustRoot } from "../../pki/verify-chain.ts";
+import { fieldListAt, stringAt } from "../../resources/json-fields.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -15,10 +17,13 @@ import { withServer, type ServerAccess } from "../server-access.ts";
 export async function importList(args: Args, io: Io): Promise<ExitName> {
   const [, file] = args.operands;
   if (file === undefined) throw new CliError("usage", "revocations import needs the file of a list, or - for stdin");
-  const text = file === "-" ? await io.stdin() : await textOf(file, io);
+  const bytes = file === "-" ? Buffer.from(await io.stdin(), "utf8") : await bytesOf(file, io);
   const dryRun = args.on("dry-run");
   return withServer<ExitName>(args, io, async ({ client }) => {
-    const list = await listIn(text, file, await hubKeys(client));
+    const list = await listIn(bytes, file, {
+      keys: () => hubKeys(client),
+      roots: () => hubRoots(client),
+    });
     const { added, present, ended, refused } = await importRevocations(list, { client, now: io.clock.now(), dryRun });
     const counts = `${added} added, ${present} in force already, ${ended} over by now`;
     io.stdout.write(`revocations of ${rfc3339(list.issuedAt)}: ${counts}${dryRun ? " (dry run)" : ""}\n`);
@@ -27,18 +32,18 @@ export async function importList(args: Args, io: Io): Promise<ExitName> {
   });
 }
 
-async function textOf(file: string, io: Io): Promise<string> {
+async function bytesOf(file: string, io: Io): Promise<Uint8Array> {
   try {
-    return Buffer.from(await io.readFile(file)).toString("utf8");
+    return await io.readFile(file);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
     throw new CliError("usage", `${file} cannot be read (${code})`);
   }
 }
 
-async function listIn(text: string, file: string, keys: readonly TokenKey[]): Promise<SignedRevocations> {
+async function listIn(bytes: Uint8Array, file: string, trust: RevocationListTrust): Promise<SignedRevocations> {
   try {
-    return await readSignedRevocations(text, keys);
+    return await readRevocationLists(bytes, trust);
   } catch (error) {
     if (!(error instanceof RevocationListError)) throw error;
     throw new CliError("usage", `${file} ${error.message}`);
@@ -47,13 +52,21 @@ async function listIn(text: string, file: string, keys: readonly TokenKey[]): Pr
 
 /** The keys of ServiceAccount tokens, over the connection that is verified by the kubeconfig. */
 async function hubKeys(client: ServerAccess["client"]): Promise<readonly TokenKey[]> {
-  const { status, body } = await client.raw("GET", "/openid/v1/jwks");
-  if (status !== 200) {
-    throw new CliError(
-      status === 401 || status === 403 ? "refused" : "failed",
-      `the keys by which a list is checked cannot be read: GET /openid/v1/jwks was answered with ${status}`,
-    );
-  }
-  const keys: unknown = JSON.parse(body.toString("utf8"));
+  const keys = await trusted(client, "/openid/v1/jwks", "the keys");
   return fieldListAt(keys, "keys").map((key) => tokenKey(createPublicKey({ key, format: "jwk" })));
+}
+
+/** The CAs of the hub, over the same connection. */
+async function hubRoots(client: ServerAccess["client"]): Promise<readonly TrustRoot[]> {
+  const map = await trusted(client, "/api/v1/namespaces/kube-public/configmaps/kube-root-ca.crt", "the CAs");
+  return loadTrustRoots(stringAt(map, "data", "ca.crt"));
+}
+
+async function trusted(client: ServerAccess["client"], path: string, what: string): Promise<unknown> {
+  const { status, body } = await client.raw("GET", path);
+  if (status === 200) return JSON.parse(body.toString("utf8")) as unknown;
+  throw new CliError(
+    status === 401 || status === 403 ? "refused" : "failed",
+    `${what} by which a list is checked cannot be read: GET ${path} was answered with ${status}`,
+  );
 }

@@ -9,7 +9,7 @@ export const revocationsCommand: Command = {
   details: [
     "list shows what is revoked, by whom and why. To undo one: kubectl delete credentialrevocation NAME.",
     "export prints a list that the hub signs for those who check elsewhere; it counts for a day. jws is all of it, as a JSON Web Signature by the key of ServiceAccount tokens, which /openid/v1/jwks publishes. crl is a revocation list of X.509 by the CA, with the certificates whose serial number is known; users and tokens cannot be in it.",
-    "import adds the revocations of a list that the same hub has signed (jws), after the hub was restored from an older backup; none is taken away or made shorter. A list that has ended is taken too.",
+    "import adds the revocations of a list that the same hub has signed, as jws or crl (PEM or DER), after the hub was restored from an older backup; none is taken away or made shorter. A list that has ended is taken too.",
   ],
   operands: [
     {
@@ -23,7 +23,7 @@ export const revocationsCommand: Command = {
       name: "FILE",
       required: false,
       many: false,
-      description: "the list that import reads; - for stdin",
+      description: "the list that import reads; - for stdin, which takes no DER",
     },
   ],
   options: [

@@ -12,6 +12,7 @@ import {
   type CredentialRevocation,
   type RevocationTarget,
 } from "../../resources/credential-revocation.ts";
+import { revocationName } from "../../resources/revocation-name.ts";
 import { lockOutAnnotation, revocationIndex, type Credential } from "../../resources/revocation-index.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
@@ -169,13 +170,6 @@ async function storedBefore(name: string, client: Client): Promise<CredentialRev
     if (error instanceof StatusError) return undefined;
     throw error;
   }
-}
-
-/** One name for each target, so that revoking twice is revoking once. */
-function revocationName(target: RevocationTarget): string {
-  const [kind = ""] = Object.keys(target);
-  const digest = createHash("sha256").update(JSON.stringify(target)).digest("hex").slice(0, 32);
-  return `${kind.toLowerCase()}-${digest}`;
 }
 
 function tell(io: Io, told: Stored & { readonly shown: string; readonly dryRun: boolean }): void {

@@ -16,6 +16,6 @@ export const hubDataOptions: readonly Option[] = [
     value: "FILE",
     completes: "file",
     description:
-      "a list of revocations that this hub has signed (pratique revocations export), to add before the port opens: after a restore, those that the backup does not know",
+      "a list of revocations that this hub has signed (pratique revocations export), or revocation lists of X.509 by its CA, to add before the port opens: after a restore, those that the backup does not know",
   },
 ];
