@@ -17,7 +17,7 @@ afterEach(async () => {
 
 function call(fields: Partial<WebhookCall> = {}): WebhookCall {
   const { url, caBundle } = server;
-  return { config: { url, caBundle }, body: { request: { uid: "u" } }, timeoutMs: 5000, ...fields };
+  return { config: { url, caBundle }, body: { request: { uid: "u" } }, timeoutMs: 30_000, ...fields };
 }
 
 describe("a call", () => {
@@ -45,6 +45,17 @@ describe("a call", () => {
     expect(await caller.call(call())).toEqual({ uid: "u" });
     expect(server.connections()).toBe(2);
   });
+
+  it.each([10, 3_000_000])(
+    "of %i bytes on a kept connection that was just closed goes over a new one",
+    async (length) => {
+      await caller.call(call());
+      server.hangUp();
+      const body = { request: { uid: "u", object: "x".repeat(length) } };
+      expect(await caller.call(call({ body }))).toMatchObject({ response: { uid: "u", allowed: true } });
+      expect(server.connections()).toBe(2);
+    },
+  );
 
   it("never shares a connection between different CAs", async () => {
     await caller.call(call());

@@ -185,7 +185,9 @@ function answer(body: Buffer, options: RequestOptions, isRepeated = false): Prom
   return new Promise((resolve, reject) => {
     const request = send(options, resolve);
     request.on("error", (error: NodeJS.ErrnoException) => {
-      if (request.reusedSocket && error.code === "ECONNRESET" && !isRepeated) resolve(answer(body, options, true));
+      // A long body is still being written when the end of the connection is noticed.
+      const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+      if (isStale && !isRepeated) resolve(answer(body, options, true));
       else reject(error);
     });
     request.end(body);
@@ -257,7 +259,7 @@ function failure(error: unknown, shown: string): WebhookCallError {
   if (code === "ECONNREFUSED")
     return new WebhookCallError("unreachable", `${shown}: dial tcp: connect: connection refused`);
   if (code === "ENOTFOUND") return new WebhookCallError("unreachable", `${shown}: dial tcp: lookup: no such host`);
-  if (code === "ECONNRESET" || code === "ERR_STREAM_PREMATURE_CLOSE") {
+  if (code === "ECONNRESET" || code === "EPIPE" || code === "ERR_STREAM_PREMATURE_CLOSE") {
     return new WebhookCallError("unreachable", `${shown}: EOF`);
   }
   return new WebhookCallError(

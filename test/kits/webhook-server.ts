@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { ApiObject } from "../../src/core/object.ts";
 import { issueOwn } from "../../src/hub/authority.ts";
 import { createCa } from "../../src/pki/ca.ts";
@@ -39,6 +39,8 @@ export interface WebhookServer {
   readonly paths: string[];
   /** How many connections were made. */
   readonly connections: () => number;
+  /** Closes its connections without a word of TLS. */
+  hangUp(): void;
   /** Replaces what is answered. */
   answer(reply: (request: ReviewRequest) => ReviewReply): void;
   close(): Promise<void>;
@@ -77,7 +79,12 @@ export async function startWebhook(): Promise<WebhookServer> {
   });
   // A connection stays however long it has nothing to do.
   server.keepAliveTimeout = 0;
-  server.on("connection", () => (connections += 1));
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -85,6 +92,9 @@ export async function startWebhook(): Promise<WebhookServer> {
     asked,
     paths,
     connections: () => connections,
+    hangUp: () => {
+      for (const socket of sockets) socket.destroy();
+    },
     answer: (next) => {
       reply = next;
     },
