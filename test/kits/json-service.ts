@@ -60,6 +60,8 @@ export async function startJsonService(
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     })();
   });
+  // kube-apiserver takes a connection that has just been closed for a failure of the service.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
