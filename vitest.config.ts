@@ -19,9 +19,9 @@ const config: ViteUserConfig = defineConfig({
     isolate: false,
     maxWorkers: 2,
     testTimeout: 60_000,
-    hookTimeout: 120_000,
+    hookTimeout: 240_000,
     // What is waited for comes when the machine has time for it; the second that is vitest's default is not enough for that.
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 45_000 } },
   },
 });
 

@@ -89,7 +89,7 @@ async function works(
   { certificatesPem: clientCertPem, keyPem: clientKeyPem, commonName }: KeptCertificate,
   { url: server, ca: caPem }: HourlyCluster,
 ): Promise<string> {
-  const common = { userAgent: "test", timeoutMs: 10_000, clock: wallClock };
+  const common = { userAgent: "test", timeoutMs: 50_000, clock: wallClock };
   const client = remoteClient({ server, caPem, clientCertPem, clientKeyPem, ...common });
   try {
     // Only a node may list these, and not every release has a review of oneself.
@@ -104,5 +104,5 @@ async function clientOf(path: string): Promise<RemoteClient> {
   const config = await resolveKubeconfig(parseKubeconfig(await readFile(path, "utf8"), path), {
     readFile: (file) => readFile(file),
   });
-  return remoteClient({ ...config, userAgent: "test", timeoutMs: 10_000, clock: wallClock });
+  return remoteClient({ ...config, userAgent: "test", timeoutMs: 50_000, clock: wallClock });
 }

@@ -52,7 +52,9 @@ const releases: Readonly<
 };
 
 const token = "abcdef.0123456789abcdef";
-const deadlineMs = 600_000;
+const deadlineMs = 900_000;
+/** Several start at once, on a machine that has other things to do. */
+const readySeconds = 150;
 
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
@@ -153,8 +155,10 @@ async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> 
 async function ready(kubectl: (...args: readonly string[]) => ReturnType<Kubectl>, api: PeerProcess): Promise<void> {
   let ended = false;
   void api.done.then(() => (ended = true));
-  const answer = await eventually("the API server to be ready", async () =>
-    ended ? "ended" : (await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined,
+  const answer = await eventually(
+    "the API server to be ready",
+    async () => (ended ? "ended" : (await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined),
+    readySeconds,
   );
   if (answer !== "ready") throw new Error("the API server has ended");
 }

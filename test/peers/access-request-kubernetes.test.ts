@@ -72,7 +72,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
       controller.until(/the controllers work/),
     ]);
     await kube.kubectl.with({ input: setting }).ok("apply", "-f", "-");
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     admin?.close();

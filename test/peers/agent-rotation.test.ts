@@ -8,7 +8,7 @@ peerSuite(kubePrograms, "an agent beside a real control plane that is killed in 
 
   beforeAll(async () => {
     kube = await startKubernetes("*,bootstrapsigner,tokencleaner", { "cluster-signing-duration": "1h" });
-  }, 120_000);
+  }, 240_000);
 
   afterAll(() => kube?.stop());
 

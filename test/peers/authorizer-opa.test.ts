@@ -101,7 +101,7 @@ await opaSuite("pratique authorizer with a real OPA", (opa) => {
     await writeFile(join(dir, "policy", "teams", "data.json"), '{"ops":"the ops team"}');
     await writeFile(join(dir, "outside.rego"), outside);
     bundle = await build("bundle.tar.gz", "policy", ...entryPoints.flatMap((name) => ["-e", `k8s/${name}`]));
-  }, 120_000);
+  }, 240_000);
 
   afterEach(async () => {
     await running?.close();

@@ -29,7 +29,7 @@ peerSuite(kubePrograms, "the table of requests", () => {
     const [ours = [], theirs = []] = await Promise.all(clients.map(answers));
     pairs = new Map(table.map(({ id }, at) => [id, pair(ours[at], theirs[at])]));
     for (const client of clients) client.close();
-  }, 180_000);
+  }, 240_000);
 
   afterAll(async () => {
     await Promise.all([hub?.close(), kubernetes?.stop()]);

@@ -18,7 +18,7 @@ peerSuite(kubePrograms, "pratique and a real control plane", () => {
   beforeAll(async () => {
     [kube, pratique] = await Promise.all([startKubernetes(), pratiqueProgram()]);
     await eventually("the token's signature", async () => (await clusterInfo())["jws-kubeconfig-abcdef"]);
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     await Promise.all([kube?.stop(), pratique?.remove()]);

@@ -41,7 +41,7 @@ peerSuite(kubePrograms, "a managed cluster's agent, with a real control plane as
       timeoutMs: 30_000,
       clock: wallClock,
     });
-  }, 120_000);
+  }, 240_000);
   afterEach(async () => {
     for (const one of running.splice(0)) await one.stop();
   });

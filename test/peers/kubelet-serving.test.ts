@@ -137,7 +137,7 @@ peerSuite([...kubePrograms, "kubelet"], "a real kubelet on a real control plane 
     });
     approver = programRun(["controller", `--kubeconfig=${kubeconfig}`, "--controllers=serving-approving"]);
     await approver.until(/the controllers work/);
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     approver?.interrupt();

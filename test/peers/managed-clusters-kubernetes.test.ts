@@ -50,7 +50,7 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
       webhook.until(/the webhook is registered/),
       controller.until(/the controllers work/),
     ]);
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     admin?.close();
@@ -184,6 +184,8 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
         "--serviceaccount=default:editor",
       );
       const editor = apiClient(kube, { token: await tokenOf("default", "editor") });
+      // The server learns of a binding a moment after it is stored.
+      await expect.poll(async () => (await editor(`${clustersPath}/south`)).status).toBe(200);
       const refused = await accept("south", editor);
       expect([refused.status, refused.json()["message"]]).toEqual([
         403,

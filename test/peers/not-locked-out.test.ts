@@ -77,11 +77,11 @@ peerSuite(kubePrograms, "a real kube-apiserver with RBAC and a webhook that deni
 
   test("locks out nobody when the webhook comes after Node and RBAC", async () => {
     expect(await refusedTo(kubernetes.kubectl)).toEqual([]);
-  }, 180_000);
+  }, 240_000);
 
   test("locks out nobody when the webhook comes first, and its policy is silent about the system", async () => {
     expect(await refusedTo(first)).toEqual([]);
-  }, 180_000);
+  }, 240_000);
 
   test("refuses all others with the reason of the policy on either", async () => {
     for (const kubectl of [kubernetes.kubectl, first]) {

@@ -75,6 +75,6 @@ peerSuite(kubePrograms, "the walk-through of docs/policy.md on a real kube-apise
         const said = await shell.run(command, { KUBECONFIG: join(shell.dir, "users.kubeconfig") });
         expect({ command, printed: said }).toEqual({ command, printed });
       }
-    }, 120_000);
+    }, 240_000);
   });
 });

@@ -53,7 +53,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
       "authorization-webhook-cache-authorized-ttl": "1s",
       "authorization-webhook-cache-unauthorized-ttl": "1s",
     });
-  }, 180_000);
+  }, 240_000);
 
   afterAll(async () => {
     for (const client of clients) client.close();
@@ -116,7 +116,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     expect((await ben(maps)).status).toBe(200);
     await kube.kubectl.ok("delete", "credentialrevocations", "--all");
     await eventually("access again", async () => ((await ann(maps)).status === 200 ? true : undefined));
-  }, 180_000);
+  }, 240_000);
 
   test("a watch that is open goes on: only the hub can end it", async () => {
     const cal = connect(guarded, await certificateOf("cal", "viewers"));
@@ -129,7 +129,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     while (!seen.includes("after-the-revocation")) seen.push((await watch.next()).object.metadata.name);
     expect(seen).toContain("after-the-revocation");
     watch.close();
-  }, 180_000);
+  }, 240_000);
 
   test("the agent of a machine finds it out by asking, and likewise that its account is gone", async () => {
     const asked = (credentials: ClientCredentials): Promise<Acceptance> => {
@@ -154,7 +154,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     expect(await asked({ token })).toEqual({ kind: "accepted" });
     await kube.kubectl.ok("delete", "serviceaccount", "gone");
     expect(await refused("an account that is gone", { token })).toMatchObject({ message: "401 Unauthorized" });
-  });
+  }, 240_000);
 
   test("system:masters is beyond every authorizer", async () => {
     const root = connect(guarded, await certificateOf("root", "system:masters"));
@@ -163,7 +163,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     await pratique("revoke", "user/dan");
     await eventually("the denial", async () => ((await ann(maps)).status === 403 ? true : undefined));
     expect((await root(maps)).status).toBe(200);
-  }, 180_000);
+  }, 240_000);
 
   test("without the authorizer, an account ends with its grants", async () => {
     await kube.kubectl.ok("create", "serviceaccount", "robot");
@@ -175,5 +175,5 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     expect(out).toContain("rolebinding/default/robot deleted\n");
     expect(out).toContain("serviceaccount/default/robot deleted\n");
     await eventually("the end of the token", async () => ((await robot(maps)).status === 401 ? true : undefined));
-  }, 180_000);
+  }, 240_000);
 });

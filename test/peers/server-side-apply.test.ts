@@ -419,7 +419,7 @@ peerSuite(kubePrograms, "server-side apply as kube-apiserver 1.20.2 does it", ()
         (await kubectl("get", "serviceaccount", "default")).code === 0 ? true : undefined,
       );
     }
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     ours?.close();
