@@ -34,7 +34,7 @@ describe.skipIf(disk.missing)("an audit log on a full disk", () => {
     disk.fillUp();
     await turn(10, 5);
     await turn(15, 5);
-    disk.free();
+    await disk.free();
     await turn(20, 3);
     await log.close();
     const kept = readFileSync(path, "utf8").trimEnd().split("\n");

@@ -76,8 +76,8 @@ describe.skipIf(disk.missing)("a store on a file system that is really full", ()
     expect(store.condition().refusal).toBeUndefined();
     expect((await store.create("/again", Buffer.alloc(3000))).kind).toBe("created");
 
-    disk.free();
-    rmSync(ballast);
+    await disk.free();
+    await disk.discard(ballast);
     await store.recover();
     for (let index = 0; index < 300; index += 1) await store.create(`/room/${index}`, Buffer.alloc(3000));
     const before = await store.list("");
@@ -93,7 +93,7 @@ describe.skipIf(disk.missing)("a store on a file system that is really full", ()
     disk.fillUp();
     await expect(openLmdbLog({ dir: path, mapSizeBytes: 1 << 30, isNew: true })).rejects.toThrow("ENOSPC");
     await expect(openLmdb({ dir: path })).rejects.toMatchObject({ name: "StorageError" });
-    disk.free();
+    await disk.free();
   });
 
   it("establishes what is on disk where the engine itself met the full disk, reads on, and writes again", async () => {

@@ -43,7 +43,7 @@ describe.skipIf(disk.missing)("a hub whose disk is full", () => {
   let hub: TestHub | undefined;
   afterEach(async () => {
     await hub?.close("keep");
-    rmSync(join(disk.path, "hub"), { recursive: true, force: true });
+    await disk.discard(join(disk.path, "hub"));
   });
 
   it("reads, renews leases, deletes and says why it refuses writes; it takes them again once there is room", async () => {
@@ -88,7 +88,7 @@ describe.skipIf(disk.missing)("a hub whose disk is full", () => {
     await expect.poll(told).toEqual(["the store refuses writes"]);
     expect((await api(`${configMaps}/full-0`, { method: "DELETE" })).status).toBe(200);
 
-    disk.free();
+    await disk.free();
     // Objects that are deleted are room only once they are forgotten.
     for (const name of names.slice(1)) await api(`${configMaps}/${name}`, { method: "DELETE" });
     await expect
@@ -122,7 +122,7 @@ describe.skipIf(disk.missing)("a hub that is started on a full disk", () => {
     } catch (error) {
       return error;
     } finally {
-      disk.free();
+      await disk.free();
     }
   }
 
@@ -132,7 +132,7 @@ describe.skipIf(disk.missing)("a hub that is started on a full disk", () => {
     writeFileSync(join(dir, "tokens.csv"), "");
     expect(await startRefused(dir)).toMatchObject(refusal);
     await (await startTestHub({ dir })).close("keep");
-    rmSync(dir, { recursive: true });
+    await disk.discard(dir);
   });
 
   it("leaves what is there as it is", async () => {
@@ -145,6 +145,6 @@ describe.skipIf(disk.missing)("a hub that is started on a full disk", () => {
     expect(await startRefused(dir)).toMatchObject(refusal);
     expect([files(), readFileSync(key, "utf8")]).toEqual(before);
     await (await startTestHub({ dir })).close("keep");
-    rmSync(dir, { recursive: true });
+    await disk.discard(dir);
   });
 });

@@ -24,7 +24,7 @@ import {
 } from "../kits/cluster-stage.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { klusterletOptions, startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "../kits/klusterlet.ts";
-import { skippingClock } from "../kits/skipping-clock.ts";
+import { keepSkipping, skippingClock } from "../kits/skipping-clock.ts";
 
 const available = "ManagedClusterConditionAvailable";
 const leasePath = (name: string): string =>
@@ -153,11 +153,11 @@ describe("a cluster that joins", () => {
       if (!isDead) break;
       const clock = skippingClock();
       const second = start(name, { clock });
-      const timer = setInterval(() => clock.skip(1000), 100);
+      const stopSkipping = keepSkipping(clock, 1000, 100);
       const asked = await Promise.race([second.told("requested"), second.told("accepted").then(() => undefined)]);
       if (asked !== undefined) await stage.approve(asked.request);
       await stage.accept(name);
-      await second.told("available").finally(() => clearInterval(timer));
+      await second.told("available").finally(stopSkipping);
       const ids = new Set(
         [...first.events, ...second.events].flatMap((one) => (one.kind === "started" ? [one.agent] : [])),
       );
@@ -203,12 +203,12 @@ describe("a cluster that joins", () => {
     const clock = skippingClock();
     const agent = start("crowded", { clock });
     const asking = agent.told("requested");
-    const timer = setInterval(() => clock.skip(60_000), 500);
+    const stopSkipping = keepSkipping(clock, 60_000, 500);
     try {
       const { request } = await asking;
       expect((await stage.admin(`${csrsPath}/${request}`)).status).toBe(200);
     } finally {
-      clearInterval(timer);
+      stopSkipping();
     }
   });
 });
@@ -247,7 +247,7 @@ describe("a cluster that is refused", () => {
     await stage.cluster("denied", says("HubAcceptedManagedCluster", "False", "HubClusterAdminDenied"));
     await agent.told("denied");
     await expect
-      .poll(() => klusterletStatus(place("denied"), Date.now()), { timeout: 10_000 })
+      .poll(() => klusterletStatus(place("denied"), Date.now()))
       .toMatchObject({
         good: false,
         shutOut: { message: expect.stringContaining("does not let the cluster denied in") },
@@ -255,19 +255,17 @@ describe("a cluster that is refused", () => {
     agent.forget();
     await stage.accept("denied");
     await stage.cluster("denied", isLetIn);
-    const timer = setInterval(() => clock.skip(10_000), 500);
+    const stopSkipping = keepSkipping(clock, 10_000, 500);
     try {
       expect((await agent.told("registering-again")).message).toContain("not any more");
     } finally {
-      clearInterval(timer);
+      stopSkipping();
     }
     const anew = await agent.told("requested");
     expect(anew.agent).not.toBe(id);
     await stage.approve(anew.request);
     await agent.told("available");
-    await expect
-      .poll(() => klusterletStatus(place("denied"), Date.now()), { timeout: 10_000 })
-      .toMatchObject({ good: true });
+    await expect.poll(() => klusterletStatus(place("denied"), Date.now())).toMatchObject({ good: true });
     expect(await klusterletStatus(place("denied"), Date.now())).not.toHaveProperty("shutOut");
   });
 });
@@ -349,11 +347,11 @@ describe("a cluster with several hubs", () => {
       await dying.close();
     }
     agent.forget();
-    const timer = setInterval(() => clock.skip(30_000), 200);
+    const stopSkipping = keepSkipping(clock, 30_000);
     try {
       expect((await agent.told("leaving-hub")).message).toBe("the hub takes no heartbeat");
     } finally {
-      clearInterval(timer);
+      stopSkipping();
     }
     await stage.approve((await agent.told("requested")).request);
     await agent.told("accepted");
@@ -395,11 +393,11 @@ describe("a cluster that leaves", () => {
     await letIn("detached", agent);
     await stage.admin(`${clustersPath}/detached`, { method: "DELETE" });
     await stage.gone(clustersPath, "detached");
-    const timer = setInterval(() => clock.skip(10_000), 500);
+    const stopSkipping = keepSkipping(clock, 10_000, 500);
     try {
       expect((await agent.told("detached")).message).toContain("does not know the cluster detached");
     } finally {
-      clearInterval(timer);
+      stopSkipping();
     }
   });
 });

@@ -35,3 +35,19 @@ export function skippingClock(aheadMs = 0): SkippingClock {
       }),
   };
 }
+
+/**
+ * Sets a clock ahead by `ms` again and again, until the function that it returns is called. The pauses between begin with `pauseMs` and
+ * grow: a skip ends the calls that are under way, and a busy hub answers none within the first pauses.
+ */
+export function keepSkipping(clock: Pick<SkippingClock, "skip">, ms: number, pauseMs = 200): () => void {
+  let timer: NodeJS.Timeout;
+  const next = (pause: number): void => {
+    timer = setTimeout(() => {
+      clock.skip(ms);
+      next(pause * 1.2);
+    }, pause);
+  };
+  next(pauseMs);
+  return () => clearTimeout(timer);
+}

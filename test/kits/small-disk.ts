@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "./peers-process.ts";
 
 /** A file system of its own, which a test can fill. */
 export interface SmallDisk {
@@ -11,8 +12,10 @@ export interface SmallDisk {
   readonly mount: () => void;
   /** Fills it to the last byte with a file of the test's own. */
   readonly fillUp: () => void;
-  /** Removes that file. */
-  readonly free: () => void;
+  /** Removes that file; resolves when its room is there. */
+  readonly free: () => Promise<void>;
+  /** Removes a file, or a folder with all in it; resolves when its room is there. */
+  readonly discard: (path: string) => Promise<void>;
   /** Unmounts it. */
   readonly remove: () => void;
 }
@@ -34,7 +37,8 @@ export function smallDisk(path: string, mebibytes: number): SmallDisk {
       if (!missing && !mount()) throw new TypeError(`no tmpfs was mounted at ${path}`);
     },
     fillUp: () => fill(filler),
-    free: () => rmSync(filler, { force: true }),
+    free: () => discard(path, filler),
+    discard: (each) => discard(path, each),
     remove: () => {
       if (!missing) unmount();
     },
@@ -57,4 +61,23 @@ function wrote(file: number, bytes: Buffer): boolean {
     if (error instanceof Error && "code" in error && error.code === "ENOSPC") return false;
     throw error;
   }
+}
+
+/** What is removed takes room as long as a process has it open: one that another test forks has, until it runs its program. */
+async function discard(disk: string, path: string): Promise<void> {
+  const expected = room(disk) + Math.floor(0.9 * bytesOf(path));
+  rmSync(path, { recursive: true, force: true });
+  await eventually(`the room of ${path}`, () => room(disk) >= expected || undefined);
+}
+
+function room(disk: string): number {
+  const { bavail, bsize } = statfsSync(disk);
+  return bavail * bsize;
+}
+
+function bytesOf(path: string): number {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return 0;
+  if (!found.isDirectory()) return found.blocks * 512;
+  return readdirSync(path).reduce((sum, name) => sum + bytesOf(join(path, name)), 0);
 }

@@ -18,7 +18,7 @@ import { startRealClusterHub, type RealClusterHub } from "../kits/peers-clusters
 import { kubePrograms } from "../kits/peers-kube.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { peerSuite } from "../kits/peers.ts";
-import { skippingClock } from "../kits/skipping-clock.ts";
+import { keepSkipping, skippingClock } from "../kits/skipping-clock.ts";
 
 const namespace = "open-cluster-management-agent";
 const limitMs = 180_000;
@@ -132,8 +132,8 @@ peerSuite(kubePrograms, "a managed cluster's agent, with a real control plane as
       agent.forget();
       await accept("west", true);
       await cluster("west", isLetIn);
-      const timer = setInterval(() => clock.skip(10_000), 500);
-      await agent.told("accepted").finally(() => clearInterval(timer));
+      const stopSkipping = keepSkipping(clock, 10_000, 500);
+      await agent.told("accepted").finally(stopSkipping);
     },
     limitMs,
   );

@@ -11,7 +11,7 @@ import { startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "..
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { ocmSuite } from "../kits/peers-ocm.ts";
 import { eventually, goFlags, spawnProcess, type PeerProcess } from "../kits/peers-process.ts";
-import { skippingClock } from "../kits/skipping-clock.ts";
+import { keepSkipping, skippingClock } from "../kits/skipping-clock.ts";
 
 const limitMs = 180_000;
 const available = "ManagedClusterConditionAvailable";
@@ -166,8 +166,8 @@ await ocmSuite("our klusterlet, with the registration controller of Open Cluster
       agent.forget();
       await accept("south", true);
       await cluster("south", isLetIn);
-      const timer = setInterval(() => clock.skip(10_000), 500);
-      await agent.told("accepted").finally(() => clearInterval(timer));
+      const stopSkipping = keepSkipping(clock, 10_000, 500);
+      await agent.told("accepted").finally(stopSkipping);
     },
     limitMs,
   );
