@@ -10,12 +10,12 @@ import type { Admitted } from "./pipeline.ts";
 import type { Resource } from "../resources/resource.ts";
 import { yamlOfJson } from "./yaml-reply.ts";
 
-/** OpenAPI in its two versions; made on demand, since only some clients ask. */
+/** OpenAPI in its two versions; made on demand, since only some clients ask, in turns of the user who does. */
 export interface OpenApiDocuments {
   /** The index of `/openapi/v3`, and one document per group version by its key, e.g. `apis/rbac.authorization.k8s.io/v1`. */
-  v3(): { readonly index: Document; readonly byKey: ReadonlyMap<string, Document> };
+  v3(user: string): Promise<{ readonly index: Document; readonly byKey: ReadonlyMap<string, Document> }>;
   /** In the format that `accept` asks for; undefined when it cannot be had. */
-  v2(accept: string | undefined): Document | undefined;
+  v2(accept: string | undefined, user: string): Promise<Document | undefined>;
 }
 
 export interface RouteOptions {
@@ -100,7 +100,7 @@ interface Derived {
   readonly paths: readonly string[];
   readonly api: (admitted: Admitted, rest: string) => Reply | undefined | Promise<Reply | undefined>;
   readonly apis: (admitted: Admitted, rest: string) => Reply | undefined | Promise<Reply | undefined>;
-  readonly openApi: (admitted: Admitted, rest: string) => Reply | undefined;
+  readonly openApi: (admitted: Admitted, rest: string) => Promise<Reply | undefined>;
 }
 
 /** Documents made from the resources, kept until those change. */
@@ -181,15 +181,16 @@ async function inYaml(yaml: YamlWork, value: object): Promise<Document> {
   return document(await yamlOfJson(yaml, JSON.stringify(value)), contentTypes.yaml);
 }
 
-function openApiReply(documents: OpenApiDocuments, admitted: Admitted, rest: string): Reply | undefined {
+async function openApiReply(documents: OpenApiDocuments, admitted: Admitted, rest: string): Promise<Reply | undefined> {
+  const user = admitted.user.username;
   const ifNoneMatch = header(admitted.request, "if-none-match");
   if (rest === "v2") {
-    const doc = documents.v2(header(admitted.request, "accept"));
+    const doc = await documents.v2(header(admitted.request, "accept"), user);
     if (doc === undefined) throw new StatusError("NotAcceptable", "OpenAPI v2 is served as application/json");
     return documentReply(doc, ifNoneMatch);
   }
-  if (rest === "v3") return documentReply(documents.v3().index, ifNoneMatch);
-  const doc = rest.startsWith("v3/") ? documents.v3().byKey.get(rest.slice("v3/".length)) : undefined;
+  if (rest === "v3") return documentReply((await documents.v3(user)).index, ifNoneMatch);
+  const doc = rest.startsWith("v3/") ? (await documents.v3(user)).byKey.get(rest.slice("v3/".length)) : undefined;
   if (doc === undefined) return undefined;
   if (!takesJson(header(admitted.request, "accept"))) {
     throw new StatusError("NotAcceptable", "OpenAPI v3 is served as application/json");

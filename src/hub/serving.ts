@@ -156,7 +156,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const rehearsal = await caRehearsal({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
   const notResources = routes({
     resources: verbs.resources,
-    openApi: openApiPublisher(`v${options.release}`),
+    openApi: openApiPublisher(`v${options.release}`, parts.turns),
     health: healthOf(parts, certificates),
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),

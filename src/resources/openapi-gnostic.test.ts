@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 
 import { describe, expect, it } from "vitest";
 
-import { gnosticDocument } from "./openapi-gnostic.ts";
+import { atOnce } from "../../test/kits/at-once.ts";
+import { gnosticDocument as gnosticInSteps } from "./openapi-gnostic.ts";
+
+const gnosticDocument = atOnce(gnosticInSteps);
 
 /** A small document, and the bytes that gnostic itself makes of it with its extensions as JSON. */
 const sample = JSON.parse(readFileSync(new URL("testdata/openapi-gnostic.json", import.meta.url), "utf8")) as {

@@ -1,4 +1,6 @@
 import type { ArraySchema, Field, MapSchema, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
+import { endsStep, type Pace } from "../core/pace.ts";
+import type { Steps } from "../core/steps.ts";
 import { kindOf, type Resource } from "./resource.ts";
 import { deleteOptionsSchema, listMeta, statusSchema } from "./schemas/meta.ts";
 import { objectMeta } from "./schemas/object-meta.ts";
@@ -43,39 +45,50 @@ export function patchReference(flavour: OpenApiFlavour): Json {
 
 /**
  * All schemas that the given resources need, by name: the kinds, their lists, DeleteOptions and Status, and every message inside
- * them. Kinds carry their names in `x-kubernetes-group-version-kind`, lists their merge rules. Source: kube-openapi.
+ * them; in steps. Kinds carry their names in `x-kubernetes-group-version-kind`, lists their merge rules. Source: kube-openapi.
  */
-export function openApiSchemas(resources: readonly Resource[], flavour: OpenApiFlavour): Json {
+export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApiFlavour): Steps<Json> {
   const found = new Map<string, Json>();
-  const collect = (schema: ObjectSchema, name: string, kinds: readonly KindName[]): void => {
+  const pending: { readonly schema: ObjectSchema; readonly name: string }[] = [];
+  const note = (schema: ObjectSchema, name: string): void => {
     if (found.has(name)) return;
     // Taken before it is made, since a schema may contain itself.
     found.set(name, {});
-    const described = objectJson(schema, { flavour, collect: (part, partName) => collect(part, partName, []) });
-    found.set(name, kinds.length === 0 ? described : { ...described, "x-kubernetes-group-version-kind": kinds });
+    pending.push({ schema, name });
+  };
+  const pace: Pace = { places: 0 };
+  const collect = function* (schema: ObjectSchema, name: string, kinds: readonly KindName[]): Steps<void> {
+    if (found.has(name)) return;
+    note(schema, name);
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      if (endsStep(pace, 1 + Object.keys(next.schema.properties).length)) yield;
+      const described = objectJson(next.schema, { flavour, collect: note });
+      const own = next.name === name ? kinds : [];
+      found.set(next.name, own.length === 0 ? described : { ...described, "x-kubernetes-group-version-kind": own });
+    }
   };
   const groups = [...new Set(["", ...resources.map(({ group }) => group)])];
-  collect(
+  yield* collect(
     deleteOptionsSchema,
     definitionOf(deleteOptionsSchema),
     groups.map((group) => v1(group, "DeleteOptions")),
   );
-  collect(statusSchema, definitionOf(statusSchema), [v1("", "Status")]);
+  yield* collect(statusSchema, definitionOf(statusSchema), [v1("", "Status")]);
   for (const resource of resources) {
     const { group, version, kind, custom } = resource;
     const name = definitionName(resource);
-    if (custom === undefined) collect(resource.schema, name, [{ group, kind, version }]);
+    if (custom === undefined) yield* collect(resource.schema, name, [{ group, kind, version }]);
     else {
-      found.set(name, custom.published(flavour));
-      collect(objectMeta, definitionOf(objectMeta), []);
+      found.set(name, yield* custom.published(flavour));
+      yield* collect(objectMeta, definitionOf(objectMeta), []);
     }
     for (const subresource of Object.values(resource.subresources)) {
       const other = kindOf(resource, subresource);
-      if (other !== resource) collect(other.schema, definitionName(other), [kindNameOf(other)]);
+      if (other !== resource) yield* collect(other.schema, definitionName(other), [kindNameOf(other)]);
     }
     if (!resource.verbs.includes("list")) continue;
     const named: ObjectSchema = custom === undefined ? { ...resource.schema, name } : { ...emptyObject, name };
-    collect(listOf(named, kind), `${definitionName(resource)}List`, [{ group, kind: `${kind}List`, version }]);
+    yield* collect(listOf(named, kind), `${definitionName(resource)}List`, [{ group, kind: `${kind}List`, version }]);
   }
   for (const [name, schema] of Object.entries<Json>(sharedSchemas[flavour])) found.set(name, schema);
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));

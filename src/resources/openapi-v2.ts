@@ -1,24 +1,41 @@
+import { endsStep, type Pace } from "../core/pace.ts";
+import type { Steps } from "../core/steps.ts";
 import { grouped, inDocumentOrder, operationsOf, patchTypes, type Operation } from "./openapi-operations.ts";
 import { openApiSchemas, patchReference, reference, type Json } from "./openapi-schemas.ts";
 import { openApiDocument, type OpenApiDocument, type OpenApiInfo } from "./openapi-v3.ts";
 import type { Resource } from "./resource.ts";
 
-/** The Swagger 2.0 document of all resources as JSON. Equal resources give equal bytes. */
-export function openApiV2(resources: readonly Resource[], info: OpenApiInfo): OpenApiDocument {
-  return openApiDocument(swagger(resources, info));
+/** The Swagger 2.0 document of all resources as JSON, in steps. Equal resources give equal bytes. */
+export function* openApiV2(resources: readonly Resource[], info: OpenApiInfo): Steps<OpenApiDocument> {
+  return yield* openApiDocument(yield* swagger(resources, info));
 }
 
 /** The same as a value, in the form that `gnosticDocument` encodes. */
-export function swagger(resources: readonly Resource[], info: OpenApiInfo): Json {
+export function* swagger(resources: readonly Resource[], info: OpenApiInfo): Steps<Json> {
   const sorted = inDocumentOrder(resources);
-  const paths = grouped(sorted.flatMap(operationsOf), ({ path }) => path);
+  const operations: Operation[] = [];
+  const pace: Pace = { places: 0 };
+  for (const resource of sorted) {
+    if (endsStep(pace, placesOfResource)) yield;
+    operations.push(...operationsOf(resource));
+  }
+  yield;
+  const paths: [string, Json][] = [];
+  for (const [path, members] of grouped(operations, (operation) => operation.path)) {
+    if (endsStep(pace, placesOfPath)) yield;
+    paths.push([path, pathJson(path, members)]);
+  }
   return {
     swagger: "2.0",
     info,
-    paths: Object.fromEntries([...paths].map(([path, operations]) => [path, pathJson(path, operations)])),
-    definitions: openApiSchemas(sorted, "v2"),
+    paths: Object.fromEntries(paths),
+    definitions: yield* openApiSchemas(sorted, "v2"),
   };
 }
+
+/** What the operations of a resource, and those of one path, take next to a place of a schema. */
+const placesOfResource = 32;
+const placesOfPath = 32;
 
 function pathJson(path: string, operations: readonly Operation[]): Json {
   return {

@@ -2,10 +2,13 @@ import { describe, expect, it } from "vitest";
 
 import { builtinResources } from "./builtin.ts";
 import { customKinds } from "./custom/custom-kind.ts";
-import { openApiV2 } from "./openapi-v2.ts";
-import { openApiV3, type OpenApiDocument } from "./openapi-v3.ts";
+import { openApiV2 as openApiV2InSteps } from "./openapi-v2.ts";
+import { openApiV3 as openApiV3InSteps, type OpenApiDocument } from "./openapi-v3.ts";
+import { atOnce } from "../../test/kits/at-once.ts";
 import type { Resource } from "./resource.ts";
 
+const openApiV2 = atOnce(openApiV2InSteps);
+const openApiV3 = atOnce(openApiV3InSteps);
 const info = { title: "Test", version: "v1.36.0" };
 const whole = openApiV3(builtinResources, info);
 
@@ -54,9 +57,9 @@ describe("documents that are kept", () => {
   it("are not made again", () => {
     const asked: string[] = [];
     const document = openApiV3([widget], info).documents.get("apis/example.com/v2") as OpenApiDocument;
-    const kept = openApiV3([...builtinResources, widget], info, (key, members, make) => {
+    const kept = openApiV3([...builtinResources, widget], info, function* (key, members, make) {
       asked.push(key);
-      return members.includes(widget) ? document : make();
+      return members.includes(widget) ? document : yield* make();
     });
     expect(kept.documents.get("apis/example.com/v2")).toBe(document);
     expect(asked).toHaveLength(kept.documents.size);

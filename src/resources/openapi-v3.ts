@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 
+import type { Steps } from "../core/steps.ts";
+import { jsonBytes } from "./json-bytes.ts";
 import {
   grouped,
   groupVersionKey,
@@ -34,44 +36,51 @@ export interface OpenApiInfo {
 }
 
 /** The document of a group version: one made earlier from the very same members, or a new one. */
-export type KeepDocument = (key: string, members: readonly Resource[], make: () => OpenApiDocument) => OpenApiDocument;
+export type KeepDocument = (
+  key: string,
+  members: readonly Resource[],
+  make: () => Steps<OpenApiDocument>,
+) => Steps<OpenApiDocument>;
 
 /**
  * The OpenAPI version 3 index and one document for each group version of `resources`: what kubectl needs to validate on the
- * server, to explain kinds and to compute a strategic merge. Equal resources give equal bytes.
+ * server, to explain kinds and to compute a strategic merge; in steps. Equal resources give equal bytes.
  * @see KEP-2896
  */
-export function openApiV3(
+export function* openApiV3(
   resources: readonly Resource[],
   info: OpenApiInfo,
   keep: KeepDocument = (_key, _members, make) => make(),
-): OpenApiV3 {
-  const groups = grouped(inDocumentOrder(resources), groupVersionKey);
-  const documents = new Map(
-    [...groups].map(([key, members]) => {
-      const document = keep(key, members, () => openApiDocument(groupDocument(members, info)));
-      return [key, document] as const;
-    }),
-  );
+): Steps<OpenApiV3> {
+  const documents = new Map<string, OpenApiDocument>();
+  for (const [key, members] of grouped(inDocumentOrder(resources), groupVersionKey)) {
+    yield;
+    documents.set(key, yield* keep(key, members, () => madeDocument(members, info)));
+  }
   const paths = Object.fromEntries(
     [...documents].map(([key, { hash }]) => [key, { serverRelativeURL: `/openapi/v3/${key}?hash=${hash}` }]),
   );
-  return { index: openApiDocument({ paths }), documents };
+  return { index: yield* openApiDocument({ paths }), documents };
+}
+
+function* madeDocument(members: readonly Resource[], info: OpenApiInfo): Steps<OpenApiDocument> {
+  return yield* openApiDocument(yield* groupDocument(members, info));
 }
 
 /** Bytes and hash of a JSON value. */
-export function openApiDocument(value: Json): OpenApiDocument {
-  const bytes = Buffer.from(JSON.stringify(value));
+export function* openApiDocument(value: Json): Steps<OpenApiDocument> {
+  const bytes = yield* jsonBytes(value);
+  yield;
   return { bytes, hash: createHash("sha512").update(bytes).digest("hex").toUpperCase() };
 }
 
-function groupDocument(resources: readonly Resource[], info: OpenApiInfo): Json {
+function* groupDocument(resources: readonly Resource[], info: OpenApiInfo): Steps<Json> {
   const paths = grouped(resources.flatMap(operationsOf), ({ path }) => path);
   return {
     openapi: "3.0.0",
     info,
     paths: Object.fromEntries([...paths].map(([path, operations]) => [path, pathJson(path, operations)])),
-    components: { schemas: openApiSchemas(resources, "v3") },
+    components: { schemas: yield* openApiSchemas(resources, "v3") },
   };
 }
 

@@ -96,7 +96,7 @@ export interface CustomKind {
   /** Reads a parsed value: metadata as that of any object, unknown fields left out, defaults filled in. @throws DecodeError */
   readonly decode: (value: JsonObject) => Decoded;
   /** The OpenAPI of the kind, references included, for either version of OpenAPI. */
-  readonly published: (flavour: "v2" | "v3") => JsonObject;
+  readonly published: (flavour: "v2" | "v3") => Steps<JsonObject>;
   readonly storage: CustomStorage;
   /** A warning to all who use this version. */
   readonly warning: string | undefined;

@@ -508,6 +508,14 @@ const customs: readonly CostlyRequest[] = [
     statuses: [200],
   },
   {
+    name: "OpenAPI v2 with that definition as gnostic",
+    as: "tenant",
+    method: "GET",
+    path: "/openapi/v2",
+    accept: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    statuses: [200],
+  },
+  {
     name: "OpenAPI v3 of that group",
     as: "tenant",
     method: "GET",

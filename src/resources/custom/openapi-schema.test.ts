@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../core/json-value.ts";
 import type { OpenApiFlavour } from "../openapi-schemas.ts";
-import { publishedSchema } from "./openapi-schema.ts";
+import { atOnce } from "../../../test/kits/at-once.ts";
+import { publishedSchema as publishedInSteps } from "./openapi-schema.ts";
 import { readStructural } from "./structural-schema.ts";
 
 const kind = { group: "example.com", version: "v1", kind: "Widget" };
+
+const publishedSchema = atOnce(publishedInSteps);
 
 function published(raw: JsonObject, version: OpenApiFlavour): JsonObject {
   return publishedSchema(readStructural({ type: "object", properties: { x: raw } }), kind, { version });

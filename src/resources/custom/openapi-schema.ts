@@ -1,20 +1,23 @@
+import { endsStep, type Pace } from "../../core/pace.ts";
+import type { Steps } from "../../core/steps.ts";
 import { reference, type Json, type KindName, type OpenApiFlavour } from "../openapi-schemas.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 
 /**
- * The schema of a custom kind as `/openapi/v3` and `/openapi/v2` show it: as it was written, with apiVersion, kind and metadata of the
+ * The schema of a custom kind as `/openapi/v3` and `/openapi/v2` show it, in steps: as it was written, with apiVersion, kind and metadata of the
  * object and of embedded resources filled in. Version 2 leaves out what it cannot say and what kubectl would take for a closed list
  * of fields. Source: apiextensions-apiserver pkg/controller/openapi.
  */
-export function publishedSchema(
+export function* publishedSchema(
   schema: StructuralSchema,
   kind: KindName,
   { version }: { readonly version: OpenApiFlavour },
-): Json {
+): Steps<Json> {
+  const pace: Pace = { places: 0 };
   const { group, version: kindVersion } = kind;
   const names = { "x-kubernetes-group-version-kind": [{ group, version: kindVersion, kind: kind.kind }] };
   if (version === "v2" && schema.preserveUnknownFields) return { type: "object", ...names };
-  const body = version === "v2" ? schemaJsonV2(schema) : schemaJsonV3(schema);
+  const body = yield* version === "v2" ? schemaJsonV2(schema, pace) : schemaJsonV3(schema, pace);
   return { ...withTypeFields(body, version), ...names };
 }
 
@@ -42,17 +45,20 @@ function withEmbedded(schema: StructuralSchema, body: Json, version: OpenApiFlav
   return { ...withTypeFields(body, version), required: [...schema.required, ...missing] };
 }
 
-function schemaJsonV3(schema: StructuralSchema): Json {
+function* schemaJsonV3(schema: StructuralSchema, pace: Pace): Steps<Json> {
+  if (endsStep(pace)) yield;
   const { items, additionalProperties, properties } = schema;
   const body = {
     ...generics(schema),
     ...present({ type: schema.type, nullable: schema.nullable || undefined }),
-    ...valueRules(intOrStringUnfolded(schema)),
+    ...valueRules(yield* intOrStringUnfolded(schema, pace)),
     ...present({
-      items: items === undefined ? undefined : schemaJsonV3(items),
-      properties: propertiesJson(properties, schemaJsonV3),
+      items: items === undefined ? undefined : yield* schemaJsonV3(items, pace),
+      properties: yield* propertiesJson(properties, schemaJsonV3, pace),
       additionalProperties:
-        typeof additionalProperties === "object" ? schemaJsonV3(additionalProperties) : additionalProperties,
+        typeof additionalProperties === "object"
+          ? yield* schemaJsonV3(additionalProperties, pace)
+          : additionalProperties,
     }),
     ...extensions(schema),
   };
@@ -60,7 +66,8 @@ function schemaJsonV3(schema: StructuralSchema): Json {
 }
 
 /** As far as version 2 can say it, and so that kubectl does not take fields for unknown. */
-function schemaJsonV2(schema: StructuralSchema): Json {
+function* schemaJsonV2(schema: StructuralSchema, pace: Pace): Steps<Json> {
+  if (endsStep(pace)) yield;
   const { nullable, preserveUnknownFields, additionalProperties } = schema;
   const isOpen = nullable || preserveUnknownFields;
   const items = isOpen ? undefined : schema.items;
@@ -75,32 +82,37 @@ function schemaJsonV2(schema: StructuralSchema): Json {
     ...present({ type }),
     ...valueRules({ ...schema, required, allOf: [], anyOf: [], oneOf: [], not: undefined }),
     ...present({
-      items: items === undefined ? undefined : schemaJsonV2(items),
-      properties: isOpen ? undefined : propertiesJson(schema.properties, schemaJsonV2),
+      items: items === undefined ? undefined : yield* schemaJsonV2(items, pace),
+      properties: isOpen ? undefined : yield* propertiesJson(schema.properties, schemaJsonV2, pace),
       additionalProperties:
-        typeof additionalProperties === "object" ? schemaJsonV2(additionalProperties) : additionalProperties,
+        typeof additionalProperties === "object"
+          ? yield* schemaJsonV2(additionalProperties, pace)
+          : additionalProperties,
     }),
     ...extensions(schema),
   };
   return preserveUnknownFields ? body : withEmbedded({ ...schema, required }, body, "v2");
 }
 
-function propertiesJson(
+function* propertiesJson(
   properties: ReadonlyMap<string, StructuralSchema>,
-  json: (schema: StructuralSchema) => Json,
-): Json | undefined {
+  json: (schema: StructuralSchema, pace: Pace) => Steps<Json>,
+  pace: Pace,
+): Steps<Json | undefined> {
   if (properties.size === 0) return undefined;
-  return Object.fromEntries([...properties].map(([name, property]) => [name, json(property)]));
+  const made: [string, Json][] = [];
+  for (const [name, property] of properties) made.push([name, yield* json(property, pace)]);
+  return Object.fromEntries(made);
 }
 
 /** The types behind `x-kubernetes-int-or-string`, for readers that do not know it. */
-function intOrStringUnfolded(schema: StructuralSchema): Rules {
+function* intOrStringUnfolded(schema: StructuralSchema, pace: Pace): Steps<Rules> {
   const either = { anyOf: [{ type: "integer" }, { type: "string" }] };
   const saysSo = [schema.anyOf, schema.allOf[0]?.anyOf ?? []].some(
     (one) => one.length === 2 && one[0]?.type === "integer" && one[1]?.type === "string",
   );
-  if (!schema.intOrString || saysSo) return rulesOf(schema);
-  const rules = rulesOf(schema);
+  const rules = yield* rulesOf(schema, pace);
+  if (!schema.intOrString || saysSo) return rules;
   return schema.anyOf.length === 0 ? { ...rules, ...either } : { ...rules, allOf: [either, ...rules.allOf] };
 }
 
@@ -112,14 +124,20 @@ interface Rules extends Omit<StructuralSchema, "allOf" | "anyOf" | "oneOf" | "no
   readonly not: Json | undefined;
 }
 
-function rulesOf(schema: StructuralSchema): Rules {
+function* rulesOf(schema: StructuralSchema, pace: Pace): Steps<Rules> {
   return {
     ...schema,
-    allOf: schema.allOf.map(schemaJsonV3),
-    anyOf: schema.anyOf.map(schemaJsonV3),
-    oneOf: schema.oneOf.map(schemaJsonV3),
-    not: schema.not === undefined ? undefined : schemaJsonV3(schema.not),
+    allOf: yield* alternativesJson(schema.allOf, pace),
+    anyOf: yield* alternativesJson(schema.anyOf, pace),
+    oneOf: yield* alternativesJson(schema.oneOf, pace),
+    not: schema.not === undefined ? undefined : yield* schemaJsonV3(schema.not, pace),
   };
+}
+
+function* alternativesJson(schemas: readonly StructuralSchema[], pace: Pace): Steps<readonly Json[]> {
+  const made: Json[] = [];
+  for (const schema of schemas) made.push(yield* schemaJsonV3(schema, pace));
+  return made;
 }
 
 function generics({ description, title, default: value, example, externalDocs }: StructuralSchema): Json {
