@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { availableParallelism, homedir, hostname, networkInterfaces, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
 import { wallClock } from "../agent/wall-clock.ts";
+import { paceHeap } from "./hub/heap-pacing.ts";
 import { CliError } from "./cli-error.ts";
 import type { Io, Output } from "./io.ts";
 import { release } from "./release.ts";
@@ -59,7 +60,10 @@ export function processIo(): Io {
         random: Math.random,
       });
     },
-    startHub: async (options) => (await import("../hub/hub.ts")).startHub(options),
+    startHub: async (options) => {
+      paceHeap();
+      return (await import("../hub/hub.ts")).startHub(options);
+    },
     askAcceptance: async (trust, options) => (await import("../agent/ask-acceptance.ts")).askAcceptance(trust, options),
     runAgent: async (options) => (await import("../agent/agent.ts")).runAgent(options),
     runKlusterlet: async (options) => (await import("../agent/klusterlet/klusterlet.ts")).runKlusterlet(options),
