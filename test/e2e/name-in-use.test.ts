@@ -86,14 +86,15 @@ describe("a second machine with another key, under the name of one that is in", 
       heard.push(event);
       if (event.kind === "left-to-approver") left.open(event);
     });
-    const { name, message } = await Promise.race([
+    const { name, message: told } = await Promise.race([
       left.promise,
       second.then(() => Promise.reject(new TypeError("it is in"))),
     ]);
     const { fingerprint } = heard.find((event) => event.kind === "key-ready") as { readonly fingerprint: string };
-    expect(message).toMatch(
-      /^the node name worker-1 is in use by another key, SHA256:\S+ \(valid until \S+Z, csr\/\S+\); this request is not approved automatically, an approver must decide$/,
+    expect(told).toMatch(
+      /^NodeNameInUse: the node name worker-1 is in use by another key, SHA256:\S+ \(valid until \S+Z, csr\/\S+\); this request is not approved automatically, an approver must decide$/,
     );
+    const message = told.slice("NodeNameInUse: ".length);
     expect(message).toContain(`csr/${first.requestName}`);
     expect(message).not.toContain(fingerprint);
     // The operator sees the same, as a table and as data.
@@ -109,8 +110,8 @@ describe("a second machine with another key, under the name of one that is in", 
     const events = apiClient(stage.hub, { token: stage.hub.token("ops") });
     const { text } = await events("/api/v1/namespaces/default/events");
     events.close();
-    const told = (JSON.parse(text) as { readonly items: readonly { readonly reason: string }[] }).items;
-    expect(told.filter(({ reason }) => reason === "NodeNameInUse")).toMatchObject([
+    const written = (JSON.parse(text) as { readonly items: readonly { readonly reason: string }[] }).items;
+    expect(written.filter(({ reason }) => reason === "NodeNameInUse")).toMatchObject([
       { message, involvedObject: { kind: "CertificateSigningRequest", name } },
     ]);
     expect((await stage.run("approve", `csr/${name}`)).err).toContain(message);
@@ -122,7 +123,9 @@ describe("a second machine with another key, under the name of one that is in", 
     const given = machine(stage, "worker-2", undefined, { waitMs: 15_000 });
     await expect(given).rejects.toMatchObject({
       code: "timeout-waiting",
-      message: expect.stringContaining("(the hub says: the node name worker-2 is in use by another key") as unknown,
+      message: expect.stringContaining(
+        "(the hub says: NodeNameInUse: the node name worker-2 is in use by another key",
+      ) as unknown,
     });
   });
 
