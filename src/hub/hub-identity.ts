@@ -87,6 +87,8 @@ export async function identifyHub(
     readonly clock: Pick<Clock, "now">;
     readonly log: (entry: LogEntry) => void;
     readonly tokenKeys: TokenKeyIds;
+    /** The list of revocations that this start adds, if any. */
+    readonly revocationsFile: string | undefined;
   },
 ): Promise<HubIdentity> {
   const { store, log } = open;
@@ -105,7 +107,7 @@ export async function identifyHub(
     });
   }
   const mark = await markOf(join(halves.storeDir, dataFile));
-  if (record?.phase === "ready") warnOfRestore(record, { mark, revision: await store.currentRevision(), log });
+  if (record?.phase === "ready") warnOfRestore(record, { ...open, mark, revision: await store.currentRevision() });
   const { own, signing } = open.tokenKeys;
   // A file that does not sign, since another was given, has not been judged.
   const serviceAccountKey = own !== undefined && own === signing ? own : record?.serviceAccountKey;
@@ -166,11 +168,18 @@ function noteOf(of: {
 
 function warnOfRestore(
   record: HubRecord,
-  now: { readonly mark: FileMark; readonly revision: number; readonly log: (entry: LogEntry) => void },
+  now: {
+    readonly mark: FileMark;
+    readonly revision: number;
+    readonly log: (entry: LogEntry) => void;
+    readonly revocationsFile: string | undefined;
+  },
 ): void {
-  const { mark, revision, log } = now;
+  const { mark, revision, log, revocationsFile } = now;
   const next =
-    "take the revocations from a newer list: pratique hub --revocations-from FILE, or pratique revocations import FILE";
+    revocationsFile === undefined
+      ? "take the revocations from a newer list: pratique hub --revocations-from FILE, or pratique revocations import FILE"
+      : `but for those that ${revocationsFile} lists, which are added before the port opens`;
   const details = { revision, recordedRevision: record.revision, recordedAt: record.at };
   if (revision < record.revision) {
     const message = `the store is older than pki/, so credentials that were revoked after it was copied are accepted again; ${next}`;

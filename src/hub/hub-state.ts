@@ -56,7 +56,13 @@ export async function openHubState(
   const [store, found, issuer] = await Promise.all(opening);
   const isGiven = options.serviceAccountSigningKeyFile !== undefined;
   const tokenKeys = { own: await ownKeyId(at.dir), signing: issuer.keys[0]?.kid, isGiven };
-  const hub = await identifyHub(halves, record, { store, clock, log, tokenKeys });
+  const hub = await identifyHub(halves, record, {
+    store,
+    clock,
+    log,
+    tokenKeys,
+    revocationsFile: options.revocationsFile,
+  });
   closers.push(() => hub.note());
   if (isNew) log({ level: "info", message: "new hub", dataDir, caPin: found.signer.pin });
   const cache = await openWatchCache({ store, prefix: "/registry/" });

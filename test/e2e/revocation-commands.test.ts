@@ -59,14 +59,25 @@ describe("pratique revoke", () => {
     expect(first).toEqual({
       code: 0,
       out: "user/system:node:n1 revoked until 2099-01-01T00:00:00Z\nuser/zoe revoked until 2099-01-01T00:00:00Z\n",
-      err: 'warning: there is no Node "n1", and no record of a certificate for it; is the name right?\n',
+      err: expect.stringMatching(
+        /^to undo it: kubectl delete credentialrevocation user-[0-9a-f]{32}\nwarning: there is no Node "n1", and no record of a certificate for it; is the name right\?\nto undo it: kubectl delete credentialrevocation user-[0-9a-f]{32}\n$/,
+      ),
     });
     const again = await pratique("admin", "revoke user/zoe");
-    expect(again).toEqual({ code: 0, out: "user/zoe is revoked already; it stays so, now without an end\n", err: "" });
+    expect(again).toMatchObject({ code: 0, out: "user/zoe is revoked already; it stays so, now without an end\n" });
     expect((await pratique("admin", "revoke user/zoe")).out).toBe("user/zoe is revoked already; it stays so\n");
     const found = (await admin(`${group}/credentialrevocations`)).items().map(({ spec }) => spec);
     expect(found).toContainEqual({ user: "zoe", reason: "stolen" });
     expect(found).toHaveLength(2);
+  });
+
+  it("prints the line that undoes it, but not where nothing was written", async () => {
+    expect((await pratique("admin", "revoke user/yan --dry-run")).err).not.toContain("to undo it");
+    const { err } = await pratique("admin", "revoke user/yan");
+    const [, name = ""] = /^to undo it: kubectl delete credentialrevocation (\S+)$/m.exec(err) ?? [];
+    const path = `${group}/credentialrevocations/${name}`;
+    expect((await admin(path)).object()).toMatchObject({ spec: { user: "yan" } });
+    expect((await admin(path, { method: "DELETE" })).status).toBe(200);
   });
 
   it("takes the certificate of a request by its fingerprint, until nobody can come back with it either", async () => {

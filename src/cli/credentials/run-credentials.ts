@@ -97,8 +97,11 @@ function tableText(rows: readonly Row[], now: number): string {
     }),
   });
   const notes = rows.filter(({ state }) => careful.has(state)).map((row) => `! ${printable(careText(row))}\n`);
-  return [table, ...(notes.length === 0 ? [] : ["\n", ...notes])].join("");
+  return [table, "\n", lastSeenNote, ...notes].join("");
 }
+
+const lastSeenNote =
+  "LAST SEEN is up to ten minutes old; for a credential that is valid for minutes, up to half a minute\n";
 
 const ownAccounts = "system:serviceaccount:kube-system:";
 

@@ -179,6 +179,8 @@ function tell(io: Io, told: Stored & { readonly shown: string; readonly dryRun: 
   const end = expiresAt === undefined ? unended : ` until ${expiresAt}`;
   const dry = dryRun ? " (dry run)" : "";
   io.stdout.write(`${printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`)}${dry}\n`);
+  const name = revocation.metadata.name ?? "";
+  if (!told.dryRun) io.stderr.write(`${printable(`to undo it: kubectl delete credentialrevocation ${name}`)}\n`);
   if (revocation.status?.enforced === true) return;
   io.stderr.write(
     "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.\n",
