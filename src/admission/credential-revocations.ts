@@ -13,6 +13,8 @@ export interface CredentialRevocationOptions {
   readonly operator: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Is called with who deletes the revocation of this uid, before that is done. */
+  readonly removing: (uid: string, username: string) => void;
 }
 
 /** Far more than anybody revokes by hand, and few enough to be held in memory. */
@@ -26,7 +28,9 @@ export function credentialRevocationAdmission(options: CredentialRevocationOptio
   return {
     name: "PratiqueCredentialRevocation",
     concerns: ({ group, plural }) => group === accessGroup && plural === "credentialrevocations",
-    validate: async ({ resource, operation, object, user, name }) => {
+    validate: async ({ resource, operation, object, oldObject, user, name }) => {
+      const { uid } = oldObject?.metadata ?? {};
+      if (operation === "DELETE" && uid !== undefined) options.removing(uid, user.username);
       if (operation !== "CREATE" || object === undefined) return;
       const refused = (why: string): never => {
         throw forbidden(resource, name, why);

@@ -4,6 +4,7 @@ import {
   agentGroups,
   agentOf,
   clusterCondition,
+  deciderAnnotation,
   managedClustersGroup,
   type ManagedCluster,
 } from "../resources/managed-cluster.ts";
@@ -48,7 +49,12 @@ function hubSpec({ spec = {} }: ManagedCluster): object {
 }
 
 function hubAnnotations({ metadata }: ManagedCluster): object {
-  return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !isAgentAnnotation(key)));
+  return Object.fromEntries(
+    Object.entries(metadata.annotations ?? {}).filter(
+      // The stamp is admission's, also when the agent leaves.
+      ([key]) => !isAgentAnnotation(key) && key !== deciderAnnotation,
+    ),
+  );
 }
 
 function isAgentAnnotation(key: string): boolean {

@@ -11,6 +11,7 @@ import {
   clusterGroup,
   clusterNameLabel,
   clusterSetLabel,
+  deciderAnnotation,
   isAccepted,
   isSharedName,
   registerGroup,
@@ -106,14 +107,20 @@ function prepared(
   return withMetadata(timed, { labels, ...annotationsOf(request, { next, stored }) });
 }
 
-/** Who asked stays on record, whoever writes afterwards. */
+/** Who asked stays on record, whoever writes afterwards; so does who accepted or denied last. */
 function annotationsOf(
   { user }: AdmissionRequest,
   { next, stored }: Change,
 ): Pick<ApiObject["metadata"], "annotations"> {
-  const { [requesterAnnotation]: _given, ...others } = next.metadata.annotations ?? {};
+  const { [requesterAnnotation]: _given, [deciderAnnotation]: _claimed, ...others } = next.metadata.annotations ?? {};
   const requester = stored === undefined ? user.username : stored.metadata.annotations?.[requesterAnnotation];
-  const annotations = { ...others, ...(requester === undefined ? {} : { [requesterAnnotation]: requester }) };
+  const isDecision = isAccepted(next) !== (stored !== undefined && isAccepted(stored));
+  const decider = isDecision ? user.username : stored?.metadata.annotations?.[deciderAnnotation];
+  const annotations = {
+    ...others,
+    ...(requester === undefined ? {} : { [requesterAnnotation]: requester }),
+    ...(decider === undefined ? {} : { [deciderAnnotation]: decider }),
+  };
   return Object.keys(annotations).length === 0 && next.metadata.annotations === undefined ? {} : { annotations };
 }
 

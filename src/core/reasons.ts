@@ -23,6 +23,7 @@ export const reasons = {
   CredentialExpiring: "Warning",
   CredentialRenewed: "Normal",
   CredentialRevoked: "Normal",
+  RevocationRemoved: "Normal",
   CredentialUnseen: "Warning",
   // Why a profile cannot be used.
   ProfileNamespaceMissing: "Warning",
@@ -72,6 +73,7 @@ const decisions: ReadonlySet<Reason> = new Set<Reason>([
   "CredentialCloned",
   "CredentialRenewed",
   "CredentialRevoked",
+  "RevocationRemoved",
 ]);
 
 /** Whether a reason is that of a decision, or of a credential that was issued, locked out or revoked. */

@@ -28,6 +28,7 @@ import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-pl
 import type { AdmissionMetrics } from "./admission-metrics.ts";
 import type { Authorization } from "./authorization.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
+import type { Revocations } from "./revocations.ts";
 import { operatorName } from "./admin-kubeconfig.ts";
 import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admission.ts";
 
@@ -42,8 +43,7 @@ export interface HubAdmissionOptions extends Omit<
   /** Pin of the CA that machines are told. */
   readonly caPins: () => readonly string[];
   readonly accessRequests: AccessRequestLimits;
-  /** How many credential revocations there are. */
-  readonly revocations: () => number;
+  readonly revocations: Pick<Revocations, "size" | "removals">;
   /** Absent where no clusters join. */
   readonly clusters: Pick<ManagedClusters, "admission"> | undefined;
 }
@@ -87,7 +87,12 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     }),
     ...accessAdmission({ cache, clock, may, caPins: options.caPins, limits: options.accessRequests }),
     ...(options.clusters?.admission({ may, namespaceOf, clock }) ?? []),
-    credentialRevocationAdmission({ size: options.revocations, operator: operatorName, now: () => clock.now() }),
+    credentialRevocationAdmission({
+      size: options.revocations.size,
+      removing: options.revocations.removals.note,
+      operator: operatorName,
+      now: () => clock.now(),
+    }),
     ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
   ];
   return options.metrics.timedSteps(

@@ -81,7 +81,7 @@ export async function openDecisions(
       metrics: counts.admission,
       caPins: () => pinsOf(authorities()),
       accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
-      revocations: base.revoked.size,
+      revocations: base.revoked,
       clusters: base.clusters,
       inForce: base.isFurnished,
     }),

@@ -55,7 +55,7 @@ export interface HubControllersOptions {
   /** `--cluster-signing-duration`, in seconds. */
   readonly signingSeconds: number;
   readonly resources: () => readonly Resource[];
-  readonly revocations: Pick<Revocations, "findUser">;
+  readonly revocations: Pick<Revocations, "findUser" | "removals">;
   readonly credentialUse: CredentialUse;
   /** How whoever asks for a client certificate of a node stands among those that hold one. */
   readonly standingOf: CsrRecoveringOptions["standingOf"];
@@ -119,7 +119,12 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     csrCleaner({ informers, clock }),
     csrDecisions({ informers, clock, parse: readVerifiedCsr }),
     eventExpiry({ informers, clock }),
-    revocationCleaner({ informers, clock, certificatesEnd: lastEnd(authorities) }),
+    revocationCleaner({
+      informers,
+      clock,
+      certificatesEnd: lastEnd(authorities),
+      removedBy: options.revocations.removals.userOf,
+    }),
     ...credentialRecorders({ informers, clock, use: options.credentialUse }),
     credentialKeeper({ informers, clock, use: options.credentialUse }),
     clusterInfoPublisher({ informers, info: { server, caPem } }),

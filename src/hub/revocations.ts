@@ -8,6 +8,7 @@ import { storagePrefix } from "../resources/resource.ts";
 import { credentialOf, revocationIndex, type Credential, type FoundRevocation } from "../resources/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { LogEntry } from "./hub-options.ts";
+import { removalLog, type RemovalLog } from "./removal-log.ts";
 
 /** Something long that was begun with a credential; `signal` aborts when that is revoked. */
 export interface Followed {
@@ -34,6 +35,8 @@ export interface Revocations {
   readonly refused: (found: FoundRevocation) => void;
   readonly refusals: () => number;
   readonly size: () => number;
+  /** Who deleted revocations, which keep no trace of it themselves. */
+  readonly removals: RemovalLog;
 }
 
 const tellEveryMs = 60_000;
@@ -66,6 +69,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     (credential.issuer !== undefined && retired.has(credential.issuer)) || find(credential) !== undefined;
   return {
     find,
+    removals: removalLog(),
     findUser: (user) => {
       if (index.size() === 0) return undefined;
       const own = credentialOf(user);

@@ -20,6 +20,12 @@ export const autoAcceptedAnnotation = "open-cluster-management.io/automatically-
 /** Who asked for a cluster to join, as authenticated; stamped by admission and never changed. */
 export const requesterAnnotation = "registration.pratique.dev/requested-by";
 
+/** Who accepted or denied a cluster last, as authenticated; stamped by admission, and never what a client writes. */
+export const deciderAnnotation = "registration.pratique.dev/decided-by";
+
+/** Why a cluster was denied, in the words of who denied it. */
+export const denialReasonAnnotation = "registration.pratique.dev/denied-because";
+
 /** The agents that hold certificates of a cluster, each with the end of the latest. Only the hub writes it. */
 export const agentsAnnotation = "registration.pratique.dev/agents";
 /** `"true"`: the agent takes its cluster off the hub, which it may do together with `hubAcceptsClient: false`. */

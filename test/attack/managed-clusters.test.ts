@@ -41,7 +41,8 @@ afterAll(async () => {
 const csr = async (name: string): Promise<string> => {
   const { status } = (await stage.admin(`${csrsPath}/${name}`)).object();
   const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly { readonly type: string }[] };
-  return conditions.map(({ type }) => type).join() || "pending";
+  const decisions = conditions.map(({ type }) => type).filter((type) => type !== "NotApprovedAutomatically");
+  return decisions.join() || "pending";
 };
 
 /**

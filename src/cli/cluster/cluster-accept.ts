@@ -3,12 +3,11 @@ import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import { shellWord } from "../../core/shell-word.ts";
 import { StatusError } from "../../core/status.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { denialReasonAnnotation, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { awaitArrival, heartbeatOf } from "./cluster-arrival.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { planOf, type Chosen, type ClusterPlan } from "./cluster-plan.ts";
 import { hasJoined, lookAtCluster, type AgentRequest } from "./cluster-review.ts";
-import { deniedBecause } from "./cluster-words.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -177,7 +176,7 @@ async function admit({ cluster, accept }: Going, client: Client, io: Io): Promis
   }
   const metadata = {
     uid,
-    ...(Object.hasOwn(annotations, deniedBecause) ? { annotations: { [deniedBecause]: null } } : {}),
+    ...(Object.hasOwn(annotations, denialReasonAnnotation) ? { annotations: { [denialReasonAnnotation]: null } } : {}),
   };
   await client.patch<ManagedCluster>(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: true } });
   did("accepted");

@@ -9,13 +9,13 @@ import { credentialRevocations } from "../../resources/credential-revocation.ts"
 import {
   agentUser,
   clusterCondition,
+  denialReasonAnnotation,
   isAccepted,
   managedClusters,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { lookAtCluster, openRequests, unless, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
-import { deniedBecause } from "./cluster-words.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -75,7 +75,7 @@ async function shutOut(cluster: ManagedCluster | undefined, { client, io, name, 
   if (cluster === undefined) return false;
   const isIn = isAccepted(cluster);
   if (isIn || reason !== undefined) {
-    const annotations = reason === undefined ? {} : { annotations: { [deniedBecause]: reason } };
+    const annotations = reason === undefined ? {} : { annotations: { [denialReasonAnnotation]: reason } };
     const metadata = { uid: cluster.metadata.uid, ...annotations };
     await client.patch(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: false } });
   }

@@ -7,6 +7,7 @@ import { humanDuration } from "../../core/duration.ts";
 import type { Lease } from "../../resources/lease.ts";
 import {
   clusterCondition,
+  denialReasonAnnotation,
   clusterSetLabel,
   isAccepted,
   managedClusters,
@@ -14,7 +15,6 @@ import {
 } from "../../resources/managed-cluster.ts";
 import { withClusters } from "./cluster-access.ts";
 import { unless } from "./cluster-review.ts";
-import { deniedBecause } from "./cluster-words.ts";
 import type { Args } from "../command.ts";
 import { cut } from "../access/cut.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -76,7 +76,7 @@ function listed(cluster: ManagedCluster, beat: string | undefined, now: number):
   const joined = state(clusterCondition.joined) === "True";
   // The hub beats first when it makes the lease; until somebody has come in, that is not the agent's.
   const lastHeartbeat = joined ? beat : undefined;
-  const because = annotations[deniedBecause];
+  const because = annotations[denialReasonAnnotation];
   return {
     name,
     accepted: isAccepted(cluster),

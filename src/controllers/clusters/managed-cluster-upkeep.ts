@@ -9,11 +9,15 @@ import { referenceTo, type Told } from "../told.ts";
 import {
   clusterFinalizer,
   clusterNameLabel,
+  deciderAnnotation,
+  denialReasonAnnotation,
   isSharedName,
   managedClusters,
+  requesterAnnotation,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
 import { hasReason } from "../api-errors.ts";
+import { agentsOn } from "./cluster-agents.ts";
 import { revokeAgents } from "./cluster-revocation.ts";
 import { done, type Outcome } from "../controller.ts";
 import { clusterRoles, leases, namespaces } from "../kinds.ts";
@@ -86,7 +90,7 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
     throw error;
   }
   const isNew = await say(parts, cluster, acceptedCondition);
-  return { kind: "done", tell: isNew ? [report(cluster, "ClusterAccepted", "managed cluster accepted")] : [] };
+  return { kind: "done", tell: isNew ? [decision(cluster, "ClusterAccepted")] : [] };
 }
 
 /** Rights and heartbeat; roles before the bindings that name them. */
@@ -110,7 +114,7 @@ async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcom
   else for (const one of clusterRbac(cluster)) await grant(client, one, there(one));
   await takeBack(parts, cluster);
   const isNew = await say(parts, cluster, deniedCondition);
-  return { kind: "done", tell: isNew ? [report(cluster, "ClusterDenied", "managed cluster denied")] : [] };
+  return { kind: "done", tell: isNew ? [decision(cluster, "ClusterDenied")] : [] };
 }
 
 async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
@@ -163,6 +167,21 @@ async function say({ client, clock }: UpkeepParts, cluster: ManagedCluster, cond
 
 function report(cluster: ManagedCluster, reason: Reason, message: string): Told {
   return { reason, about: referenceTo(managedClusters, cluster), message };
+}
+
+/** Who decided, for which agents, and why; the key of each agent is in the decision on its certificate request. */
+function decision(cluster: ManagedCluster, reason: "ClusterAccepted" | "ClusterDenied"): Told {
+  const { annotations = {} } = cluster.metadata;
+  const user = annotations[deciderAnnotation];
+  const why = reason === "ClusterDenied" ? annotations[denialReasonAnnotation] : undefined;
+  const what = reason === "ClusterDenied" ? "denied" : "accepted";
+  const message = `managed cluster ${what}${user === undefined ? "" : ` by ${user}`}${why === undefined ? "" : `: ${why}`}`;
+  const agents = [...agentsOn(cluster).keys()].join(",");
+  const requester = annotations[requesterAnnotation];
+  return {
+    ...report(cluster, reason, message),
+    details: { user, requester, agents: agents === "" ? undefined : agents, why },
+  };
 }
 
 /** The object as it was looked at, so that a write to another one is refused. */

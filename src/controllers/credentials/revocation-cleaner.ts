@@ -13,6 +13,8 @@ export interface RevocationCleanerOptions {
   readonly clock: Clock;
   /** When the last certificate that any trusted CA could have issued ends, in milliseconds since the epoch. */
   readonly certificatesEnd: number;
+  /** Who deleted the revocation of this uid, where that is known. */
+  readonly removedBy?: ((uid: string) => string | undefined) | undefined;
 }
 
 /** Clocks of others may be behind by a day. */
@@ -41,14 +43,34 @@ function revocationReport(revocation: CredentialRevocation): Told {
   };
 }
 
-/** Reports revocations when they are made, and deletes those that can refuse nothing any more. */
-export function revocationCleaner({ informers, clock, certificatesEnd }: RevocationCleanerOptions): Controller {
+function removalReport(revocation: CredentialRevocation, user: string | undefined): Told {
+  const { reason, expiresAt: _end, ...target } = revocation.spec;
+  return {
+    reason: "RevocationRemoved",
+    about: referenceTo(credentialRevocations, revocation),
+    message: `revocation of ${JSON.stringify(target)} removed${user === undefined ? "" : ` by ${user}`}`,
+    details: { user, why: reason, revokedBy: revocation.status?.revokedBy },
+  };
+}
+
+/** Reports revocations when they are made and when they are deleted, and deletes those that can refuse nothing any more. */
+export function revocationCleaner(options: RevocationCleanerOptions): Controller {
+  const { informers, clock, certificatesEnd } = options;
   const { client, reader } = informers.as(serviceAccount);
   const revocations = reader({ resource: credentialRevocations });
 
+  const removed = new Map<string, CredentialRevocation>();
+
+  /** What was deleted under this name since it was looked at last. */
+  function removals(name: string): readonly Told[] {
+    const gone = removed.get(name);
+    removed.delete(name);
+    return gone === undefined ? [] : [removalReport(gone, options.removedBy?.(gone.metadata.uid ?? ""))];
+  }
+
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const revocation = revocations.get(key) as CredentialRevocation | undefined;
-    if (revocation === undefined) return done;
+    if (revocation === undefined) return { kind: "done", tell: removals(key.name) };
     const isNew = isRecent(revocation.metadata.creationTimestamp, clock.now());
     const tell = isNew ? [revocationReport(revocation)] : [];
     const afterMs = revocationEnd(revocation, certificatesEnd) - clock.now();
@@ -73,7 +95,14 @@ export function revocationCleaner({ informers, clock, certificatesEnd }: Revocat
   return {
     name: "revocation-cleaner",
     serviceAccount,
-    watches: [{ resource: credentialRevocations }],
+    watches: [
+      {
+        resource: credentialRevocations,
+        observe: ({ type, object }) => {
+          if (type === "DELETED") removed.set(object.metadata.name ?? "", object as CredentialRevocation);
+        },
+      },
+    ],
     concurrency: 2,
     reconcile,
   };
