@@ -20,14 +20,14 @@ it("a question is put once, however often it is asked, and to whom it is about",
     return { allowed: verb === "get", reason: "" };
   }, user);
   const other = { ...question, account: { namespace: "a", name: "b" } };
-  const verdict = await book.settled(() => [book.ask(question), book.ask({ ...question }), book.ask(other)]);
+  const verdict = await book.settled(async () => [book.ask(question), book.ask({ ...question }), book.ask(other)]);
   expect(verdict.map((answer) => answer?.allowed)).toEqual([true, true, true]);
   expect(put).toEqual(["u get", "system:serviceaccount:a:b get"]);
 });
 
 it("questions that follow from answers are put as well", async () => {
   const book = authorizationBook(async (_user, { verb }) => ({ allowed: true, reason: verb }), user);
-  const verdict = await book.settled(() =>
+  const verdict = await book.settled(async () =>
     book.ask(question)?.allowed === true ? book.ask({ ...question, verb: "list" })?.reason : undefined,
   );
   expect(verdict).toBe("list");
@@ -36,7 +36,7 @@ it("questions that follow from answers are put as well", async () => {
 it("questions without end are given up, and what is open stays unanswered", async () => {
   let count = 0;
   const book = authorizationBook(async () => ({ allowed: true, reason: "" }), user);
-  const verdict = await book.settled(() => {
+  const verdict = await book.settled(async () => {
     count += 1;
     return book.ask({ ...question, name: `n${count}` });
   });
@@ -46,7 +46,7 @@ it("questions without end are given up, and what is open stays unanswered", asyn
 
 it("a question that differs in anything is another one", async () => {
   const book = authorizationBook(async (_user, { name }) => ({ allowed: name === "", reason: "" }), user);
-  await book.settled(() => book.ask(question));
+  await book.settled(async () => book.ask(question));
   for (const changed of [{ name: "x" }, { verb: "list" }, { path: "/x" }, { account: { namespace: "a", name: "b" } }]) {
     expect(book.ask({ ...question, ...changed })).toBeUndefined();
   }

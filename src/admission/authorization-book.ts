@@ -12,7 +12,7 @@ export type Authorize = (user: UserInfo, question: AuthorizationQuestion) => Pro
 export interface AuthorizationBook {
   readonly ask: AskAuthorizer;
   /** What `judge` comes to once all it asked has been answered. It is called again after each round of answers, and must be pure. */
-  readonly settled: <T>(judge: () => T) => Promise<T>;
+  readonly settled: <T>(judge: () => Promise<T>) => Promise<T>;
 }
 
 /** Each round answers at least one more question; the budget of an expression allows for fewer than this. */
@@ -32,7 +32,7 @@ export function authorizationBook(authorize: Authorize, user: UserInfo): Authori
     settled: async (judge) => {
       for (let round = 1; ; round += 1) {
         open.clear();
-        const result = judge();
+        const result = await judge();
         // Beyond the last round what was not answered stays an error, and counts as one.
         if (open.size === 0 || round === mostRounds) return result;
         for (const [key, question] of open) {

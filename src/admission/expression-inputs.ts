@@ -1,4 +1,5 @@
 import type { ApiObject } from "../core/object.ts";
+import type { Steps } from "../core/steps.ts";
 import { authorizerValue, requestResourceValue } from "../policy/kubernetes/authorizer-functions.ts";
 import { requestVariable } from "./admission-review.ts";
 import { authorizationBook, type Authorize } from "./authorization-book.ts";
@@ -6,18 +7,22 @@ import type { ExpressionInputs } from "./expression-run.ts";
 import { presentedObjects, type Presentation } from "./presented.ts";
 import { admissionNamespace } from "./request-match.ts";
 
+/** Waits until the next step of expensive expressions of a request of this user may run. */
+export type NextTurn = (user: string) => Promise<void>;
+
 /** A request that expressions are to judge. */
 export interface Case extends Presentation {
   readonly authorize: Authorize;
+  readonly turn: NextTurn;
   /** Policies only. */
   readonly namespace?: ApiObject | undefined;
   /** Policies with parameters only. */
   readonly params?: ApiObject | undefined;
 }
 
-/** What `judge` makes of a request. It may be called several times, whenever the authorizers have answered what it asked, and must be pure. */
-export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs) => T): Promise<T> {
-  const { request, resource, authorize, namespace, params } = subject;
+/** What `judge` makes of a request, a step in each turn from the second on. It may be called several times, whenever the authorizers have answered what it asked, and must be pure. */
+export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs) => Steps<T>): Promise<T> {
+  const { request, resource, authorize, turn, namespace, params } = subject;
   const { object = null, oldObject = null } = await presentedObjects(subject);
   const { ask, settled } = authorizationBook(authorize, request.user);
   const { subresource, name } = request;
@@ -37,7 +42,14 @@ export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs)
       name,
     }),
   };
-  return settled(() => judge(inputs));
+  return settled(async () => {
+    const steps = judge(inputs);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+      await turn(request.user.username);
+    }
+  });
 }
 
 /** A namespace without who owns it and who wrote it. Source: apiserver pkg/admission/plugin/cel CreateNamespaceObject. */

@@ -3,6 +3,8 @@ import type { CelProgram } from "../policy/cel/compile.ts";
 import type { CelType } from "../policy/cel/types.ts";
 import type { CelValue } from "../policy/cel/values.ts";
 import type { JsonObject } from "../core/json-value.ts";
+import { endsStep, type Pace } from "../core/pace.ts";
+import type { Steps } from "../core/steps.ts";
 import { compileExpression, type ExpressionScope } from "../resources/admission-expression.ts";
 
 /** An expression of a stored webhook or policy. */
@@ -34,7 +36,19 @@ export interface ExpressionInputs {
 /** What may still be spent on the expressions of one policy or webhook, in the units of Kubernetes. */
 export interface Meter {
   left: number;
+  /** What was spent since the last step, as places. */
+  readonly pace: Pace;
 }
+
+/** A meter of which nothing is spent. */
+export function newMeter(left: number): Meter {
+  return { left, pace: { places: 0 } };
+}
+
+/** What one expression may cost. Source: apiserver pkg/apis/cel PerCallLimit, pkg/cel/environment. */
+const callLimit = 1_000_000;
+/** Measured: evaluating what costs so much takes at most as long as looking at a place of a value. */
+const costOfPlace = 64;
 
 /** What the expressions of one policy may cost together, for each binding and parameter. Source: apiserver pkg/apis/cel. */
 export const validationBudget = 10_000_000;
@@ -56,19 +70,38 @@ export function storedExpression(source: string, scope: ExpressionScope, results
 /** The value of an expression, or why there is none. `spent` tells that the meter has nothing left and no other need be tried. */
 export type Evaluated = { readonly value: CelValue } | { readonly error: string; readonly spent: boolean };
 
-/** Evaluates an expression at the cost of the meter. Throws nothing. */
-export function evaluate(expression: Expression, inputs: ExpressionInputs, meter: Meter): Evaluated {
+function evaluate(expression: Expression, inputs: ExpressionInputs, meter: Meter): Evaluated {
   const { source, program } = expression;
   if ("problem" in program) return { error: program.problem, spent: false };
   if (meter.left <= 0) return { error: outOfBudget, spent: true };
-  const before = meter.left;
-  const outcome = program.evaluate({ ...inputs }, { budget: before });
+  const outcome = program.evaluate({ ...inputs }, { budget: Math.min(callLimit, meter.left) });
   meter.left -= outcome.cost;
+  meter.pace.places += Math.ceil(outcome.cost / costOfPlace);
   // At the limit the evaluation was ended; what it came to says nothing.
   if (meter.left <= 0) return { error: outOfBudget, spent: true };
   if ("value" in outcome) return outcome;
   const why = inputs.failures?.get(outcome.error) ?? outcome.error;
   return { error: `expression '${source.trim()}' resulted in error: ${why}`, spent: false };
+}
+
+/** Variables have cost so much since the last step that the expression that uses them is left. */
+class StepEnded extends Error {
+  override readonly name = "StepEnded";
+}
+
+/** From how many places on no other variable is evaluated in the same step. */
+const placesOfVariables = 4096;
+
+/** Evaluates an expression at the cost of the meter, in steps. Throws nothing. */
+export function* evaluateInSteps(expression: Expression, inputs: ExpressionInputs, meter: Meter): Steps<Evaluated> {
+  for (;;) {
+    if (endsStep(meter.pace)) yield;
+    try {
+      return evaluate(expression, inputs, meter);
+    } catch (error) {
+      if (!(error instanceof StepEnded)) throw error;
+    }
+  }
 }
 
 /** Inputs with `variables`: each is evaluated when it is first used, at most once, and fails those that use it. */
@@ -85,7 +118,11 @@ export function withVariables(
     Object.defineProperty(values, name, {
       enumerable: true,
       get: () => {
-        evaluated ??= evaluate(expression, all, meter);
+        if (evaluated === undefined) {
+          // What uses it is evaluated anew in the next step, and finds this and others evaluated.
+          if (meter.pace.places >= placesOfVariables) throw new StepEnded();
+          evaluated = evaluate(expression, all, meter);
+        }
         if ("value" in evaluated) return evaluated.value;
         // To those who use it, a variable that fails is one that is not there: an error as any other.
         failures.set(

@@ -1,8 +1,10 @@
+import type { Steps } from "../core/steps.ts";
 import { boolType } from "../policy/cel/types.ts";
 import type { MatchCondition } from "../resources/admission-match.ts";
 import {
-  evaluate,
+  evaluateInSteps,
   matchConditionBudget,
+  newMeter,
   storedExpression,
   type Expression,
   type ExpressionInputs,
@@ -28,11 +30,11 @@ export function matchConditions(
  * One condition that is false decides, whatever the others say; errors count only where none is false.
  * Source: apiserver pkg/admission/plugin/webhook/matchconditions.
  */
-export function judgeConditions(conditions: MatchConditions, inputs: ExpressionInputs): ConditionsVerdict {
-  const meter = { left: matchConditionBudget };
+export function* judgeConditions(conditions: MatchConditions, inputs: ExpressionInputs): Steps<ConditionsVerdict> {
+  const meter = newMeter(matchConditionBudget);
   const errors: string[] = [];
   for (const condition of conditions) {
-    const result = evaluate(condition, inputs, meter);
+    const result = yield* evaluateInSteps(condition, inputs, meter);
     if ("error" in result) {
       if (result.spent) return { failed: result.error };
       errors.push(result.error);

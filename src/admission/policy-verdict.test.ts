@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { finish } from "../core/steps.ts";
 import type { PolicySpec } from "../resources/validating-admission-policy.ts";
 import type { ExpressionInputs } from "./expression-run.ts";
 import { compiledPolicy } from "./policy.ts";
@@ -14,7 +15,7 @@ const inputs: ExpressionInputs = {
 
 function verdict(spec: PolicySpec, changed: Partial<ExpressionInputs> = {}): PolicyVerdict {
   const policy = compiledPolicy({ apiVersion: "v1", kind: "P", metadata: { name: "p" }, spec });
-  return judgePolicy(policy, { ...inputs, ...changed });
+  return finish(judgePolicy(policy, { ...inputs, ...changed }));
 }
 
 const messages = (spec: PolicySpec): readonly string[] => verdict(spec).failures.map(({ message }) => message);

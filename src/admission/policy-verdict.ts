@@ -1,5 +1,13 @@
 import { utf8Length } from "../core/utf8.ts";
-import { evaluate, validationBudget, withVariables, type ExpressionInputs, type Meter } from "./expression-run.ts";
+import type { Steps } from "../core/steps.ts";
+import {
+  evaluateInSteps,
+  newMeter,
+  validationBudget,
+  withVariables,
+  type ExpressionInputs,
+  type Meter,
+} from "./expression-run.ts";
 import { judgeConditions } from "./match-conditions.ts";
 import type { CompiledPolicy, CompiledValidation } from "./policy.ts";
 
@@ -25,33 +33,37 @@ const nothing: PolicyVerdict = { failures: [], annotations: [], annotationErrors
 const maximumMessage = 5 * 1024;
 const maximumAnnotation = 10 * 1024;
 
-/** Evaluates a policy. Throws nothing. Source: apiserver pkg/admission/plugin/policy/validating validator. */
-export function judgePolicy(policy: CompiledPolicy, inputs: ExpressionInputs): PolicyVerdict {
+/** Evaluates a policy, in steps. Throws nothing. Source: apiserver pkg/admission/plugin/policy/validating validator. */
+export function* judgePolicy(policy: CompiledPolicy, inputs: ExpressionInputs): Steps<PolicyVerdict> {
   const failed = (message: string): PolicyVerdict =>
     policy.ignoresFailure ? nothing : { ...nothing, failures: [{ index: 0, message, reason: "" }] };
-  const conditions = judgeConditions(policy.conditions, inputs);
+  const conditions = yield* judgeConditions(policy.conditions, inputs);
   if ("failed" in conditions) return failed(conditions.failed);
   if (!conditions.matches) return nothing;
 
-  const meter: Meter = { left: validationBudget };
+  const meter = newMeter(validationBudget);
   const all = withVariables(policy.variables, inputs, meter);
   const failures: PolicyFailure[] = [];
   for (const [index, validation] of policy.validations.entries()) {
-    const result = evaluate(validation.expression, all, meter);
+    const result = yield* evaluateInSteps(validation.expression, all, meter);
     if ("error" in result) {
       if (result.spent) return failed(result.error);
       if (!policy.ignoresFailure) failures.push({ index, message: result.error, reason: "" });
     } else if (result.value !== true) {
-      const message = messageOf(validation, all, meter);
+      const message = yield* messageOf(validation, all, meter);
       failures.push({ index, message, reason: validation.stored.reason ?? "Invalid" });
     }
   }
-  return { failures, ...annotationsOf(policy, all) };
+  return { failures, ...(yield* annotationsOf(policy, all)) };
 }
 
 /** What to say: what the expression makes, what stands there, or the expression itself. */
-function messageOf({ messageExpression, stored }: CompiledValidation, inputs: ExpressionInputs, meter: Meter): string {
-  const made = messageExpression === undefined ? undefined : evaluate(messageExpression, inputs, meter);
+function* messageOf(
+  { messageExpression, stored }: CompiledValidation,
+  inputs: ExpressionInputs,
+  meter: Meter,
+): Steps<string> {
+  const made = messageExpression === undefined ? undefined : yield* evaluateInSteps(messageExpression, inputs, meter);
   if (made !== undefined && "value" in made && typeof made.value === "string") {
     const text = made.value.trim();
     if (text !== "" && utf8Length(text) <= maximumMessage && !text.includes("\n")) return text;
@@ -60,15 +72,15 @@ function messageOf({ messageExpression, stored }: CompiledValidation, inputs: Ex
   return message === "" ? `failed expression: ${stored.expression.trim()}` : message;
 }
 
-function annotationsOf(
+function* annotationsOf(
   { annotations, ignoresFailure }: CompiledPolicy,
   inputs: ExpressionInputs,
-): Pick<PolicyVerdict, "annotations" | "annotationErrors"> {
-  const meter: Meter = { left: validationBudget };
+): Steps<Pick<PolicyVerdict, "annotations" | "annotationErrors">> {
+  const meter = newMeter(validationBudget);
   const made: { readonly key: string; readonly value: string }[] = [];
   const errors: string[] = [];
   for (const { key, value: expression } of annotations) {
-    const result = evaluate(expression, inputs, meter);
+    const result = yield* evaluateInSteps(expression, inputs, meter);
     if ("error" in result) {
       if (!ignoresFailure) errors.push(result.error);
     } else if (typeof result.value === "string" && result.value.trim() !== "") {

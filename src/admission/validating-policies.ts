@@ -2,7 +2,7 @@ import { StatusError, forbidden, reasonCodes, type StatusReason } from "../core/
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import type { Authorize } from "./authorization-book.ts";
-import { judged } from "./expression-inputs.ts";
+import { judged, type NextTurn } from "./expression-inputs.ts";
 import type { CompiledBinding, CompiledPolicy } from "./policy.ts";
 import { bindingParams, type ParamLookup } from "./policy-params.ts";
 import { judgePolicy, type PolicyFailure, type PolicyVerdict } from "./policy-verdict.ts";
@@ -16,6 +16,7 @@ export interface PolicyPluginOptions {
   readonly params: ParamLookup;
   readonly convert: ConvertObject;
   readonly authorize: Authorize;
+  readonly turn: NextTurn;
 }
 
 /** A policy that at least one binding puts into force. */
@@ -86,8 +87,8 @@ async function judgeBinding(judgement: Judgement, binding: CompiledBinding): Pro
   const namespace =
     request.namespace === "" || isNamespaceKind(request) ? undefined : options.lookups.namespaceOf(request.namespace);
   for (const params of found.params) {
-    const { convert, authorize } = options;
-    const subject = { request, resource, convert, authorize, namespace, params };
+    const { convert, authorize, turn } = options;
+    const subject = { request, resource, convert, authorize, turn, namespace, params };
     enact(judgement, binding, await judged(subject, (inputs) => judgePolicy(policy, inputs)));
   }
 }

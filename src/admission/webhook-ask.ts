@@ -6,7 +6,7 @@ import type { AdmissionRequest } from "./admission.ts";
 import { admissionReview, ReviewError, reviewAnswer, type ReviewAnswer } from "./admission-review.ts";
 import { presentedObjects, type ConvertObject } from "./presented.ts";
 import type { Authorize } from "./authorization-book.ts";
-import { judged } from "./expression-inputs.ts";
+import { judged, type NextTurn } from "./expression-inputs.ts";
 import { judgeConditions } from "./match-conditions.ts";
 import { matchedResource, type MatchLookups } from "./request-match.ts";
 import type { CompiledWebhook } from "./webhook.ts";
@@ -19,6 +19,7 @@ export interface WebhookPluginOptions {
   readonly lookups: MatchLookups;
   readonly convert: ConvertObject;
   readonly authorize: Authorize;
+  readonly turn: NextTurn;
   readonly uuid: () => string;
   /** Milliseconds from any point in time. */
   readonly now: () => number;
@@ -57,12 +58,12 @@ export const allWebhooksMs = 34_000;
 export async function invocationOf(
   hook: CompiledWebhook,
   { request, deadline }: Pick<Invocation, "request" | "deadline">,
-  { lookups, convert, authorize }: WebhookPluginOptions,
+  { lookups, convert, authorize, turn }: WebhookPluginOptions,
 ): Promise<Invocation | undefined> {
   const resource = matchedResource(hook.match, request, lookups);
   if (resource === undefined) return undefined;
   if (hook.conditions.length > 0) {
-    const verdict = await judged({ request, resource, convert, authorize }, (inputs) =>
+    const verdict = await judged({ request, resource, convert, authorize, turn }, (inputs) =>
       judgeConditions(hook.conditions, inputs),
     );
     if ("failed" in verdict) {

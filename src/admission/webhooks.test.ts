@@ -39,6 +39,7 @@ function bench(webhooks: Readonly<Record<string, Answer>>, fields: Partial<Admis
     lookups: { namespaceOf: () => undefined, versionsOf: (resource) => [resource] },
     convert: async (object) => object,
     authorize: async () => ({ allowed: false, reason: "" }),
+    turn: async () => undefined,
     uuid: () => "u",
     now: () => time,
     failedOpen: () => undefined,

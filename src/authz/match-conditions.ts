@@ -11,7 +11,10 @@ export type Match = { readonly matches: boolean } | { readonly error: string };
 /** Decides from the spec of the review that would be sent. */
 export type MatchConditions = (spec: AskedSpec) => Match;
 
-/** The cost that evaluating one condition may reach. Source: apiserver pkg/apis/cel, PerCallLimit. */
+/**
+ * The cost that evaluating all conditions of a request may reach. Kubernetes has it for each condition: apiserver pkg/apis/cel,
+ * PerCallLimit. Here all are evaluated in one go, before anything else is known of the request.
+ */
 const budget = 1_000_000;
 
 const texts = (...names: readonly string[]): Readonly<Record<string, CelType>> =>
@@ -54,8 +57,10 @@ export function matchConditions(expressions: readonly string[]): MatchConditions
     if (conditions.length === 0) return { matches: true };
     const variables = { request: shownRequest(spec) };
     const errors: string[] = [];
+    let left = budget;
     for (const { expression, program } of conditions) {
-      const outcome = program.evaluate(variables, { budget });
+      const outcome = program.evaluate(variables, { budget: Math.max(0, left) });
+      left -= outcome.cost;
       if ("error" in outcome) {
         errors.push(`cel evaluation error: expression '${expression}' resulted in error: ${outcome.error}`);
       } else if (outcome.value !== true) return { matches: false };

@@ -84,6 +84,7 @@ export async function openDecisions(
       revocations: base.revoked,
       clusters: base.clusters,
       inForce: base.isFurnished,
+      turns,
     }),
     versions,
     turns,

@@ -10,6 +10,7 @@ import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { internalError } from "../core/status.ts";
 import type { CallWebhook } from "../core/webhook-call.ts";
 import type { EntryVersions } from "../registry/entry-versions.ts";
+import type { Turns } from "../registry/turns.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { admissionPolicies, policyParams } from "./admission-policies.ts";
@@ -29,13 +30,15 @@ export interface DynamicAdmissionOptions {
   readonly inForce: () => boolean;
   readonly may: AccessCheck;
   readonly authorize: Authorize;
+  readonly turns: Turns;
   readonly namespaceOf: (name: string) => ApiObject | undefined;
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
 }
 
 /** The plugins that are governed by objects: webhooks that change, then policies, then webhooks that only refuse. */
 export function dynamicAdmission(options: DynamicAdmissionOptions): readonly AdmissionPlugin[] {
-  const { cache, inForce, may, authorize, namespaceOf, resourceOf } = options;
+  const { cache, inForce, may, authorize, turns, namespaceOf, resourceOf } = options;
+  const turn = (user: string): Promise<void> => turns.next(user);
   const lookups = { namespaceOf, versionsOf: versionsIn(options.resources) };
   const webhooksOf = (
     plural: Parameters<typeof webhookConfigurations>[1],
@@ -48,6 +51,7 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
     lookups,
     convert: convertObject,
     authorize,
+    turn,
     uuid: options.uuid,
     now: () => performance.now(),
     asked: options.metrics.webhookAsked,
@@ -64,6 +68,7 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
       params: policyParams(cache, { resourceOf, versions: options.versions }),
       convert: convertObject,
       authorize,
+      turn,
     }),
     validatingWebhooks({ ...asking, webhooks: webhooksOf("validatingwebhookconfigurations") }),
   ];

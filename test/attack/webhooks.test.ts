@@ -329,7 +329,7 @@ describe("expressions", () => {
     const reply = await post(maps, { metadata: { name: "victim" } });
     await api(`${registration}/validatingadmissionpolicybindings/loops`, { method: "DELETE" });
     await api(`${registration}/validatingadmissionpolicies/loops`, { method: "DELETE" });
-    expect(reply.json()["message"]).toContain("running out of cost budget");
+    expect(reply.json()["message"]).toContain("actual cost limit exceeded");
   });
 });
 

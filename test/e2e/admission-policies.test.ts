@@ -183,10 +183,16 @@ describe("a policy", () => {
     expect((await map("a")).status).toBe(201);
   });
 
-  it("that costs too much is an error", async () => {
+  it("that costs too much is an error, each expression by itself and all together", async () => {
     const all = "[1,2,3,4,5,6,7,8,9,10]";
     const loops = ["a", "b", "c", "d", "e", "f", "g"].reduce((body, name) => `${all}.all(${name}, ${body})`, "true");
     await enforce({ validations: [{ expression: loops }, { expression: "true" }] });
+    expect(told(await map("a"))).toBe(
+      `expression '${loops}' resulted in error: operation cancelled: actual cost limit exceeded`,
+    );
+    await api(policies, { method: "DELETE" });
+    await api(bindings, { method: "DELETE" });
+    await enforce({ validations: Array.from({ length: 11 }, () => ({ expression: loops })) });
     expect(told(await map("a"))).toBe(
       "validation failed due to running out of cost budget, no further validation rules will be run",
     );

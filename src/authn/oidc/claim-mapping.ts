@@ -1,7 +1,13 @@
 import type { UserInfo } from "../../core/user.ts";
 import { stringAt, valueAt, type Fields } from "../../resources/json-fields.ts";
 import type { ClaimOrExpression, ClaimRule, JwtIssuer } from "./configuration.ts";
-import { compileExpression, type Expression, type ExpressionPlace } from "./expressions.ts";
+import {
+  compileExpression,
+  newTokenMeter,
+  type Expression,
+  type ExpressionPlace,
+  type TokenMeter,
+} from "./expressions.ts";
 
 /** What the claims of a verified token make of its holder. */
 export type Mapped =
@@ -17,8 +23,8 @@ class ClaimError extends Error {
   readonly code = "claim";
 }
 
-type Rule = (claims: Fields) => void;
-type Read = (claims: Fields) => unknown;
+type Rule = (claims: Fields, meter: TokenMeter) => void;
+type Read = (claims: Fields, meter: TokenMeter) => unknown;
 
 /**
  * Compiles the rules and mappings of an issuer, whose configuration was found right.
@@ -39,21 +45,18 @@ export function claimMapping(issuer: JwtIssuer): ClaimMapping {
     holds: compileExpression(expression, "userRule"),
   }));
   return function mapClaims(claims) {
+    const meter = newTokenMeter();
     try {
-      for (const rule of claimRules) rule(claims);
+      for (const rule of claimRules) rule(claims, meter);
       const user = withPrefixes(issuer, {
-        username: username(claims),
-        groups: textsOf(groups(claims), "groups"),
-        uid: textOf(uid(claims), "uid"),
-        extra: extra.map(({ key, read }) => [key, textsOf(read(claims), key)] as const),
+        username: username(claims, meter),
+        groups: textsOf(groups(claims, meter), "groups"),
+        uid: textOf(uid(claims, meter), "uid"),
+        extra: extra.map(({ key, read }) => [key, textsOf(read(claims, meter), key)] as const),
       });
       for (const { holds, message } of userRules) {
-        const result = holds({
-          username: user.username,
-          uid: user.uid ?? "",
-          groups: user.groups,
-          extra: user.extra ?? {},
-        });
+        const { username: name, uid: id = "", groups: all, extra: more = {} } = user;
+        const result = holds({ username: name, uid: id, groups: all, extra: more }, meter);
         if ("error" in result) throw new ClaimError(`error evaluating user validation rule: ${result.error}`);
         if (result.value !== true) throw new ClaimError(`error evaluating user info validation rule: ${message}`);
       }
@@ -92,8 +95,8 @@ function compileRule(rule: ClaimRule): Rule {
   if (expression !== undefined) {
     const holds = compileExpression(expression, "claimRule");
     const message = rule.message === "" ? `validation expression '${expression}' failed` : rule.message;
-    return (claims) => {
-      const result = holds(claims);
+    return (claims, meter) => {
+      const result = holds(claims, meter);
       if ("error" in result) throw new ClaimError(`error evaluating claim validation expression: ${result.error}`);
       if (result.value !== true) throw new ClaimError(`error evaluating claim validation expression: ${message}`);
     };
@@ -105,11 +108,11 @@ function compileRule(rule: ClaimRule): Rule {
   };
 }
 
-function usernameReader({ username }: JwtIssuer): (claims: Fields) => string {
+function usernameReader({ username }: JwtIssuer): (claims: Fields, meter: TokenMeter) => string {
   const read = reader(username, "username");
   const isEmail = username.claim === "email";
-  return (claims) => {
-    const value = read(claims);
+  return (claims, meter) => {
+    const value = read(claims, meter);
     if (typeof value !== "string" || value === "") throw new ClaimError("the username is empty or no text");
     // An address that its owner has not proven may be anybody's.
     if (isEmail && Object.hasOwn(claims, "email_verified") && claims["email_verified"] !== true) {
@@ -128,8 +131,8 @@ function reader(mapping: ClaimOrExpression | undefined, place: ExpressionPlace):
 }
 
 function evaluated(expression: Expression, what: string): Read {
-  return (claims) => {
-    const result = expression(claims);
+  return (claims, meter) => {
+    const result = expression(claims, meter);
     if ("error" in result) throw new ClaimError(`error evaluating the expression of ${what}: ${result.error}`);
     return result.value;
   };

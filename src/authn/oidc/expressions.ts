@@ -6,11 +6,21 @@ import { compileKubernetesCel } from "../../policy/kubernetes/compile-kubernetes
 /** What an expression is for: which variable it sees, and of which types its result may be. */
 export type ExpressionPlace = "username" | "groups" | "uid" | "extra" | "claimRule" | "userRule";
 
-/** A compiled expression: from its one variable to a plain value, or to why there is none. */
-export type Expression = (value: object) => { readonly value: unknown } | { readonly error: string };
+/** What may still be spent on the expressions over one token, in the units of Kubernetes. */
+export interface TokenMeter {
+  left: number;
+}
 
-/** The cost that evaluating one expression may reach. Source: apiserver pkg/authentication/cel, PerCallLimit. */
-const budget = 1_000_000;
+/** A compiled expression: from its one variable to a plain value, or to why there is none. */
+export type Expression = (value: object, meter: TokenMeter) => { readonly value: unknown } | { readonly error: string };
+
+/**
+ * The cost that evaluating all expressions over one token may reach. Kubernetes has it for each expression: apiserver
+ * pkg/authentication/cel, PerCallLimit. Here all are evaluated in one go.
+ */
+export function newTokenMeter(): TokenMeter {
+  return { left: 1_000_000 };
+}
 
 const user = objectType("kubernetes.UserInfo", {
   username: stringType,
@@ -42,8 +52,9 @@ export function compileExpression(source: string, place: ExpressionPlace): Expre
     const allowed = results.filter((kind) => kind !== "dyn").join(" or ");
     throw new CelError("type", `must evaluate to ${allowed}`);
   }
-  return (value) => {
-    const result = program.evaluate({ [variable]: value }, { budget });
+  return (value, meter) => {
+    const result = program.evaluate({ [variable]: value }, { budget: Math.max(0, meter.left) });
+    meter.left -= result.cost;
     return "error" in result ? { error: result.error } : { value: celToJson(result.value) };
   };
 }

@@ -1,5 +1,5 @@
 import type { CelFunction, CelOverload } from "./environment.ts";
-import { charge, type CelMeter } from "./frame.ts";
+import { charge, occupy, type CelMeter } from "./frame.ts";
 import { boolType, stringType } from "./types.ts";
 import { isCelFailure, type CelFailure } from "./values.ts";
 
@@ -7,6 +7,9 @@ import { isCelFailure, type CelFailure } from "./values.ts";
 function searchCost(text: string, size: number): number {
   return Math.ceil((text.length + 1) * 0.1) * Math.ceil(size * 0.25);
 }
+
+/** Measured: a search begins at the cost of building so many characters, however short its text. Kubernetes' cost says little of it. */
+const roomOfSearch = 125;
 
 const matches: CelOverload = {
   args: [stringType, stringType],
@@ -16,6 +19,7 @@ const matches: CelOverload = {
     const pattern = meter.patterns(source, meter);
     if (isCelFailure(pattern)) return pattern;
     // Repetition makes programs far longer than their source; what they are longer is paid for, too.
+    occupy(meter, roomOfSearch);
     charge(meter, searchCost(text, Math.max(0, pattern.programSize() - 2 * source.length)));
     return pattern.test(text);
   },
