@@ -16,7 +16,7 @@ function ask(
   args: readonly string[],
   input: string,
 ): { status: number | null; stdout: string } | undefined {
-  const answer = spawnSync(shell, args, { input, encoding: "utf8", timeout: 10_000 });
+  const answer = spawnSync(shell, args, { input, encoding: "utf8", timeout: 50_000 });
   return answer.error === undefined ? { status: answer.status, stdout: answer.stdout + answer.stderr } : undefined;
 }
 

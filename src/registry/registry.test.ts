@@ -201,7 +201,7 @@ describe("ten thousand objects", () => {
       if (taken.length > 0) continue;
       empty += 1;
       // It is called when there is more to take, and only then.
-      await vi.waitFor(() => expect(woken).toBe(empty));
+      await vi.waitFor(() => expect(woken).toBe(empty), 45_000);
     }
     handle.close();
     expect(items).toHaveLength(chosen.length + 1);

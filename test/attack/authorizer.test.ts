@@ -163,7 +163,7 @@ describe("somebody who asks", () => {
     );
     await vi.waitFor(async () => {
       expect((await asked.get("/metrics")).text).toContain("pratique_authorizer_evaluations_in_progress 0");
-    }, 15_000);
+    }, 45_000);
   });
 
   test("learns of a hundred names in the metrics no more than how many were asked about", async () => {

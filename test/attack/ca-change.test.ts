@@ -52,7 +52,7 @@ async function take(...steps: readonly AuthorityStep[]): Promise<void> {
   for (const step of steps) {
     const before = told();
     await changeAuthorities(join(hub.dataDir, "pki"), step, { now: Date.now(), random });
-    await expect.poll(told, { timeout: 20_000, interval: 10 }).toBe(before + 1);
+    await expect.poll(told, { interval: 10 }).toBe(before + 1);
   }
 }
 

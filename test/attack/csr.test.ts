@@ -114,7 +114,7 @@ async function ask(asked: Asked, dial?: Dial): Promise<{ readonly name: string; 
 async function settled(): Promise<void> {
   const { name, reply } = await ask({ commonName: `system:node:settled-${names}` });
   expectCreated(reply);
-  await expect.poll(async () => (await stored(name)).status.certificate, { timeout: 15_000 }).toBeDefined();
+  await expect.poll(async () => (await stored(name)).status.certificate).toBeDefined();
 }
 
 /** Returns once a request has its certificate, or the reason why it gets none. */

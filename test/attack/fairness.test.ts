@@ -75,8 +75,8 @@ afterAll(() => hub.close());
 
 async function settled(): Promise<void> {
   for (const release of releases.splice(0)) release();
-  await expect.poll(() => metric("apiserver_flowcontrol_current_inqueue_requests"), { timeout: 15_000 }).toBe(0);
-  await expect.poll(() => metric("pratique_request_bodies"), { timeout: 15_000 }).toBe(0);
+  await expect.poll(() => metric("apiserver_flowcontrol_current_inqueue_requests")).toBe(0);
+  await expect.poll(() => metric("pratique_request_bodies")).toBe(0);
 }
 
 /** Where each node renews the one that bears its name. */
@@ -147,11 +147,11 @@ async function slowBodies(count: number, over: Protocol): Promise<void> {
 describe.each(protocols)("over %s", (over) => {
   test("bodies of one user that do not come leave places for all others, and the user's own wait no longer than 15 s", async () => {
     await slowBodies(over === "HTTP/2" ? 500 : 60, over);
-    await expect.poll(() => metric("pratique_request_bodies"), { timeout: 15_000 }).toBe(bodiesOfOne);
+    await expect.poll(() => metric("pratique_request_bodies")).toBe(bodiesOfOne);
     expect(await statusesOfOthers(over)).toEqual(allServed);
     const own = send(hub.target, { method: "POST", path: maps, headers: json, body: "{}" }, { ...mallory, over });
     await expect
-      .poll(() => metric("apiserver_flowcontrol_current_inqueue_requests"), { timeout: 15_000 })
+      .poll(() => metric("apiserver_flowcontrol_current_inqueue_requests"))
       .toBe((over === "HTTP/2" ? 500 : 60) - bodiesOfOne + 1);
     expect((await call(hub, { ...mallory, over }, { path: maps })).status).toBe(200);
     const refused = await metric("apiserver_flowcontrol_rejected_requests_total");
@@ -162,9 +162,9 @@ describe.each(protocols)("over %s", (over) => {
 
   test("five thousand requests of one user leave room for all others; two thousand wait, no more", async () => {
     await slowBodies(bodiesOfOne, over);
-    await expect.poll(() => metric("pratique_request_bodies"), { timeout: 15_000 }).toBe(bodiesOfOne);
+    await expect.poll(() => metric("pratique_request_bodies")).toBe(bodiesOfOne);
     const flood = over === "HTTP/2" ? floodHttp2(mallory, write, 5) : floodHttp1(mallory, write, 5);
-    await expect.poll(() => metric("apiserver_flowcontrol_current_inqueue_requests"), { timeout: 15_000 }).toBe(2000);
+    await expect.poll(() => metric("apiserver_flowcontrol_current_inqueue_requests")).toBe(2000);
     expect(await statusesOfOthers(over)).toEqual(allServed);
     jump(15_001);
     const replies = await flood;
@@ -190,7 +190,7 @@ describe.each(protocols)("over %s", (over) => {
     const watched = await send(hub.target, brief, { ...jane, over });
     expect(watched.status).toBe(200);
     for (const release of releases.splice(0)) release();
-    await expect.poll(() => metric("apiserver_longrunning_requests"), { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => metric("apiserver_longrunning_requests")).toBe(0);
     const again = await send(hub.target, brief, { ...mallory, over });
     expect(again.status).toBe(200);
   });

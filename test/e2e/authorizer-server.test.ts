@@ -88,16 +88,16 @@ describe("pratique authorizer", () => {
           while (!isDone) answers[group].push((await ask({ user: "u", groups: [group], resourceAttributes })).allowed);
         }),
       );
-      await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(10), 15_000);
+      await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(10), 45_000);
       await writeFile(file, "neither");
       await reload(/the policy stays what it was/);
       const { length } = answers.dev;
-      await vi.waitFor(() => expect(answers.dev.length).toBeGreaterThan(length + 10), 15_000);
+      await vi.waitFor(() => expect(answers.dev.length).toBeGreaterThan(length + 10), 45_000);
       expect([new Set(answers.dev), new Set(answers.ops)]).toEqual([new Set([true]), new Set([false])]);
       await writeFile(file, kinds[kind].text("ops"));
       await reload(/the policy was reloaded/);
       const after = answers.ops.length;
-      await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(after + 10), 15_000);
+      await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(after + 10), 45_000);
       isDone = true;
       await Promise.all(load);
       expect([answers.dev.at(-1), answers.ops.at(-1)]).toEqual([false, true]);

@@ -50,7 +50,7 @@ async function listening(): Promise<string> {
     const port = /the authorizer listens\s+port=(\d+)/.exec(io.err())?.[1];
     if (port === undefined) throw new Error("not yet");
     return port;
-  }, 15_000);
+  }, 45_000);
 }
 
 /** Lets the time pass after which files are looked at, again while it still looks, until the log says so. */
@@ -58,7 +58,7 @@ async function looked(said: string): Promise<void> {
   await vi.waitFor(async () => {
     await clock.advance(2_000);
     expect(io.err()).toContain(said);
-  }, 15_000);
+  }, 45_000);
 }
 
 beforeAll(async () => {

@@ -67,7 +67,7 @@ async function step(name: string, ...more: readonly string[]): Promise<void> {
   const count = (): number => hub.log.filter(({ message }) => message === "the CAs were read anew").length;
   const before = count();
   expect(await ca(name, ...more)).toMatchObject({ code: 0 });
-  await expect.poll(count, { timeout: 20_000 }).toBe(before + 1);
+  await expect.poll(count).toBe(before + 1);
 }
 
 /** What `ca rehearse` says of the node, once the hub has written down what it was shown. */
@@ -134,7 +134,7 @@ it("agents that stay renew within four hours of hearing of it, each once, and th
   await passing(120_000, "is renewed before its time");
   ahead += 4 * 3_600_000;
   await passing(5000, "renewed the client certificate");
-  await expect.poll(async () => (await ca("rehearse")).code, { timeout: 20_000 }).toBe(0);
+  await expect.poll(async () => (await ca("rehearse")).code).toBe(0);
   await step("retire");
   expect(count("is renewed before its time")).toBe(names.length);
   stop.abort();

@@ -59,7 +59,7 @@ describe("a hub with custom kinds that starts again", () => {
       type: "application/merge-patch+json",
       body: '{"metadata":{"finalizers":null}}',
     });
-    await expect.poll(async () => (await again(path)).status, { timeout: 10_000, interval: 20 }).toBe(404);
+    await expect.poll(async () => (await again(path)).status, { interval: 20 }).toBe(404);
     expect((await again(v1)).status).toBe(404);
     again.close();
   });

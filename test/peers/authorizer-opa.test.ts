@@ -150,7 +150,7 @@ await opaSuite("pratique authorizer with a real OPA", (opa) => {
       const { ask, clock } = await start(`--bundle=${bundle}`, "--query=k8s/slow");
       const idle = clock.sleeping();
       const slow = ask(list("slow"));
-      await vi.waitFor(() => expect(clock.sleeping()).toBe(idle + 1), 15_000);
+      await vi.waitFor(() => expect(clock.sleeping()).toBe(idle + 1), 45_000);
       const waiting = ask(list("quick"));
       await clock.advance(1000);
       expect(await slow).toMatchObject({ allowed: false, denied: true });
@@ -182,7 +182,7 @@ await opaSuite("pratique authorizer with a real OPA", (opa) => {
       });
       await writeFile(file, "neither one nor the other");
       await reload(/the policy stays what it was/);
-      await vi.waitFor(() => expect(answers.length).toBeGreaterThan(20), 15_000);
+      await vi.waitFor(() => expect(answers.length).toBeGreaterThan(20), 45_000);
       expect(new Set(answers)).toEqual(new Set([true]));
       const other = join(dir, "other.rego");
       await writeFile(other, "package k8s\n\nallow if 'late' in input.spec.groups\n".replaceAll("'", '"'));

@@ -41,7 +41,7 @@ describe("a module", () => {
   test("that never starts is given up", async () => {
     const clock = fakeClock();
     const started = start(starting(...loop), clock).catch((error: unknown) => error);
-    await vi.waitFor(() => expect(clock.sleeping()).toBe(1), 15_000);
+    await vi.waitFor(() => expect(clock.sleeping()).toBe(1), 45_000);
     await clock.advance(10_000);
     expect(await started).toMatchObject({ name: "BundleError", message: "the module does not start" });
   });

@@ -102,7 +102,7 @@ describe("an OPA server", () => {
       answer(response, request);
     }, clock);
     const judgement = opa.ask({});
-    await vi.waitFor(() => expect(asked).toBe(1), 15_000);
+    await vi.waitFor(() => expect(asked).toBe(1), 45_000);
     await clock.advance(3000);
     expect(await judgement).toEqual({ error: "OPA did not answer in time", away: "timedOut" });
     expect(clock.sleeping()).toBe(0);
@@ -122,7 +122,7 @@ describe("an OPA server", () => {
     const clock = fakeClock();
     await start(() => undefined, clock);
     const asked = Array.from({ length: 300 }, (_, index) => opa.ask({ index }));
-    await vi.waitFor(() => expect(sockets.size).toBe(64), 15_000);
+    await vi.waitFor(() => expect(sockets.size).toBe(64), 45_000);
     await clock.advance(3000);
     const errors = (await Promise.all(asked)).map((judgement) => ("error" in judgement ? judgement.error : ""));
     const count = (text: string): number => errors.filter((error) => error === text).length;
@@ -175,11 +175,11 @@ describe("an OPA server", () => {
       answer = () => json({ result: true })(response, request);
     });
     const asked = opa.ask({});
-    await vi.waitFor(() => expect(sockets.size).toBe(1), 15_000);
+    await vi.waitFor(() => expect(sockets.size).toBe(1), 45_000);
     opa.retire();
     await new Promise((resolve) => setImmediate(resolve));
-    await vi.waitFor(() => answer(), 15_000);
+    await vi.waitFor(() => answer(), 45_000);
     expect(await asked).toEqual({ json: "true" });
-    await vi.waitFor(() => expect([...sockets].every((socket) => socket.destroyed)).toBe(true), 15_000);
+    await vi.waitFor(() => expect([...sockets].every((socket) => socket.destroyed)).toBe(true), 45_000);
   });
 });
