@@ -70,6 +70,14 @@ describe("the nearest right of one's own", () => {
     expect(nearestOwnRights(index, bob)).toEqual([]);
   });
 
+  it("is looked for in 10,000 rules at most, and roles of more are passed over", () => {
+    const rules = Array.from({ length: 10_001 }, () => rule("get list", "core", "pods"));
+    const [large, bindings] = [clusterRole("large", rules), [local("a", user("ann"), "large")]];
+    expect(nearestOwnRights(indexOf(large, ...bindings), request({ verb: "delete" }))).toEqual([]);
+    const both = [large, reader, ...bindings, local("b", user("ann"), "reader")];
+    expect(nearestOwnRights(indexOf(...both), request({ verb: "delete" }))).toMatchObject([{ binding: { name: "b" } }]);
+  });
+
   it("tells of a few only, however many bindings there are", () => {
     const bindings = Array.from({ length: 50 }, (_, at) => local(`b-${at}`, user("ann"), "reader"));
     expect(nearestOwnRights(indexOf(reader, ...bindings), request({ verb: "delete" }))).toHaveLength(5);

@@ -27,6 +27,8 @@ const mostTold = 5;
 /** How many lists of grants are looked up for grants elsewhere: namespaces times names of the user. */
 const mostLookups = 200_000;
 const mostWords = 12;
+/** How many rules a hint looks at: of hundreds of roles with thousands of rules each, some are passed over. */
+const maxRules = { nearest: 10_000, elsewhere: 100_000, unbound: 200_000 };
 /** Roles made for one program each, or as a part of others, are no advice for anybody else. */
 const ofComponents = ["system:controller:", "system:kube-", "system:aggregate-to-"];
 const order: readonly Lack[] = ["verb", "name", "subresource", "group", "namespace"];
@@ -37,8 +39,15 @@ const order: readonly Lack[] = ["verb", "name", "subresource", "group", "namespa
  */
 export function nearestOwnRights(index: RbacIndex, attributes: Attributes): readonly NearMiss[] {
   const scope = attributes.path === undefined ? attributes.namespace : "";
-  const misses = index.grantsFor(attributes.user, scope).flatMap((grant) => missesOf(grant, attributes));
-  const here = misses.sort((one, other) => order.indexOf(one.lacks) - order.indexOf(other.lacks)).slice(0, mostTold);
+  const missOf = memorized(maxRules.nearest, (rules) => missIn(rules, attributes));
+  const misses = index.grantsFor(attributes.user, scope).flatMap((grant) => {
+    const miss = missOf(grant.role);
+    return miss === undefined ? [] : [{ grant, ...miss }];
+  });
+  const here = misses
+    .sort((one, other) => order.indexOf(one.lacks) - order.indexOf(other.lacks))
+    .slice(0, mostTold)
+    .map((miss) => nearMiss(miss, attributes));
   return here.length === mostTold ? here : [...here, ...elsewhere(index, attributes, mostTold - here.length)];
 }
 
@@ -50,7 +59,10 @@ export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly
   const query = ruleQuery(attributes);
   const { namespace, path } = attributes;
   const fitting: { readonly key: RoleKey; readonly rules: CompiledRules; readonly rank: number }[] = [];
+  let left = maxRules.unbound;
   for (const [key, rules] of index.roles()) {
+    if (rules.rules.length > left) continue;
+    left -= rules.rules.length;
     if (ofComponents.some((prefix) => key.name.startsWith(prefix))) continue;
     if (key.kind === "Role" && (path !== undefined || key.namespace !== namespace)) continue;
     if (firstMatch(rules, query) !== undefined) fitting.push({ key, rules, rank: rankOf(rules) });
@@ -77,15 +89,42 @@ export function placeOf({ namespace, path }: Pick<Attributes, "namespace" | "pat
   return path === undefined && namespace !== "" ? `in namespace ${quoted(namespace)}` : "cluster-wide";
 }
 
-function missesOf(grant: Grant, attributes: Attributes): readonly NearMiss[] {
+/** A rule of a role that lacks one thing only. */
+interface RuleMiss {
+  readonly lacks: Lack;
+  readonly rule: PolicyRule;
+}
+
+/** What is found in the rules of a role, looked for once for all bindings of the role, in so many rules of all roles at most. */
+function memorized<T>(
+  mostRules: number,
+  find: (rules: CompiledRules) => T | undefined,
+): (role: Grant["role"]) => T | undefined {
+  const known = new Map<Grant["role"], T | undefined>();
+  let left = mostRules;
+  return (role) => {
+    const { rules } = role;
+    if (rules === undefined || known.has(role)) return known.get(role);
+    const isTooMuch = rules.rules.length > left;
+    const found = isTooMuch ? undefined : find(rules);
+    if (!isTooMuch) left -= rules.rules.length;
+    known.set(role, found);
+    return found;
+  };
+}
+
+function missIn({ rules }: CompiledRules, attributes: Attributes): RuleMiss | undefined {
   for (const lacks of order) {
-    const rule = grant.role.rules?.rules.find((one) => variants(one, attributes, lacks).some(matching(one)));
-    if (rule === undefined) continue;
-    const { binding, role } = namedGrant(grant);
-    const text = `${reachText(grant)}; that allows ${allowedInstead(rule, attributes, lacks)}`;
-    return [{ lacks, text, binding, role, rule: shownRule(rule) }];
+    const rule = rules.find((one) => variants(one, attributes, lacks).some(matching(one)));
+    if (rule !== undefined) return { lacks, rule };
   }
-  return [];
+  return undefined;
+}
+
+function nearMiss({ grant, lacks, rule }: RuleMiss & { readonly grant: Grant }, attributes: Attributes): NearMiss {
+  const { binding, role } = namedGrant(grant);
+  const text = `${reachText(grant)}; that allows ${allowedInstead(rule, attributes, lacks)}`;
+  return { lacks, text, binding, role, rule: shownRule(rule) };
 }
 
 function matching(rule: PolicyRule): (attributes: Attributes) => boolean {
@@ -136,10 +175,11 @@ function elsewhere(index: RbacIndex, attributes: Attributes, most: number): read
   const { user, namespace, path } = attributes;
   const query = ruleQuery(attributes);
   const found: NearMiss[] = [];
+  const matchOf = memorized(maxRules.elsewhere, (rules) => firstMatch(rules, query));
   for (const grant of index.localGrants(user, mostLookups / (user.groups.length + 1))) {
     if (found.length === most) break;
     if (path === undefined && grant.namespace === namespace) continue;
-    const match = grant.role.rules === undefined ? undefined : firstMatch(grant.role.rules, query);
+    const match = matchOf(grant.role);
     if (match === undefined) continue;
     const { binding, role } = namedGrant(grant);
     const where =

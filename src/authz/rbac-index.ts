@@ -5,7 +5,7 @@ import { type CompiledRules, type RuleQuery, firstMatch, ruleQuery } from "./com
 import type { RoleRef } from "../resources/binding.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import type { AnyBinding, AnyRole, RbacKind } from "./rbac-types.ts";
-import { type RoleKey, roleSlots } from "./role-slots.ts";
+import { type RoleKey, type RoleSlot, roleSlots } from "./role-slots.ts";
 import {
   type Grant,
   type SubjectTable,
@@ -103,7 +103,7 @@ export function rbacIndex(): RbacIndex {
       if (type === "put") bind(key, kind, object as AnyBinding);
     },
     firstAllowing(attributes) {
-      const query = ruleQuery(attributes);
+      const query: RefusalMemory = { query: ruleQuery(attributes), asked: 0, refusing: undefined };
       const wide = firstGrant(cluster, attributes.user, { permits, query });
       // Paths are never granted through a namespace.
       if (wide !== undefined || attributes.namespace === "" || attributes.path !== undefined) return wide;
@@ -135,6 +135,20 @@ export function rbacIndex(): RbacIndex {
   };
 }
 
-function permits(grant: Grant, query: RuleQuery): boolean {
-  return grant.role.rules !== undefined && firstMatch(grant.role.rules, query) !== undefined;
+/** A question, and the roles that have not allowed it: thousands of bindings may refer to one of thousands of rules. */
+interface RefusalMemory {
+  readonly query: RuleQuery;
+  asked: number;
+  refusing: Set<RoleSlot> | undefined;
+}
+
+/** Where few bindings reach a user, asking is cheaper than remembering. */
+const askedBeforeMemory = 8;
+
+function permits({ role }: Grant, memory: RefusalMemory): boolean {
+  if (role.rules === undefined || memory.refusing?.has(role) === true) return false;
+  if (firstMatch(role.rules, memory.query) !== undefined) return true;
+  memory.asked += 1;
+  if (memory.asked > askedBeforeMemory) (memory.refusing ??= new Set()).add(role);
+  return false;
 }

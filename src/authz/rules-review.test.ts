@@ -71,4 +71,32 @@ describe("rules of a user", () => {
       `[${missing("one")}, ${missing("two")}, no list]`,
     );
   });
+
+  it("are at most 1 MiB, however many bindings and rules there are, and say that more were left out", () => {
+    const large = rbacIndex();
+    const rules = Array.from({ length: 1000 }, (_, at) => rule("get", "core", `things-${at}`));
+    large.apply({ type: "put", kind: "ClusterRole", object: clusterRole("large", rules) });
+    for (let at = 0; at < 100; at += 1) {
+      large.apply({
+        type: "put",
+        kind: "ClusterRoleBinding",
+        object: clusterRoleBinding(`b-${at}`, "large", [user("ann")]),
+      });
+    }
+    const status = allRules([rbacRules(large)])(ann, "prod");
+    expect(status).toMatchObject({ incomplete: true, evaluationError: expect.stringContaining("longer than 1 MiB") });
+    expect(status.resourceRules.length).toBeGreaterThan(5000);
+    expect(JSON.stringify(status).length).toBeLessThan(1 << 20);
+  });
+
+  it("name 64 of the roles that are missing, and count the others", () => {
+    const lost = rbacIndex();
+    for (let at = 0; at < 1000; at += 1) {
+      const object = clusterRoleBinding(`b-${at}`, `gone-${at}`, [user("ann")]);
+      lost.apply({ type: "put", kind: "ClusterRoleBinding", object });
+    }
+    const { evaluationError = "" } = allRules([rbacRules(lost)])(ann, "prod");
+    expect(evaluationError.match(/not found/g)).toHaveLength(64);
+    expect(evaluationError).toMatch(/, and 936 more\]$/);
+  });
 });

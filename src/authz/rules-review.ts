@@ -1,4 +1,5 @@
 import type { UserInfo } from "../core/user.ts";
+import type { PolicyRule } from "../resources/policy-rule.ts";
 import type { SubjectRulesReviewStatus } from "../resources/self-subject-rules-review.ts";
 import { aggregateErrors } from "./aggregate-errors.ts";
 import type { RbacIndex } from "./rbac-index.ts";
@@ -12,15 +13,31 @@ export type MemberRules = (
   namespace: string,
 ) => Omit<SubjectRulesReviewStatus, "evaluationError"> & { readonly errors?: readonly string[] };
 
-/** The rules that RBAC grants. Paths count only where a ClusterRoleBinding grants them; missing roles are the evaluation error. */
+/** How long the rules of an answer may be, in characters of JSON: their number is that of all roles times all bindings. */
+const maxCharacters = 1 << 20;
+const tooMany = "the rules of this user are longer than 1 MiB, and the rest of them is left out";
+
+/** The length of a rule in JSON, about. */
+function charactersOf({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): number {
+  let sum = 64;
+  for (const list of [verbs, apiGroups, resources, resourceNames, nonResourceURLs]) {
+    for (const word of list ?? []) sum += word.length + 3;
+  }
+  return sum;
+}
+
+/** The rules that RBAC grants, up to 1 MiB of them. Paths count only where a ClusterRoleBinding grants them; missing roles are the evaluation error. */
 export function rbacRules(index: RbacIndex): MemberRules {
   return function rbacRules(user, namespace) {
     const resourceRules: SubjectRulesReviewStatus["resourceRules"][number][] = [];
     const nonResourceRules: SubjectRulesReviewStatus["nonResourceRules"][number][] = [];
     const errors: string[] = [];
+    let left = maxCharacters;
     for (const grant of index.grantsFor(user, namespace)) {
       if (grant.role.rules === undefined) errors.push(grant.role.missing);
       for (const rule of grant.role.rules?.rules ?? []) {
+        left -= charactersOf(rule);
+        if (left < 0) return { resourceRules, nonResourceRules, incomplete: true, errors: [...errors, tooMany] };
         const { nonResourceURLs = [], ...onResources } = rule;
         if ((rule.resources ?? []).length > 0) resourceRules.push(onResources);
         if (nonResourceURLs.length === 0 || grant.kind === "RoleBinding") continue;

@@ -110,7 +110,7 @@ export async function openDecisions(
         chain: access.chain,
         rules: access.rules,
         authenticate: identity.credentials,
-        explaining: { index: access.index, uses: access.uses, resources: custom.resources },
+        explaining: { index: access.index, uses: access.uses, resources: custom.resources, turn: turns.next },
       }),
       ...base.clusters?.answers((resource, request) => verbs.create(resource, request)),
     },

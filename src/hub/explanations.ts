@@ -15,6 +15,8 @@ export interface ExplainingParts {
   readonly uses: (mode: string) => boolean;
   /** The resources served now. */
   readonly resources: () => readonly Resource[];
+  /** Resolves when the next part of large work of this user may run. */
+  readonly turn: (username: string) => Promise<void>;
 }
 
 /** A question, with what of it could not be read. */
@@ -35,8 +37,8 @@ const longestText = 2048;
  */
 export function explanation(
   parts: ExplainingParts & { readonly chain: AuthorizerChain },
-): (asked: Asked, extent: Extent) => Promise<AccessExplanationStatus> {
-  return async ({ attributes, problems }, extent) => {
+): (asked: Asked, extent: Extent, asker: string) => Promise<AccessExplanationStatus> {
+  return async ({ attributes, problems }, extent, asker) => {
     const decision = await parts.chain.decide(attributes, { trace: true });
     const trace = decision.trace ?? [];
     const grant = trace.find((step) => step.grant !== undefined)?.grant;
@@ -46,7 +48,7 @@ export function explanation(
       ...(grant === undefined ? {} : { grant }),
     };
     if (decision.verdict === "allow") return common;
-    const nearest = nearestOf(parts, attributes, extent);
+    const nearest = await nearestOf(parts, { attributes, extent, asker });
     const { commands, notes } = remedy(parts, attributes, decision);
     // kubectl refuses to make a role for what no server has, and nobody wants one for a slip of the fingers.
     if (nearest.some(isMistyped)) return { ...common, nearest, toAllow: [] };
@@ -88,14 +90,17 @@ function stepOf({ name, type = name, verdict, reason, error, note, ms }: TraceSt
   };
 }
 
-function nearestOf(
-  { index, uses, resources }: ExplainingParts,
-  attributes: Attributes,
-  extent: Extent,
-): NonNullable<AccessExplanationStatus["nearest"]> {
+/** Each look through roles and bindings is a part of its own. */
+async function nearestOf(
+  { index, uses, resources, turn }: ExplainingParts,
+  asked: { readonly attributes: Attributes; readonly extent: Extent; readonly asker: string },
+): Promise<NonNullable<AccessExplanationStatus["nearest"]>> {
+  const { attributes, extent, asker } = asked;
+  await turn(asker);
   const own = uses("RBAC") ? nearestOwnRights(index, attributes) : [];
   if (extent === "own rights") return own;
   const kinds = resources().map((resource) => ({ ...resource, subresources: Object.keys(resource.subresources) }));
+  await turn(asker);
   return [...likelyMeant(attributes, kinds), ...own, ...(uses("RBAC") ? unboundRoles(index, attributes) : [])];
 }
 

@@ -58,16 +58,17 @@ export function reviews(options: ReviewOptions): Readonly<Record<string, Review>
       const problem = rulesReviewProblem(review);
       if (problem !== undefined) throw problem;
       const namespace = review.spec?.namespace ?? "";
+      await options.explaining.turn(context.user.username);
       return { ...object, status: { ...options.rules(context.user, namespace) } };
     },
-    [qualified(accessExplanations)]: async (object) => {
+    [qualified(accessExplanations)]: async (object, { context }) => {
       const spec = specOf(object);
       const asked = reviewedAttributes(spec, reviewedUser(spec));
-      return { ...object, status: await explain(asked, "everybody's rights") };
+      return { ...object, status: await explain(asked, "everybody's rights", context.user.username) };
     },
     [qualified(selfAccessExplanations)]: async (object, { context }) => {
       const asked = reviewedAttributes(specOf(object), context.user);
-      return { ...object, status: await explain(asked, "own rights") };
+      return { ...object, status: await explain(asked, "own rights", context.user.username) };
     },
     "selfsubjectreviews.authentication.k8s.io": async (object, { context }) => ({
       ...object,

@@ -1,5 +1,6 @@
 import { configMaps as configMapKind } from "../../src/resources/config-map.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
+import { reviewsOfManyRights } from "./many-rights.ts";
 import { largeDefinition } from "./large-definition.ts";
 
 /** Who sends a request of the corpus: without a credential, with one that has no rights, with the rights of a tenant, with every right. */
@@ -611,4 +612,12 @@ const reads: readonly CostlyRequest[] = [
 ];
 
 /** Every request, in the order in which they are sent. */
-export const corpus: readonly CostlyRequest[] = [...doors, ...writes, ...patches, ...customs, ...definitions, ...reads];
+export const corpus: readonly CostlyRequest[] = [
+  ...doors,
+  ...writes,
+  ...patches,
+  ...customs,
+  ...definitions,
+  ...reads,
+  ...reviewsOfManyRights,
+];

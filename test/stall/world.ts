@@ -1,4 +1,5 @@
 import { configMap, configMaps, json, pod, pods, rbac, repeated, thing, things, type CostlyRequest } from "./corpus.ts";
+import { manyRights } from "./many-rights.ts";
 
 /** What is there before: a kind with patterns, rules and open fields, and the objects that the corpus lists and patches. */
 export const prepared: readonly Pick<CostlyRequest, "method" | "path" | "type" | "body">[] = [
@@ -49,6 +50,7 @@ export const prepared: readonly Pick<CostlyRequest, "method" | "path" | "type" |
     body: () =>
       `{"metadata":{"name":"large-${index}","labels":{"large":"yes"}},"data":{${repeated(64 * 1024, (at) => `"k${at}":"${"value: text ".repeat(2)}"`)}}}`,
   })),
+  ...manyRights,
   { method: "POST", path: configMaps, type: json, body: () => configMap("base", `"data":{"a":"b"}`) },
   { method: "POST", path: pods, type: json, body: () => pod("base", `"restartPolicy":"Never"`) },
 ];
