@@ -474,6 +474,16 @@ describe("a serving certificate", () => {
     expect(posts()).toBe(0);
   });
 
+  test("that a clock ahead left from the future is requested anew at once", async () => {
+    names = { dns: [], ip: [] };
+    const future = generatePrivateKey();
+    const times = { fromMs: 5 * hour, toMs: 900 * hour };
+    const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(future) }, times);
+    await server.install(`${pem}${exportSec1Pem(future)}`, clock.now());
+    await pause(serving());
+    expect([...hub.requests.values()]).toMatchObject([{ signerName: "kubernetes.io/kubelet-serving" }]);
+  });
+
   test("is not asked for while the client certificate has expired, which alone can come back", async () => {
     names = { dns: [], ip: ["10.0.0.7"] };
     await clock.advance(2 * hour);

@@ -243,7 +243,10 @@ function nextLook(
   if (servingNames !== undefined && serving === undefined) return now + namesAgainMs;
   // Only the client certificate can come back; whoever serves waits until it has.
   if (serving !== undefined && session.identity.notAfter <= now) return Math.max(nextAt, now + namesAgainMs);
-  const fits = current !== undefined && (serving === undefined || coversNames(current.names, serving));
+  // One from the future, of a clock that was ahead, serves nobody with a right clock.
+  const fits =
+    current !== undefined &&
+    (serving === undefined || (coversNames(current.names, serving) && current.notBefore <= now));
   return fits || failures > 0 ? nextAt : now;
 }
 
