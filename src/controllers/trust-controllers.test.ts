@@ -116,13 +116,16 @@ describe("bootstrap signer", () => {
 
 describe("token cleaner", () => {
   test("deletes a token when it expires, and not before", async () => {
-    const { client, api, clock, stop } = await scene();
+    const { client, api, clock, counted, stop } = await scene();
     await client.create(secrets, tokenSecret({ token, now: clock.now(), ttlSeconds: 90 * 86_400 }));
     await settled();
     await clock.advance(90 * 86_400_000 - 1000);
     expect(api.all(secrets)).toHaveLength(1);
+    expect(counted).toEqual([]);
     await clock.advance(1000);
     expect(api.all(secrets)).toHaveLength(0);
+    await settled();
+    expect(counted).toEqual(["BootstrapTokenExpired"]);
     await stop();
   });
 
