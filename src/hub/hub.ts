@@ -1,3 +1,5 @@
+import { managedClusters } from "../resources/managed-cluster.ts";
+import { storagePrefix } from "../resources/resource.ts";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
@@ -77,8 +79,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const { cache, authorities, issuer, revoked, credentialUse } = kept;
   const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
-  await putInitialObjects({ client: loopback, nodeAutoapprove: options.nodeAutoapprove });
-  await clusters?.furnish(loopback, clock);
+  await furnish(options, loopback, { cache, clusters, clock });
   await takeRevocations(options, kept, loopback);
   await kept.hub.note();
   furnished = true;
@@ -225,6 +226,29 @@ async function clustersOf({ managedClusters }: HubOptions): Promise<ManagedClust
   if (managedClusters === undefined) return undefined;
   const { openManagedClusters } = await import("./managed-clusters.ts");
   return openManagedClusters(managedClusters.configFile);
+}
+
+interface Furnishing {
+  readonly cache: HubState["cache"];
+  readonly clusters: ManagedClusters | undefined;
+  readonly clock: Clock;
+}
+
+/** Puts the initial objects in place, and warns of what this start leaves undone. */
+async function furnish(options: HubOptions, client: Client, { cache, clusters, clock }: Furnishing): Promise<void> {
+  const warn = (message: string): void => options.log({ level: "warn", message });
+  await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
+  await clusters?.furnish(client, clock);
+  if (clusters === undefined) warnOfClusters(cache, warn);
+}
+
+/** Clusters that joined while the hub was told `--managed-clusters` stay in the store without it. */
+function warnOfClusters(cache: HubState["cache"], warn: (message: string) => void): void {
+  const { length } = cache.list(storagePrefix(managedClusters));
+  if (length === 0) return;
+  warn(
+    `the store holds ${length} ManagedClusters, and the hub was started without --managed-clusters: it accepts and denies none, renews no certificate of their agents, and does not check their leases; start it with --managed-clusters, or delete them`,
+  );
 }
 
 async function stopped(cache: WatchCache, shutdown: AbortSignal, close: Closer): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Client, ResourceRef } from "../client/client.ts";
 import { bootstrapPolicy } from "../authz/bootstrap-policy/bootstrap-policy.ts";
-import { kubeadmPolicy } from "../authz/bootstrap-policy/kubeadm-policy.ts";
+import { autoapproveBinding, kubeadmPolicy } from "../authz/bootstrap-policy/kubeadm-policy.ts";
 import { reconcilePolicy } from "../authz/reconcile-policy.ts";
 import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
@@ -13,13 +13,15 @@ export interface InitialObjectsOptions {
   readonly client: Client;
   /** Whether a node that joins with a token of ours has its client certificate approved without a person. */
   readonly nodeAutoapprove: boolean;
+  /** Told what an option does not do on a hub that was started before. */
+  readonly warn: (message: string) => void;
 }
 
 /** On namespace kube-system: what is made only once has been made. */
 const initialized = "pratique.dev/initialized";
 
 /** Puts the namespaces, default roles and joining rules in place that a control plane is expected to have; what is there already is kept. */
-export async function putInitialObjects({ client, nodeAutoapprove }: InitialObjectsOptions): Promise<void> {
+export async function putInitialObjects({ client, nodeAutoapprove, warn }: InitialObjectsOptions): Promise<void> {
   await Promise.all(
     systemNamespaces.map((name) =>
       createIfMissing(client, refOf("Namespace"), { apiVersion: "v1", kind: "Namespace", metadata: { name } }),
@@ -28,7 +30,11 @@ export async function putInitialObjects({ client, nodeAutoapprove }: InitialObje
   await putPolicy(client, bootstrapPolicy());
   // Like kubeadm init, once: who removes one of these bindings does not find it back after a restart.
   const system = await client.get(refOf("Namespace"), { name: "kube-system" });
-  if (system.metadata.annotations?.[initialized] === "true") return;
+  if (system.metadata.annotations?.[initialized] === "true") {
+    // The binding may be the operator's own by now, so it is named and not deleted.
+    if (!nodeAutoapprove) await warnOfBinding(client, warn);
+    return;
+  }
   const joining = kubeadmPolicy({ nodeAutoapprove });
   await Promise.all(joining.filter(isRole).map((object) => createIfMissing(client, refOf(object.kind), object)));
   await Promise.all(
@@ -39,6 +45,15 @@ export async function putInitialObjects({ client, nodeAutoapprove }: InitialObje
     refOf("Namespace"),
     { name: "kube-system" },
     { metadata: { annotations: { [initialized]: "true" } } },
+  );
+}
+
+async function warnOfBinding(client: Client, warn: InitialObjectsOptions["warn"]): Promise<void> {
+  const name = autoapproveBinding;
+  const found = await missingAsUndefined(client.get(refOf("ClusterRoleBinding"), { name }));
+  if (found === undefined) return;
+  warn(
+    `--no-node-autoapprove has no effect on this data directory: the ClusterRoleBinding ${name} exists since its first start, so new nodes are approved automatically; delete it: kubectl delete clusterrolebinding ${name}`,
   );
 }
 

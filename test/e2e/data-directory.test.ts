@@ -525,3 +525,35 @@ describe("secrets that others than their owner may read", () => {
     expect((await stat(at("pki", "apiserver.crt"))).mode & 0o777).toBe(0o600);
   });
 });
+
+describe("an option that a data directory outlives", () => {
+  it("--no-node-autoapprove names the binding that is still there, and nothing once it is deleted", async () => {
+    const told = async (): Promise<readonly string[]> =>
+      warnings(await startedOn(dir, { nodeAutoapprove: false })).filter((one) => one.includes("node-autoapprove"));
+    expect(await told()).toEqual([
+      expect.stringContaining("kubectl delete clusterrolebinding kubeadm:node-autoapprove-bootstrap") as string,
+    ]);
+    const hub = await startTestHub({ dir });
+    const api = apiClient(hub);
+    const path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubeadm:node-autoapprove-bootstrap";
+    expect((await api(path, { method: "DELETE" })).status).toBe(200);
+    api.close();
+    await hub.close("keep");
+    expect(await told()).toEqual([]);
+  });
+
+  it("clusters in the store of a hub without --managed-clusters are counted, with the flag that is missing", async () => {
+    const hub = await startTestHub({ dir, managedClusters: {} });
+    const api = apiClient(hub);
+    const path = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+    const kind = { apiVersion: "cluster.open-cluster-management.io/v1", kind: "ManagedCluster" };
+    const made = await api(path, { method: "POST", body: { ...kind, metadata: { name: "east" }, spec: {} } });
+    expect(made.status).toBe(201);
+    api.close();
+    await hub.close("keep");
+    expect(warnings(await startedOn(dir)).filter((one) => one.includes("--managed-clusters"))).toEqual([
+      expect.stringContaining("the store holds 1 ManagedClusters") as string,
+    ]);
+    expect(warnings(await startedOn(dir, { managedClusters: {} })).filter((one) => one.includes("holds"))).toEqual([]);
+  });
+});

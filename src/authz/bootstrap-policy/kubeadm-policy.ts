@@ -10,6 +10,9 @@ import { group, rbacApiVersion, rule, systemServiceAccount, user } from "./polic
 
 const csr = "system:certificates.k8s.io:certificatesigningrequests";
 
+/** The binding by which new nodes are approved automatically. */
+export const autoapproveBinding = "kubeadm:node-autoapprove-bootstrap";
+
 /**
  * What `kubeadm init` creates so that machines can join: cluster-info readable by the anonymous user, node requests and
  * their approval, what joining reads. Unlike the bootstrap policy these belong to the operator: create what is missing at
@@ -22,7 +25,7 @@ export function kubeadmPolicy(options: { readonly nodeAutoapprove: boolean }): r
   return [
     ...readableConfigMap("kube-public", "kubeadm:bootstrap-signer-clusterinfo", "cluster-info", [user(anonymousUser)]),
     binding("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", joining),
-    ...(options.nodeAutoapprove ? [binding("kubeadm:node-autoapprove-bootstrap", `${csr}:nodeclient`, joining)] : []),
+    ...(options.nodeAutoapprove ? [binding(autoapproveBinding, `${csr}:nodeclient`, joining)] : []),
     binding("kubeadm:node-autoapprove-certificate-rotation", `${csr}:selfnodeclient`, nodes),
     // With mode RBAC alone nothing else lets a node ask for its next certificate; the Node authorizer grants the same.
     binding("pratique:node-renewal", "system:node-bootstrapper", nodes),
