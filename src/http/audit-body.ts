@@ -44,6 +44,7 @@ export function responseBody(reply: Reply, managedFields: ManagedFields): AuditB
     return plain === tooLong ? "tooLong" : lineOf(plain, managedFields);
   }
   if (mediaType(reply.contentType) !== "application/json") return undefined;
+  if (typeof reply.body === "object" && "pieces" in reply.body) return undefined;
   if (reply.body.length > longest) return "tooLong";
   const text = reply.body.toString();
   // Ours, so it is JSON; a line break is only between tokens, where it was made to be read by people.

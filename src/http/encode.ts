@@ -9,6 +9,7 @@ import { objectOf, type Entry } from "../registry/entry.ts";
 import type { YamlWork } from "../formats/yaml-thread.ts";
 import type { Query, Reply } from "./exchange.ts";
 import { contentTypes, type MediaType } from "./negotiate.ts";
+import type { SendBuffer } from "./send-buffers.ts";
 import { internalType } from "./undecodable.ts";
 import { yamlOfJson } from "./yaml-reply.ts";
 
@@ -23,6 +24,8 @@ export interface View {
   readonly yaml: YamlWork;
   /** Waits until the next part of a large answer may be made. */
   readonly turn: () => Promise<void>;
+  /** The share of this answer in what waits for clients. */
+  readonly buffer: () => SendBuffer;
 }
 
 /** The query's wish for the objects inside a table. @throws StatusError BadRequest for an unknown one. */
@@ -36,6 +39,9 @@ export function includeObjectOf(query: Query): IncludeObject {
   return value;
 }
 
+/** Characters of an object that is encoded without asking for room. */
+const maxUnreserved = 16 * 1024;
+
 /** One object as a reply. Plain JSON is sent as it lies in the cache. */
 export async function entryReply(view: View, entry: Entry, status: number): Promise<Reply> {
   const { media, resource } = view;
@@ -47,6 +53,8 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
       `you requested PartialObjectMetadataList, but the requested object is not a list (*${internalType(resource)})`,
     );
   }
+  // What is encoded for one client waits until what others have not read leaves room for it.
+  if (entry.json.length > maxUnreserved) await view.buffer().reserve(entry.json.length);
   if (media.as === undefined && media.format === "yaml") {
     const body = await yamlOfJson(view.yaml, entry.json);
     return { status, contentType: contentTypes.yaml, body, plain: () => objectOf(entry) };

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Piece } from "./response-writer.ts";
 
 /** A request over HTTP/1.1 or HTTP/2; only what both have alike is used. */
 export type Incoming = IncomingMessage | Http2ServerRequest;
@@ -29,12 +30,18 @@ export function flag(query: Query, name: string): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
+/** A body that is encoded while it is sent; what fails then ends the connection, as the status was sent before. */
+export interface LazyBody {
+  /** Encodes the next part each time it is asked for one. */
+  readonly pieces: () => AsyncIterable<readonly Piece[]>;
+}
+
 /** Part of a whole reply; a stream writes to Outgoing by itself. */
 export interface Reply {
   readonly status: number;
   readonly contentType: string;
-  readonly body: Buffer | string;
-  /** What `body` says, where it does not say it in JSON, or `tooLong`; for the audit log. */
+  readonly body: Buffer | string | LazyBody;
+  /** What `body` says, where it does not say it in JSON or is lazy, or `tooLong`; for the audit log. */
   readonly plain?: () => unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -9,7 +9,9 @@ import { partialObjectMetadataSchema } from "../resources/schemas/meta.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { responseBody } from "./audit-body.ts";
 import { partial, table, type View } from "./encode.ts";
+import type { Reply } from "./exchange.ts";
 import { listReply } from "./list-reply.ts";
+import { sendBuffers, type SendBuffer } from "./send-buffers.ts";
 import { negotiate } from "./negotiate.ts";
 
 const thread = yamlThread({ maxJobMs: 60_000 });
@@ -17,11 +19,14 @@ const yaml = thread.of("a");
 afterAll(thread.close);
 
 let turns = 0;
+/** Without room for more than some parts: others are encoded when they are sent. */
+const buffers = sendBuffers(() => () => undefined, { maxBytes: 300_000 });
 function viewOf(accept: string, pretty = false): View {
   turns = 0;
   const media = { ...negotiate(accept, { meta: true, protobuf: true }), pretty };
   const turn = async (): Promise<void> => void (turns += 1);
-  return { resource: configMaps, now: 0, includeObject: "Metadata", media, yaml, turn };
+  const buffer = (): SendBuffer => buffers.open({ flow: "a", abandon: () => undefined });
+  return { resource: configMaps, now: 0, includeObject: "Metadata", media, yaml, turn, buffer };
 }
 
 function entry(text: string, index: number): Entry {
@@ -34,7 +39,14 @@ const listed = { revision: 9, continue: "token", remaining: 3 };
 const head = { kind: "ConfigMapList", apiVersion: "v1", metadata };
 
 async function bytesOf(view: View, entries: readonly Entry[]): Promise<Buffer> {
-  return Buffer.from((await listReply(view, { ...listed, entries })).body);
+  return bodyOf((await listReply(view, { ...listed, entries })).body);
+}
+
+async function bodyOf(body: Reply["body"]): Promise<Buffer> {
+  if (typeof body === "string" || Buffer.isBuffer(body)) return Buffer.from(body);
+  const made: Buffer[] = [];
+  for await (const pieces of body.pieces()) for (const piece of pieces) made.push(Buffer.from(piece));
+  return Buffer.concat(made);
 }
 
 /** The whole list at once, in the form that the view asks for. */
@@ -122,9 +134,9 @@ describe.each(forms)("a list as %s, pretty: %s", (accept, pretty) => {
     const recorded = responseBody(small, "keep");
     expect(recorded).toMatchObject({ text: expect.stringContaining('"resourceVersion":"9"') });
     const large = Array.from({ length: 12_000 }, (_, index) => entry("a", index));
-    expect(responseBody(await listReply(viewOf(accept, pretty), { ...listed, entries: large }), "keep")).toBe(
-      "tooLong",
-    );
+    const reply = await listReply(viewOf(accept, pretty), { ...listed, entries: large });
+    await bodyOf(reply.body);
+    expect(responseBody(reply, "keep")).toBe("tooLong");
   });
 });
 

@@ -2,23 +2,25 @@ import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { objectOf, passingObjectOf, type Entry } from "../registry/entry.ts";
 import { partsOf, type PartSize } from "../registry/entry-parts.ts";
 import type { Listed } from "../registry/list.ts";
-import { encodeListItems, encodeProtobufList } from "../resources/protobuf.ts";
+import { encodeListItems, encodeProtobufList, protobufListEnvelope } from "../resources/protobuf.ts";
 import { partialObjectMetadataSchema } from "../resources/schemas/meta.ts";
 import { notAcceptable, partial, table, type View } from "./encode.ts";
-import { tooLong, type Reply } from "./exchange.ts";
-import { joinedList } from "./joined-list.ts";
+import { tooLong, type LazyBody, type Reply } from "./exchange.ts";
 import { contentTypes } from "./negotiate.ts";
+import type { Piece } from "./response-writer.ts";
 import { internalType } from "./undecodable.ts";
 import { yamlOfJson } from "./yaml-reply.ts";
 
 /** Takes about 10 ms in the slowest form. */
-const partSize: PartSize = { maxCharacters: 128 * 1024, maxEntries: 512 };
+const partSize: PartSize = { maxCharacters: 64 * 1024, maxEntries: 256 };
 /** YAML takes five times as long. Where its thread shares a core with the event loop, that waits for as long. */
 const yamlPartSize: PartSize = { maxCharacters: 32 * 1024, maxEntries: 128 };
+/** The texts of items are only copied, which is fast. */
+const joinedPartSize: PartSize = { maxCharacters: 128 * 1024, maxEntries: 1024 };
 
 /**
- * A list as a reply; for plain JSON the cached text of its items is only joined. A list of more than one part is encoded part by part,
- * each in its turn. @throws StatusError NotAcceptable
+ * A list as a reply; for plain JSON the cached text of its items is only joined. A list of more than one part is encoded part by part
+ * while it is sent, each in its turn. @throws StatusError NotAcceptable
  */
 export async function listReply(view: View, listed: Listed): Promise<Reply> {
   const { media, resource } = view;
@@ -28,17 +30,21 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
     );
   }
   const metadata = listMetadata(listed);
-  if (media.as === undefined && media.format === "json" && !media.pretty) {
-    const head = { kind: `${resource.kind}List`, apiVersion: apiVersionOf(resource.group, resource.version), metadata };
-    return { status: 200, contentType: contentTypes.json, body: await joinedList(head, listed.entries, view.turn) };
-  }
-  const parts = partsOf(listed.entries, media.format === "yaml" ? yamlPartSize : partSize);
+  const isJoined = media.as === undefined && media.format === "json" && !media.pretty;
+  const parts = partsOf(listed.entries, isJoined ? joinedPartSize : media.format === "yaml" ? yamlPartSize : partSize);
   const list = shownList(view, metadata, parts.length > 1 ? passingObjectOf : objectOf);
   if (media.format === "protobuf") return protobufReply(view, list, parts);
-  const form = media.format === "yaml" ? yamlForm(view, list) : media.pretty ? prettyForm(list) : plainForm(list);
-  const { body, characters } = await textOf(view, { parts, form });
-  if (media.format !== "yaml") return { status: 200, contentType: contentTypes.json, body };
-  return { status: 200, contentType: contentTypes.yaml, body, plain: plainOf(list, { parts, characters }) };
+  const form = isJoined
+    ? joinedForm(list)
+    : media.format === "yaml"
+      ? yamlForm(view, list)
+      : media.pretty
+        ? prettyForm(list)
+        : plainForm(list);
+  const contentType = media.format === "yaml" ? contentTypes.yaml : contentTypes.json;
+  const { body, characters } = await textBody(view, { parts, form });
+  const plain = plainOf(list, { parts, characters });
+  return { status: 200, contentType, body, ...(media.format === "yaml" || typeof body === "object" ? { plain } : {}) };
 }
 
 /** A list in the kind that is asked for, without what it lists. */
@@ -84,12 +90,30 @@ interface ListForm {
   readonly part: (entries: readonly Entry[]) => PartText | Promise<PartText>;
   readonly between: string;
   readonly end: string;
+  /** Whether texts are made for this list, and are not those of the cache. */
+  readonly isEncoded: boolean;
 }
 
 interface PartText {
-  readonly text: string;
+  readonly text: readonly string[];
   /** Of what the part is in JSON on one line. */
   readonly characters: number;
+}
+
+/** Items are sent as their texts lie in the cache. */
+function joinedForm(list: ShownList): ListForm {
+  return {
+    ...plainForm(list),
+    part: (entries) => ({
+      text: entries.flatMap(({ json }, index) => (index === 0 ? [json] : [",", json])),
+      characters: charactersOf(entries),
+    }),
+    isEncoded: false,
+  };
+}
+
+function charactersOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { json }) => sum + json.length, 0);
 }
 
 function plainForm({ head, field, shown }: ShownList): ListForm {
@@ -98,10 +122,11 @@ function plainForm({ head, field, shown }: ShownList): ListForm {
     start: () => `${JSON.stringify(head).slice(0, -1)},"${field}":[`,
     part: (entries) => {
       const text = JSON.stringify(shown(entries)).slice(1, -1);
-      return { text, characters: text.length };
+      return { text: [text], characters: text.length };
     },
     between: ",",
     end: "]}",
+    isEncoded: true,
   };
 }
 
@@ -113,10 +138,11 @@ function prettyForm({ head, field, shown }: ShownList): ListForm {
     start: () => `${JSON.stringify(head, null, 2).slice(0, -2)},${before.slice(1)}`,
     part: (entries) => {
       const text = JSON.stringify({ [field]: shown(entries) }, null, 2).slice(before.length, -after.length);
-      return { text, characters: text.length };
+      return { text: [text], characters: text.length };
     },
     between: ",",
     end: `${after}\n`,
+    isEncoded: true,
   };
 }
 
@@ -129,52 +155,125 @@ function yamlForm({ yaml }: View, { head, field, shown, isWhole }: ShownList): L
       // Items that are shown as they are need not be parsed here.
       const items = isWhole ? `[${entries.map(({ json }) => json).join(",")}]` : JSON.stringify(shown(entries));
       const text = await yamlOfJson(yaml, `{"${field}":${items}}`);
-      return { text: text.slice(before.length), characters: items.length };
+      return { text: [text.slice(before.length)], characters: items.length };
     },
     between: "",
     end: "",
+    isEncoded: true,
   };
 }
 
-/** The whole text, and how long it is in JSON. */
-async function textOf(
+/** The text of a list, lazy where it has more than one part, and how long it is in JSON once it was made. */
+async function textBody(
   view: View,
   { parts, form }: { readonly parts: readonly (readonly Entry[])[]; readonly form: ListForm },
-): Promise<{ readonly body: Buffer | string; readonly characters: number }> {
-  const [only, ...others] = parts;
-  if (only === undefined) return { body: await form.none(), characters: 0 };
-  if (others.length === 0) {
-    const { text, characters } = await form.part(only);
-    return { body: `${await form.start()}${text}${form.end}`, characters };
+): Promise<{ readonly body: Reply["body"]; readonly characters: () => number }> {
+  const [first, ...others] = parts;
+  if (first === undefined) return { body: await form.none(), characters: () => 0 };
+  const start = await form.start();
+  if (others.length === 0 && charactersOf(first) <= joinedPartSize.maxCharacters) {
+    const { text, characters } = await form.part(first);
+    return { body: `${start}${text.join("")}${form.end}`, characters: () => characters };
   }
-  const made: Buffer[] = [Buffer.from(await form.start())];
   let characters = 0;
-  for (const [index, entries] of parts.entries()) {
+  let isWhole = false;
+  const part = async (entries: readonly Entry[]): Promise<readonly string[]> => {
     await view.turn();
-    const part = await form.part(entries);
-    characters += part.characters;
-    made.push(Buffer.from(index === 0 ? part.text : `${form.between}${part.text}`));
-  }
-  await view.turn();
-  return { body: Buffer.concat([...made, Buffer.from(form.end)]), characters };
+    const made = await form.part(entries);
+    characters += made.characters;
+    return made.text;
+  };
+  const steps: Steps = {
+    first: async () => [start, ...(await part(first))],
+    next: async (entries) => [form.between, ...(await part(entries))],
+    last: () => {
+      isWhole = true;
+      return [form.end];
+    },
+  };
+  const body = await encodedInSteps(view, { parts, steps, isEncoded: form.isEncoded });
+  return { body, characters: () => (isWhole ? characters : Infinity) };
 }
 
+/** How the pieces of a lazy body are made. */
+interface Steps {
+  readonly first: () => Promise<readonly Piece[]>;
+  readonly next: (entries: readonly Entry[]) => Promise<readonly Piece[]>;
+  readonly last: () => readonly Piece[];
+}
+
+/** A body whose first part is made at once, so that what fails with it is answered as an error, and each other when the client has read those before. */
+async function encodedInSteps(
+  view: View,
+  about: { readonly parts: readonly (readonly Entry[])[]; readonly steps: Steps; readonly isEncoded: boolean },
+): Promise<LazyBody> {
+  const { parts, steps, isEncoded } = about;
+  const [entries = [], ...others] = parts;
+  const buffer = view.buffer();
+  // Texts of the cache take no room until they are written.
+  const cost = (of: readonly Entry[]): number => (isEncoded ? charactersOf(of) : 0);
+  await buffer.reserve(cost(entries));
+  const first = await steps.first();
+  return {
+    pieces: async function* made() {
+      yield first;
+      buffer.remove(cost(entries));
+      for (const more of others) {
+        if ((await buffer.reserve(cost(more))) === "closed") return;
+        yield await steps.next(more);
+        buffer.remove(cost(more));
+      }
+      yield steps.last();
+    },
+  };
+}
+
+/**
+ * In protobuf the length of a list is told before its items. So all parts are encoded before the first is sent; those for which there is
+ * no room are encoded again when it is their turn to be sent.
+ */
 async function protobufReply(view: View, list: ShownList, parts: readonly (readonly Entry[])[]): Promise<Reply> {
   const { media, resource } = view;
   const schema = media.as === undefined ? resource.schema : partialObjectMetadataSchema;
-  const encoded: Uint8Array[] = [];
-  for (const entries of parts) {
-    if (parts.length > 1) await view.turn();
-    encoded.push(encodeListItems(list.shown(entries) as readonly ApiObject[], schema));
+  const encode = (entries: readonly Entry[]): Buffer =>
+    asBuffer(encodeListItems(list.shown(entries) as readonly ApiObject[], schema));
+  const [first = [], ...others] = parts;
+  if (others.length === 0 && charactersOf(first) <= joinedPartSize.maxCharacters) {
+    const body = encodeProtobufList(list.head, [encode(first)]);
+    const plain = plainOf(list, { parts, characters: () => body.length });
+    return { status: 200, contentType: contentTypes.protobuf, body, plain };
   }
-  if (parts.length > 1) await view.turn();
-  const body = encodeProtobufList(list.head, encoded);
-  return {
-    status: 200,
-    contentType: contentTypes.protobuf,
-    body,
-    plain: plainOf(list, { parts, characters: body.length }),
+  const buffer = view.buffer();
+  const kept: (Buffer | undefined)[] = [];
+  let length = 0;
+  for (const entries of parts) {
+    await view.turn();
+    const encoded = encode(entries);
+    length += encoded.length;
+    kept.push(buffer.tryReserve(encoded.length) ? encoded : undefined);
+  }
+  const { head, end } = protobufListEnvelope(list.head, length);
+  const pieces = async function* made(): AsyncGenerator<readonly Piece[]> {
+    yield [head];
+    for (const [index, entries] of parts.entries()) {
+      let part = kept[index];
+      if (part === undefined) {
+        if ((await buffer.reserve(charactersOf(entries))) === "closed") return;
+        await view.turn();
+        part = encode(entries);
+      }
+      yield [part];
+      buffer.remove(kept[index]?.length ?? charactersOf(entries));
+      kept[index] = undefined;
+    }
+    yield [end];
   };
+  const plain = plainOf(list, { parts, characters: () => length });
+  return { status: 200, contentType: contentTypes.protobuf, body: { pieces }, plain };
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** The list for the audit log, which records none that is longer in JSON than this. */
@@ -182,9 +281,9 @@ const maxPlainCharacters = 2 * 1024 * 1024;
 
 function plainOf(
   { head, field, shown }: ShownList,
-  { parts, characters }: { readonly parts: readonly (readonly Entry[])[]; readonly characters: number },
+  { parts, characters }: { readonly parts: readonly (readonly Entry[])[]; readonly characters: () => number },
 ): () => unknown {
-  return () => (characters > maxPlainCharacters ? tooLong : { ...head, [field]: parts.flatMap(shown) });
+  return () => (characters() > maxPlainCharacters ? tooLong : { ...head, [field]: parts.flatMap(shown) });
 }
 
 function listMetadata(listed: Listed): {

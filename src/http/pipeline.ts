@@ -24,6 +24,7 @@ import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
 import type { RequestInfo } from "./request-info.ts";
 import { UndecidedRequest } from "./undecided-request.ts";
 import { respond, type CommonHeaders } from "./respond.ts";
+import type { SendBuffer, SendBuffers } from "./send-buffers.ts";
 import { warningHeaders } from "./warnings.ts";
 
 /** A request that has been let in: who asks is known and may do it. */
@@ -50,6 +51,8 @@ export interface Admitted {
   readonly body: () => Promise<Buffer>;
   /** Tells the audit event what was sent. */
   readonly heard: (body: HeardBody) => void;
+  /** The share of this answer in what waits for clients. */
+  readonly buffer: () => SendBuffer;
   /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
   readonly alsoMay: (verb: string) => Promise<void>;
   /** Headers to send along by whoever streams. */
@@ -87,6 +90,11 @@ export interface PipelineOptions {
   readonly peer: PeerCertificates;
   readonly places: RequestPlaces;
   readonly largeBodies: LargeBodies;
+  readonly sendBuffers: SendBuffers;
+  /** Called with a request whose answer was ended, as its client read nothing of it for too long. */
+  readonly abandoned: (progress: Progress) => void;
+  /** Waits until the next part of a large answer to this flow may be written. */
+  readonly turn: (flow: string) => Promise<void>;
   readonly audit: Audit | undefined;
   readonly activity: RequestActivity;
   /** Reads and writes what is YAML, bodies for the audit log included. */
@@ -122,7 +130,8 @@ export function pipeline(options: PipelineOptions): (request: Incoming, response
     const progress = newProgress(auditId(request, options.uuid), options.clock.now());
     options.activity.began(progress);
     const trail = auditTrail(options.audit, request, progress, () => options.yaml.of(flowIn(request, progress)));
-    void finish(options, { request, response, progress, trail });
+    const buffer = lazyBuffer(options, { request, response, progress });
+    void finish(options, { request, response, progress, trail, buffer });
   };
 }
 
@@ -131,6 +140,28 @@ interface Passage {
   readonly response: Outgoing;
   readonly progress: Progress;
   readonly trail: AuditTrail;
+  readonly buffer: () => SendBuffer;
+}
+
+/** Opened for the few answers that are large. */
+function lazyBuffer(
+  { sendBuffers, abandoned }: PipelineOptions,
+  { request, response, progress }: Omit<Passage, "trail" | "buffer">,
+): () => SendBuffer {
+  let buffer: SendBuffer | undefined;
+  return () => {
+    if (buffer !== undefined) return buffer;
+    const opened = sendBuffers.open({
+      flow: flowIn(request, progress),
+      abandon: () => {
+        abandoned(progress);
+        response.destroy?.();
+      },
+    });
+    buffer = opened;
+    response.once("close", opened.close);
+    return opened;
+  };
 }
 
 async function finish(options: PipelineOptions, passage: Passage): Promise<void> {
@@ -151,6 +182,8 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
           common: commonHeaders(progress),
           acceptEncoding: header(request, "accept-encoding"),
           head: request.method === "HEAD",
+          buffer: passage.buffer,
+          turn: () => options.turn(flowIn(request, progress)),
         });
     } catch (error) {
       options.fault(error, progress.auditId);
@@ -251,7 +284,7 @@ function checkStillGood({ isRevoked }: Pick<PipelineOptions, "isRevoked">, { cre
 
 async function admit(
   options: PipelineOptions,
-  { request, response, progress, trail }: Passage,
+  { request, response, progress, trail, buffer }: Passage,
   { user, requester, query, place, tracked }: Entered,
 ): Promise<Reply | "streamed"> {
   const attributes = requestAttributes(progress.info, user, query);
@@ -290,6 +323,7 @@ async function admit(
       return body;
     },
     heard: trail.hear,
+    buffer,
     alsoMay: async (verb) => {
       const also = { ...attributes, verb };
       const decision = await options.authorizer.decide(also);
@@ -308,7 +342,7 @@ async function admit(
 /** Waits until a large body may be read. @throws Crowded where that takes too long. */
 async function admitLarge(
   { largeBodies }: PipelineOptions,
-  { request, response, progress }: Omit<Passage, "trail">,
+  { request, response, progress }: Omit<Passage, "trail" | "buffer">,
   user: UserInfo,
 ): Promise<void> {
   if (priorityLevel(progress.info, user) === "exempt") return;

@@ -35,7 +35,9 @@ export interface ResourceVerbsOptions {
   /** A signal that aborts when a credential is revoked: what was begun with it ends. */
   readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
   /** What counts the events of one watch of a resource. */
-  readonly watched: (resource: Resource) => (events: readonly Buffer[]) => void;
+  readonly watched: (resource: Resource) => (events: readonly { readonly length: number }[]) => void;
+  /** Called with the resource of a watch that is ended because it was read too slowly. */
+  readonly terminated: (resource: Resource) => void;
 }
 
 /** One request for a resource that exists. */
@@ -49,7 +51,7 @@ export interface Call extends Admitted {
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
   const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
-  const { flow, yaml, limits, body, heard, alsoMay, common, streaming } = admitted;
+  const { flow, yaml, limits, body, heard, buffer, alsoMay, common, streaming } = admitted;
   const { resource, kind, options } = of;
   return {
     request,
@@ -66,6 +68,7 @@ export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | 
     limits,
     body,
     heard,
+    buffer,
     alsoMay,
     common,
     streaming,
@@ -95,6 +98,7 @@ export function viewOf(call: Call): View {
     now,
     yaml,
     turn: () => turns.next(flow),
+    buffer: call.buffer,
     includeObject: media.as === "Table" ? includeObjectOf(query) : "Metadata",
     media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
   };

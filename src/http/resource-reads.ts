@@ -54,7 +54,7 @@ export async function watch(call: Call): Promise<"streamed"> {
   const timeoutMs = 1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance()));
   const encoder = watchFrames(view);
   let wake = (): void => undefined;
-  const handle = await startWatch(call, { selection, start, wake: () => wake() });
+  const handle = await startWatch(call, { selection, start, wake: () => wake(), turn: view.turn });
   const headers = { "cache-control": "no-cache, private", ...call.common(), "content-type": encoder.contentType };
   writeHead(response, 200, headers);
   (response as { flushHeaders?: () => void }).flushHeaders?.();
@@ -73,12 +73,15 @@ export async function watch(call: Call): Promise<"streamed"> {
   const stream = watchStream({
     handle,
     response,
+    buffer: call.buffer(),
+    turn: view.turn,
     encoder,
     clock: options.clock,
     timeoutMs,
     bookmarks: flag(query, "allowWatchBookmarks"),
     onAbort: options.onAbort,
     wrote: options.watched(call.resource),
+    terminated: () => options.terminated(call.resource),
     signals: [options.shutdown, options.lifeOf(user) ?? [], followed?.signal ?? []].flat(),
   });
   wake = stream.wake;

@@ -1,40 +1,78 @@
-import type { Outgoing, Reply } from "./exchange.ts";
+import type { LazyBody, Outgoing, Reply } from "./exchange.ts";
+import { pieceQueue, responseWriter, type Piece } from "./response-writer.ts";
+import type { SendBuffer } from "./send-buffers.ts";
 
 /** Bodies above this many bytes are compressed for clients that accept gzip. Source: apiserver's defaultGzipThresholdBytes. */
 const gzipThreshold = 128 * 1024;
+/** A body of up to so many bytes is handed to the connection as it is. */
+const smallBytes = 16 * 1024;
 
 /** Headers that every reply of this request carries. */
 export type CommonHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-/** Sends a whole reply; resolves with the bytes of its body. HEAD requests get the headers alone. */
-export async function respond(
-  response: Outgoing,
-  reply: Reply,
-  options: { readonly common: CommonHeaders; readonly acceptEncoding: string | undefined; readonly head: boolean },
-): Promise<number> {
-  // Text stays text: HTTP/1.1 then sends it in one piece with the headers.
-  let { body } = reply;
+export interface RespondOptions {
+  readonly common: CommonHeaders;
+  readonly acceptEncoding: string | undefined;
+  readonly head: boolean;
+  /** The share of this answer in what waits for clients. */
+  readonly buffer: () => SendBuffer;
+  /** Waits until the next part of a large body may be written. */
+  readonly turn: () => Promise<void>;
+}
+
+/**
+ * Sends a whole reply, a large body as fast as its client reads it; resolves with the bytes of the body when its connection has taken it
+ * all or is gone. HEAD requests get the headers alone.
+ */
+export async function respond(response: Outgoing, reply: Reply, options: RespondOptions): Promise<number> {
+  const { body } = reply;
   const headers: Record<string, string | number | readonly string[]> = {
     "cache-control": "no-cache, private",
     ...options.common,
     "content-type": reply.contentType,
     ...reply.headers,
   };
-  let length = Buffer.byteLength(body);
-  if (length > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "")) {
-    body = await gzip(body);
-    length = body.length;
+  const length = isLazy(body) ? undefined : Buffer.byteLength(body);
+  const isCompressed = (length ?? Infinity) > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "");
+  if (isCompressed) {
     headers["content-encoding"] = "gzip";
     headers["vary"] = headers["vary"] === undefined ? "Accept-Encoding" : `${String(headers["vary"])}, Accept-Encoding`;
-  }
-  headers["content-length"] = length;
+  } else if (length !== undefined) headers["content-length"] = length;
   writeHead(response, reply.status, headers);
   if (options.head) {
     response.end();
     return 0;
   }
-  endWith(response, body);
-  return length;
+  // Text stays text: HTTP/1.1 then sends it in one piece with the headers.
+  if (!isLazy(body) && (length ?? 0) <= smallBytes) {
+    endWith(response, body);
+    return length ?? 0;
+  }
+  const pieces = isLazy(body) ? body.pieces() : wholeBody(body);
+  return sendPieces(response, isCompressed ? compressed(pieces) : pieces, options);
+}
+
+function isLazy(body: Reply["body"]): body is LazyBody {
+  return typeof body === "object" && "pieces" in body;
+}
+
+async function* wholeBody(body: Buffer | string): AsyncGenerator<readonly Piece[]> {
+  yield [body];
+}
+
+async function sendPieces(
+  response: Outgoing,
+  pieces: AsyncIterable<readonly Piece[]>,
+  { buffer, turn }: RespondOptions,
+): Promise<number> {
+  const writer = responseWriter({ response, buffer: buffer(), turn });
+  for await (const some of pieces) {
+    writer.push(some);
+    await writer.ready();
+    if (writer.isClosed()) break;
+  }
+  writer.end();
+  return writer.written();
 }
 
 /** Both protocols' writeHead under one signature. */
@@ -51,17 +89,21 @@ export function endWith(response: Outgoing, last: Buffer | string): void {
   (response.end as (chunk: Buffer | string) => unknown).call(response, last);
 }
 
-/** Both protocols' write under one signature; false when the socket is full. */
-export function writeChunk(response: Outgoing, chunk: Buffer): boolean {
-  return (response.write as (chunk: Buffer) => boolean).call(response, chunk);
+/** Compressed outside the event loop, and no further ahead than a few parts. */
+async function* compressed(pieces: AsyncIterable<readonly Piece[]>): AsyncGenerator<readonly Piece[]> {
+  const [{ createGzip }, { pipeline, Readable }] = await Promise.all([import("node:zlib"), import("node:stream")]);
+  const gzip = createGzip({ level: 1, chunkSize: compressedChunkBytes });
+  // What fails ends the compressed stream with the same error, which is thrown below.
+  pipeline(Readable.from(chunksOf(pieces), { highWaterMark: 1 }), gzip, () => undefined);
+  for await (const chunk of gzip) yield [chunk as Buffer];
 }
 
-async function gzip(body: Buffer | string): Promise<Buffer> {
-  const zlib = await import("node:zlib");
-  return new Promise((resolve, reject) => {
-    zlib.gzip(body, { level: 1 }, (error, result) => {
-      if (error === null) resolve(result);
-      else reject(error);
-    });
-  });
+const compressedChunkBytes = 64 * 1024;
+
+async function* chunksOf(pieces: AsyncIterable<readonly Piece[]>): AsyncGenerator<Buffer> {
+  for await (const some of pieces) {
+    const queue = pieceQueue();
+    queue.add(some);
+    while (!queue.isEmpty()) yield queue.take(compressedChunkBytes);
+  }
 }

@@ -6,13 +6,15 @@ import type { WatchItem } from "../registry/watch.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import { partial, table, type View } from "./encode.ts";
 import { contentTypes } from "./negotiate.ts";
-import type { FrameEncoder } from "./watch-stream.ts";
+import type { Frame, FrameEncoder } from "./watch-stream.ts";
 
 /** How one object is shown inside an event. */
 interface Shape {
   /** Readers of the same shape share encoded events; undefined where a reader has state of its own. */
   readonly shared: string | undefined;
   readonly entry: (entry: Entry) => Buffer;
+  /** Whether an object is shown by its text in the cache, which is not encoded before the client reads. */
+  readonly isText: boolean;
   readonly object: (object: ApiObject) => Buffer;
   readonly status: (error: StatusError) => Buffer;
   readonly frame: (type: string, object: Buffer) => Buffer;
@@ -20,6 +22,8 @@ interface Shape {
 }
 
 const lineEnd = Buffer.from("}\n");
+/** From so many characters on, an event in JSON is a reference to the text in the cache. */
+const longText = 16 * 1024;
 const initialEvents = "k8s.io/initial-events-end";
 
 /** The encoder of a watch in the form that the client asked for. Event frames that need no state of the reader are made once for all. */
@@ -28,8 +32,15 @@ export function watchFrames(view: View): FrameEncoder {
   return {
     contentType: shape.contentType,
     error: (error) => shape.frame("ERROR", shape.status(error)),
+    cost: (item) => {
+      if (item.type === "BOOKMARK") return 0;
+      const { length } = item.entry.json;
+      if (shape.isText && length >= longText) return 0;
+      return item.event?.frames?.has(`${item.type} ${shape.shared}`) === true ? 0 : length;
+    },
     item: (item) => {
       if (item.type === "BOOKMARK") return shape.frame("BOOKMARK", shape.object(bookmark(view, item)));
+      if (shape.isText && item.entry.json.length >= longText) return textFrame(item.type, item.entry.json);
       const frames =
         item.event === undefined || shape.shared === undefined ? undefined : (item.event.frames ??= new Map());
       const key = `${item.type} ${shape.shared}`;
@@ -60,6 +71,7 @@ function shapeOf(view: View): Shape {
   return {
     ...jsonFrames,
     shared: media.as === undefined ? "json" : `partial ${media.version}`,
+    isText: media.as === undefined,
     entry: (entry) => (show === undefined ? Buffer.from(entry.json) : show(objectOf(entry))),
     object: show ?? json,
   };
@@ -71,6 +83,11 @@ const jsonFrames: Pick<Shape, "status" | "frame" | "contentType"> = {
   frame: (type, object) => Buffer.concat([Buffer.from(`{"type":"${type}","object":`), object, lineEnd]),
 };
 
+function textFrame(type: string, text: string): Frame {
+  const pieces = [`{"type":"${type}","object":`, text, "}\n"];
+  return { pieces, length: pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0) };
+}
+
 /** Column definitions go with the first event of each reader only, so tables are not shared. */
 function tableShape(view: View): Shape {
   let definitions: "include" | "omit" = "include";
@@ -79,7 +96,7 @@ function tableShape(view: View): Shape {
     definitions = "omit";
     return json(shown);
   };
-  return { ...jsonFrames, shared: undefined, entry: (entry) => show(objectOf(entry)), object: show };
+  return { ...jsonFrames, shared: undefined, isText: false, entry: (entry) => show(objectOf(entry)), object: show };
 }
 
 function protobufShape(view: View): Shape {
@@ -93,6 +110,7 @@ function protobufShape(view: View): Shape {
     );
   return {
     shared: partials ? `protobuf partial ${media.version}` : "protobuf",
+    isText: false,
     entry: (entry) => show(objectOf(entry)),
     object: show,
     status: (error) => Buffer.from(encodeProtobuf({ ...error.toStatus() }, statusSchema)),

@@ -3,18 +3,28 @@ import type { Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
 import type { WatchEnd, WatchHandle, WatchItem } from "../registry/watch.ts";
 import type { Outgoing } from "./exchange.ts";
-import { endWith, writeChunk } from "./respond.ts";
+import { responseWriter, type Piece } from "./response-writer.ts";
+import type { SendBuffer } from "./send-buffers.ts";
+
+/** One event: bytes, or texts that are encoded when the client reads them. */
+export type Frame = Buffer | { readonly pieces: readonly string[]; readonly length: number };
 
 /** How a watch's items become bytes; `error` wraps a Status. Encoders keep what readers can share. */
 export interface FrameEncoder {
   readonly contentType: string;
-  readonly item: (item: WatchItem) => Buffer;
+  readonly item: (item: WatchItem) => Frame;
+  /** How many characters `item` would have to encode; none where its bytes are known, or are text of the cache. */
+  readonly cost: (item: WatchItem) => number;
   readonly error: (error: StatusError) => Buffer;
 }
 
 export interface WatchStreamOptions {
   readonly handle: WatchHandle;
   readonly response: Outgoing;
+  /** The share of this watch in what waits for clients. */
+  readonly buffer: SendBuffer;
+  /** Waits until the next part of many or large events may be encoded. */
+  readonly turn: () => Promise<void>;
   readonly encoder: FrameEncoder;
   readonly clock: Clock;
   /** Milliseconds after which the server ends the stream in the normal way. */
@@ -24,7 +34,9 @@ export interface WatchStreamOptions {
   readonly signals: readonly AbortSignal[];
   readonly onAbort: OnAbort;
   /** Called with the events that were written, bookmarks among them. */
-  readonly wrote: (events: readonly Buffer[]) => void;
+  readonly wrote: (events: readonly Frame[]) => void;
+  /** Called when the watch is ended because the history moved on without it. */
+  readonly terminated: () => void;
 }
 
 /** How often a quiet watch is told where it stands, and how long before its end. */
@@ -32,25 +44,31 @@ const bookmarkEveryMs = 60_000;
 const lastBookmarkMs = 2_000;
 /** A reason made once: without one, each abort makes an exception with a stack of its own. */
 const ended = "the watch has ended";
-/** Few, as each may be an object of a megabyte. */
+/** How many references to events are taken from the history at once. */
 const itemsPerTake = 32;
 /** Frames are joined up to about this size, so that one write serves many events. */
-const writeBytes = 256 * 1024;
+const writeBytes = 128 * 1024;
+/** How many characters are encoded at once when events come, and in a turn. */
+const maxCost = { now: 16 * 1024, inTurn: 64 * 1024 } as const;
+/** From so many characters on, an event waits until what others have not read leaves room for it. */
+const largeCost = 16 * 1024;
 
 /**
- * Returns `wake` to be called when the handle may have items, and `done`, which resolves when the stream has ended. Nothing is buffered
- * for a slow reader: while its socket is full it only keeps its place, and loses it when the history moves on without it.
+ * Returns `wake` to be called when the handle may have items, and `done`, which resolves when the stream has ended. For a slow reader at
+ * most one event is encoded: while its socket is full it only keeps its place, and loses it when the history moves on without it.
  */
 export function watchStream(options: WatchStreamOptions): { readonly wake: () => void; readonly done: Promise<void> } {
-  const { handle, response, encoder, clock } = options;
+  const { handle, response, buffer, turn, encoder, clock } = options;
   const ending = new AbortController();
-  let blocked = false;
+  const source = frameSource(handle, encoder, buffer);
+  let isTurnAwaited = false;
   let finished = false;
   let finish: () => void;
   let leaving: readonly (() => void)[] = [];
   const done = new Promise<void>((resolve) => {
     finish = resolve;
   });
+  const writer = responseWriter({ response, buffer, turn, onReady: () => pump() });
 
   const end = (last?: Buffer): void => {
     if (finished) return;
@@ -58,30 +76,42 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     ending.abort(ended);
     for (const leave of leaving) leave();
     handle.close();
-    if (last === undefined) response.end();
-    else endWith(response, last);
+    if (last !== undefined) writer.push([last]);
+    writer.end();
     finish();
   };
-  const write = (frames: readonly Buffer[]): void => {
-    const [first] = frames;
-    if (first === undefined || finished) return;
-    blocked = !writeChunk(response, frames.length === 1 ? first : Buffer.concat(frames));
+  const write = (frames: readonly Frame[]): void => {
+    if (frames.length === 0) return;
+    writer.push(frames.flatMap((frame): readonly Piece[] => ("pieces" in frame ? frame.pieces : [frame])));
     options.wrote(frames);
+    if (!writer.isFull()) source.written();
   };
-  const pump = (): void => {
-    while (!blocked && !finished) {
-      const { frames, next } = nextFrames(handle, encoder);
-      write(frames);
-      if (next === "expired") end(encoder.error(slowReader()));
-      else if (next === "ended") end();
-      else if (typeof next !== "string") end(encoder.error(next));
-      if (next !== "more") return;
-    }
+  const pumpLater = async (permission: Promise<unknown>): Promise<void> => {
+    isTurnAwaited = true;
+    await permission;
+    isTurnAwaited = false;
+    pump(maxCost.inTurn);
+  };
+  const pump = (cost: number = maxCost.now): void => {
+    if (isTurnAwaited || finished || writer.isFull()) return;
+    source.written();
+    const { frames, next } = source.next(cost);
+    write(frames);
+    if (next === "wait") return;
+    if (next === "expired") {
+      options.terminated();
+      end(encoder.error(slowReader()));
+    } else if (next === "ended") end();
+    else if (next === "more") void pumpLater(turn());
+    else if ("room" in next) void pumpLater(buffer.reserve(next.room).then(turn));
+    else end(encoder.error(next));
   };
   const bookmark = (): void => {
     // Also what no event came of moves the place on.
     pump();
-    if (!blocked) write([encoder.item({ type: "BOOKMARK", revision: handle.revision(), initialEnd: false })]);
+    if (isTurnAwaited || finished || writer.isFull()) return;
+    const revision = handle.revision();
+    if (revision !== undefined) write([encoder.item({ type: "BOOKMARK", revision, initialEnd: false })]);
   };
   const run = async (): Promise<void> => {
     const endsAt = clock.now() + options.timeoutMs;
@@ -101,35 +131,78 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     }
   };
 
-  response.on("drain", () => {
-    blocked = false;
-    pump();
-  });
   response.on("close", () => end());
   response.on("error", () => end());
   leaving = options.signals.map((signal) => options.onAbort(signal, () => end()));
   if (options.signals.some((signal) => signal.aborted)) end();
   void run();
-  return { wake: pump, done };
+  return { wake: () => pump(), done };
 }
 
-/** Frames for one write, and whether there may be more. */
-function nextFrames(
-  handle: WatchHandle,
-  encoder: FrameEncoder,
-): { readonly frames: readonly Buffer[]; readonly next: "more" | "wait" | WatchEnd } {
-  const frames: Buffer[] = [];
-  for (let size = 0; size < writeBytes;) {
-    const items = handle.take(itemsPerTake);
-    if (typeof items === "string" || !("length" in items)) return { frames, next: items };
-    if (items.length === 0) return { frames, next: "wait" };
-    for (const item of items) {
-      const frame = encoder.item(item);
-      size += frame.length;
-      frames.push(frame);
+/** Frames of one part, and what the next part waits for: a turn, room, new items, or nothing, as the watch ends. */
+interface FramePart {
+  readonly frames: readonly Frame[];
+  readonly next: "more" | "wait" | WatchEnd | { readonly room: number };
+}
+
+interface FrameSource {
+  /** Encodes up to so many characters, and at least one item. */
+  readonly next: (maxCharacters: number) => FramePart;
+  /** Gives back what is reserved for the frames of the last part, which the client has read. */
+  readonly written: () => void;
+}
+
+/** Encodes what the handle has; what is taken and not encoded yet are references. */
+function frameSource(handle: WatchHandle, encoder: FrameEncoder, buffer: SendBuffer): FrameSource {
+  let ahead: readonly WatchItem[] = [];
+  let at = 0;
+  let reserved = 0;
+  /** Of the item that asked for room. */
+  let asked: number | undefined;
+
+  /** The next item without taking it, or why there is none. */
+  const peek = (): WatchItem | "wait" | WatchEnd => {
+    if (at === ahead.length) {
+      const taken = handle.take(itemsPerTake);
+      if (typeof taken === "string" || !("length" in taken)) return taken;
+      [ahead, at] = [taken, 0];
     }
-  }
-  return { frames, next: "more" };
+    return ahead[at] ?? "wait";
+  };
+  return {
+    written: () => {
+      if (reserved === 0) return;
+      buffer.remove(reserved);
+      reserved = 0;
+    },
+    next: (maxCharacters) => {
+      const frames: Frame[] = [];
+      let [size, characters] = [0, 0];
+      while (size < writeBytes) {
+        const item = peek();
+        if (typeof item === "string" || !("type" in item)) return { frames, next: item };
+        const cost = encoder.cost(item);
+        characters += cost;
+        if (characters > maxCharacters && (frames.length > 0 || maxCharacters < maxCost.inTurn)) {
+          return { frames, next: "more" };
+        }
+        if (cost > largeCost && asked === undefined) {
+          if (frames.length > 0) return { frames, next: "more" };
+          if (!buffer.tryReserve(cost)) {
+            asked = cost;
+            return { frames, next: { room: cost } };
+          }
+        }
+        if (cost > largeCost) reserved += cost;
+        asked = undefined;
+        at += 1;
+        const frame = encoder.item(item);
+        size += frame.length;
+        frames.push(frame);
+      }
+      return { frames, next: "more" };
+    },
+  };
 }
 
 function slowReader(): StatusError {

@@ -1,4 +1,5 @@
 import type { LevelCounts } from "../http/request-places.ts";
+import type { SendBuffers } from "../http/send-buffers.ts";
 import type { AuditCounts } from "./audit-backends.ts";
 import { familiesText, labelText, type Family } from "./metric-family.ts";
 
@@ -40,6 +41,24 @@ export function fairnessText(levels: readonly LevelCounts[]): string {
       type: "gauge",
       help: "Watches that are open, by level.",
       samples: perLevel(({ watches }) => watches),
+    },
+  ]);
+}
+
+/** What is encoded for clients that have not read it yet, as Prometheus text. */
+export function unreadText({ bytes, abandoned }: Pick<SendBuffers, "bytes" | "abandoned">): string {
+  return familiesText([
+    {
+      name: "pratique_unread_response_bytes",
+      type: "gauge",
+      help: "Bytes of large answers and watches that are encoded and wait for their client.",
+      samples: [["", bytes()]],
+    },
+    {
+      name: "pratique_abandoned_responses_total",
+      type: "counter",
+      help: "Answers and watches that were ended because their client read nothing for a minute.",
+      samples: [["", abandoned()]],
     },
   ]);
 }

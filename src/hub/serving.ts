@@ -33,6 +33,7 @@ import type { Decisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { unreadText } from "./load-metrics.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiPublisher } from "./open-api.ts";
 import { portCertificates, type PortCertificates } from "./port-certificates.ts";
@@ -40,6 +41,7 @@ import { requestAuthorizationMetrics } from "./request-authorization-metrics.ts"
 import { revocationDocuments } from "./revocation-documents.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { sendBuffers } from "../http/send-buffers.ts";
 import { signedTime } from "./signed-time.ts";
 import { standingMetrics } from "./standing-metrics.ts";
 import { watchMetrics, type WatchMetrics } from "./watch-metrics.ts";
@@ -88,11 +90,22 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
 
 function resourcesOf(
   { verbs, clock, shutdown, cache, revoked, turns }: ServeParts,
-  { watched }: Pick<WatchMetrics, "watched">,
+  { watched, terminated }: Pick<WatchMetrics, "watched" | "terminated">,
 ): ReturnType<typeof resourceVerbs> {
   const { follow } = revoked;
   const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
-  return resourceVerbs({ registry: verbs, clock, turns, chance, shutdown, onAbort, lifeOf, follow, watched });
+  return resourceVerbs({
+    registry: verbs,
+    clock,
+    turns,
+    chance,
+    shutdown,
+    onAbort,
+    lifeOf,
+    follow,
+    watched,
+    terminated,
+  });
 }
 
 function metricsOf(
@@ -141,7 +154,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const yaml = yamlThread();
   const authentications = authenticationMetrics(() => clock.now(), monotonic);
   const requestAuthorizations = requestAuthorizationMetrics(monotonic);
-  const watches = watchMetrics();
+  const [watches, unread] = [watchMetrics(), sendBuffers(every)];
   let server: Server | undefined;
   const metrics = metricsOf(options, parts, {
     connections: () => server?.connections() ?? 0,
@@ -149,7 +162,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     stalls: stalls.text,
     audit: recording.counts,
     authentication: () => authentications.text() + requestAuthorizations.text(),
-    watches: watches.text,
+    watches: () => watches.text() + unreadText(unread),
     clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
   });
   const time = signedTime(authorities, clock);
@@ -183,6 +196,9 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       peer: peerCertificates(),
       places,
       largeBodies: largeBodies(clock),
+      sendBuffers: unread,
+      abandoned: abandonedLog(options, watches),
+      turn: parts.turns.next,
       audit: recording.audit,
       activity,
       yaml,
@@ -258,18 +274,33 @@ function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
   return (error, requestId) => log({ level: "error", message: "request failed", requestId, error: errorText(error) });
 }
 
+/** Logs a request whose client read nothing of the answer; a watch is counted as kube-apiserver counts it. */
+function abandonedLog(
+  { log }: HubOptions,
+  { terminated }: Pick<WatchMetrics, "terminated">,
+): PipelineOptions["abandoned"] {
+  return (progress) => {
+    const { info } = progress;
+    if (info.verb === "watch") terminated({ group: info.group, plural: info.resource });
+    const message = "the client read nothing of the answer for a minute; the connection or stream was closed";
+    log({ level: "warn", message, request: requestText(progress) });
+  };
+}
+
 /** In milliseconds, of a clock that is not set back. */
 const monotonic = (): number => performance.now();
+
+function every(ms: number, run: () => void): () => void {
+  const timer = setInterval(run, ms).unref();
+  return () => clearInterval(timer);
+}
 
 /** How long this process holds its event loop. */
 function stallsOf({ log }: HubOptions, clock: Clock, activity: RequestActivity): LoopStalls {
   return loopStalls({
     now: () => clock.now(),
     monotonic,
-    every: (ms, run) => {
-      const timer = setInterval(run, ms).unref();
-      return () => clearInterval(timer);
-    },
+    every,
     requestsDuring: (from, to) => activity.during(from, to).map(requestText),
     log,
   });

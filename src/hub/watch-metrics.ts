@@ -7,13 +7,15 @@ export interface WatchMetrics {
   readonly watched: (
     resource: Pick<Resource, "group" | "version" | "plural">,
   ) => (events: readonly Pick<Buffer, "length">[]) => void;
+  /** Counts a watch that was ended because its client read too slowly. */
+  readonly terminated: (resource: Pick<Resource, "group" | "plural">) => void;
   /** Prometheus text. */
   readonly text: () => string;
 }
 
 const sizeBounds: readonly number[] = [1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072];
 
-/** Counts from zero. Source: apiserver pkg/endpoints/metrics, WatchEvents and WatchEventsSizes. */
+/** Counts from zero. Source: apiserver pkg/endpoints/metrics, WatchEvents and WatchEventsSizes; storage/cacher/metrics, TerminatedWatchersCounter. */
 export function watchMetrics(): WatchMetrics {
   const sizes = histogram({
     name: "apiserver_watch_events_sizes",
@@ -21,6 +23,7 @@ export function watchMetrics(): WatchMetrics {
     bounds: sizeBounds,
   });
   const totals = new Map<string, { count: number }>();
+  const terminated = new Map<string, number>();
   return {
     watched: ({ group, version, plural }) => {
       const labels = labelText({ group, resource: plural, version });
@@ -32,6 +35,10 @@ export function watchMetrics(): WatchMetrics {
         for (const { length } of events) observe(length);
       };
     },
+    terminated: ({ group, plural }) => {
+      const labels = labelText({ group, resource: plural });
+      terminated.set(labels, (terminated.get(labels) ?? 0) + 1);
+    },
     text: () =>
       familiesText([
         {
@@ -39,6 +46,12 @@ export function watchMetrics(): WatchMetrics {
           type: "counter",
           help: "Events that were sent to watches, bookmarks among them.",
           samples: [...totals].map(([labels, { count }]) => [labels, count]),
+        },
+        {
+          name: "apiserver_terminated_watchers_total",
+          type: "counter",
+          help: "Watches that were ended because their client read too slowly.",
+          samples: [...terminated],
         },
       ]) + sizes.text(),
   };

@@ -17,8 +17,11 @@ export interface SeenChanges {
   take(max: number): readonly SeenChange[] | "pending" | "expired" | StatusError;
 }
 
-/** How many changes are given to a webhook at once. */
-const convertedAtOnce = 64;
+/** What a watch ends with where a conversion failed for no reason that may be told. */
+export const conversionFailed = "Internal error occurred: conversion failed";
+
+/** How many changes are converted at once, and how many characters they have together, unless a single one has more. */
+const convertedAtOnce = { max: 64, characters: 512 * 1024 } as const;
 
 /** Reads a subscription; nothing is read ahead but the changes that a webhook converts at the moment. */
 export function seenChanges(
@@ -43,10 +46,7 @@ export function seenChanges(
     try {
       ready = await converting;
     } catch (error) {
-      failure =
-        error instanceof StatusError
-          ? error
-          : new StatusError("InternalError", "Internal error occurred: conversion failed");
+      failure = error instanceof StatusError ? error : new StatusError("InternalError", conversionFailed);
     }
     pending = false;
     wake();
@@ -61,16 +61,33 @@ export function seenChanges(
         ready = ready.slice(max);
         return taken;
       }
-      const events = subscription.take(Math.min(max, convertedAtOnce));
+      const events = takeSome(subscription);
       if (events === "expired") return events;
       if (events.length === 0) return [];
       const now = seen(versions, resource, events);
-      if (!(now instanceof Promise)) return now;
+      if (!(now instanceof Promise)) {
+        ready = now.slice(max);
+        return now.slice(0, max);
+      }
       pending = true;
       void convert(now);
       return "pending";
     },
   };
+}
+
+/** As many events as are converted at once. */
+function takeSome(subscription: Pick<Subscription, "take">): readonly CacheEvent[] | "expired" {
+  const events: CacheEvent[] = [];
+  let characters = 0;
+  while (events.length < convertedAtOnce.max && characters < convertedAtOnce.characters) {
+    const taken = subscription.take(1);
+    if (taken === "expired") return events.length === 0 ? taken : events;
+    if (taken.length === 0) break;
+    events.push(...taken);
+    characters += taken.reduce((sum, { entry }) => sum + entry.json.length, 0);
+  }
+  return events;
 }
 
 function asItIs(event: CacheEvent): SeenChange {

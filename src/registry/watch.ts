@@ -2,10 +2,12 @@ import type { OnAbort } from "../core/abort-listeners.ts";
 import type { StatusError } from "../core/status.ts";
 import type { Resource } from "../resources/resource.ts";
 import { entryAt, type Entry } from "../storage/stored-object.ts";
-import type { CacheEvent } from "../storage/watch-cache.ts";
+import type { CacheEvent, Subscription } from "../storage/watch-cache.ts";
 import { caughtUp, storageKey, storageNamespacePrefix, type Backend } from "./backend.ts";
 import { tooOld, waitForVersion } from "./freshness.ts";
-import { seenChanges, type SeenChange } from "./seen-changes.ts";
+import type { Turn } from "./large-work.ts";
+import { initialItems, partSize, type InitialOptions } from "./initial-items.ts";
+import { seenChanges, type SeenChange, type SeenChanges } from "./seen-changes.ts";
 import type { Selection } from "./selection.ts";
 
 /** Where a watch begins. `state` sends what exists as ADDED first, `marked` closes that part with an annotated bookmark. */
@@ -21,6 +23,8 @@ export interface WatchRequest {
   readonly start: WatchStart;
   /** Called when there may be something to take. */
   readonly wake: () => void;
+  /** Waits until the next part of much that has to be looked through may be looked at; turns of the kind's own by default. */
+  readonly turn?: Turn;
 }
 
 /** What ends a watch before its reader does. */
@@ -42,8 +46,8 @@ export type WatchEnd = "expired" | "ended" | StatusError;
 export interface WatchHandle {
   /** Up to `max` items, none if there is nothing yet; `expired` once the reader was too slow, `ended` once the kind is gone. */
   take(max: number): readonly WatchItem[] | WatchEnd;
-  /** The revision up to which everything has been taken, for bookmarks. */
-  revision(): number;
+  /** The revision up to which everything has been taken, for bookmarks; undefined while what existed at the start is being told. */
+  revision(): number | undefined;
   close(): void;
 }
 
@@ -54,58 +58,25 @@ export async function watch(
   request: WatchRequest,
   { ended, onAbort }: WatchLife,
 ): Promise<WatchHandle> {
-  const { start, selection, namespace, wake } = request;
+  const { start, selection, wake } = request;
   if (start.state !== "skip" && (start.revision ?? 0) === 0) await caughtUp(backend);
   else if (start.state !== "skip") await waitForVersion(backend, start.revision ?? 0);
-  const { cache } = backend;
-  const prefix = storageNamespacePrefix(resource, namespace);
-  const from = start.state === "skip" ? (start.revision ?? cache.revision()) : cache.revision();
-  const single = selection.name !== undefined && (resource.scope === "Cluster" || namespace !== "");
-  const key = single ? storageKey(resource, { namespace, name: selection.name ?? "" }) : undefined;
-  const subscription = cache.subscribe(prefix, { fromRevision: from, wake, ...(key === undefined ? {} : { key }) });
-  if (subscription === "expired") throw tooOld(from, cache.revision());
-  let initial =
-    start.state === "skip" ? undefined : await initialItems(backend, resource, { start, selection, prefix, key, from });
+  const { subscription, ...place } = placeOf(backend, resource, request);
+  const turn = request.turn ?? (() => backend.turns.next(place.prefix));
+  const about = { backend, resource, start, selection, ...place, turn, wake };
+  let initial = start.state === "skip" ? undefined : await initialItems(about);
   const changes = seenChanges(subscription, { versions: backend.versions, resource, wake });
-  let position = from;
-
-  const next = (max: number): readonly WatchItem[] | WatchEnd => {
-    const items: WatchItem[] = [];
-    let pending = false;
-    while (items.length < max) {
-      const seen = changes.take(max);
-      pending = seen === "pending";
-      if (typeof seen === "string" || !("length" in seen)) {
-        // What went before is told first.
-        if (pending || items.length > 0) break;
-        return seen === "pending" ? items : seen;
-      }
-      if (seen.length === 0) break;
-      for (const change of seen) {
-        if (change.event.revision <= from) continue;
-        position = change.event.revision;
-        const item = itemFor(change, { prefix, key, selection });
-        if (item !== undefined) items.push(item);
-      }
-    }
-    if (items.length > 0 || pending) return items;
-    position = Math.max(position, cache.revision());
-    return ended?.aborted === true ? "ended" : items;
-  };
+  const history = historyItems(changes, { ...about, ended });
   const leave = ended === undefined ? undefined : onAbort(ended, wake);
   return {
     take: (max) => {
-      const first = takeFrom(initial, max);
-      if (first.items.length > 0) return first.items;
-      if (first.pending) {
-        void backend.turns.next(prefix).then(wake);
-        return [];
-      }
+      const first = initial?.take(max) ?? "told";
+      if (first !== "told") return first;
       // What existed at the start has been told; a watch may live for long, and must not keep it.
       initial = undefined;
-      return next(max);
+      return history.take(max);
     },
-    revision: () => position,
+    revision: () => (initial === undefined ? history.position() : undefined),
     close: () => {
       leave?.();
       subscription.close();
@@ -113,48 +84,79 @@ export async function watch(
   };
 }
 
-interface Scope {
+/** The place in the history from which a watch starts. @throws StatusError Expired */
+function placeOf(
+  { cache }: Backend,
+  resource: Resource,
+  { start, selection, namespace, wake }: WatchRequest,
+): Pick<InitialOptions, "prefix" | "key" | "from"> & { readonly subscription: Subscription } {
+  const prefix = storageNamespacePrefix(resource, namespace);
+  const from = start.state === "skip" ? (start.revision ?? cache.revision()) : cache.revision();
+  const isSingle = selection.name !== undefined && (resource.scope === "Cluster" || namespace !== "");
+  const key = isSingle ? storageKey(resource, { namespace, name: selection.name ?? "" }) : undefined;
+  const subscription = cache.subscribe(prefix, { fromRevision: from, wake, ...(key === undefined ? {} : { key }) });
+  if (subscription === "expired") throw tooOld(from, cache.revision());
+  return { prefix, from, key, subscription };
+}
+
+/** What a watch is of. */
+export interface Scope {
   readonly prefix: string;
   readonly key: string | undefined;
   readonly selection: Selection;
 }
 
-/** The state of this moment, copied now and sent at the reader's pace. */
-async function initialItems(
-  backend: Backend,
-  resource: Resource,
-  options: Scope & { readonly start: WatchStart; readonly from: number },
-): Promise<Iterator<WatchItem | undefined>> {
-  const { prefix, key, selection, start, from } = options;
-  const one = key === undefined ? undefined : backend.cache.get(key);
-  const stored = key === undefined ? [...backend.cache.list(prefix)] : one === undefined ? [] : [one];
-  const state = await backend.versions.shownAll(resource, stored);
-  return (function* send(): Generator<WatchItem | undefined> {
-    let passedOver = 0;
-    for (const entry of state) {
-      if (selection.matches(entry)) yield { type: "ADDED", entry, event: undefined };
-      else if (++passedOver % maxPassedOver === 0) yield undefined;
-    }
-    if (start.state === "send-and-mark") yield { type: "BOOKMARK", revision: from, initialEnd: true };
-  })();
+/** What happened since the start. */
+interface HistoryItems {
+  take(max: number): readonly WatchItem[] | WatchEnd;
+  /** The revision up to which everything has been taken. */
+  position(): number;
 }
 
-/** After so many objects that a selector passes over, others have their turn. */
-const maxPassedOver = 512;
+/** What looking at a change takes beside its text, in characters. */
+const perChange = 512;
 
-/** What existed at the start; `pending` where there is more to look through before anything else may be told. */
-function takeFrom(
-  items: Iterator<WatchItem | undefined> | undefined,
-  max: number,
-): { readonly items: readonly WatchItem[]; readonly pending: boolean } {
-  const taken: WatchItem[] = [];
-  while (items !== undefined && taken.length < max) {
-    const { done, value } = items.next();
-    if (done === true) break;
-    if (value === undefined) return { items: taken, pending: true };
-    taken.push(value);
-  }
-  return { items: taken, pending: false };
+function historyItems(
+  changes: SeenChanges,
+  about: InitialOptions & { readonly ended: AbortSignal | undefined },
+): HistoryItems {
+  const { selection, from, turn, wake, ended } = about;
+  const { cache } = about.backend;
+  let position = from;
+
+  /** Items of the next changes: `pending` where more is to be looked at later, which ends with a call of `wake`. */
+  const look = (max: number): { readonly items: WatchItem[]; readonly end: WatchEnd | "pending" | undefined } => {
+    const items: WatchItem[] = [];
+    for (let looked = 0; items.length < max;) {
+      // What is selected from is parsed, one change at a time.
+      const seen = changes.take(selection.everything ? max : 1);
+      if (typeof seen === "string" || !("length" in seen)) return { items, end: seen };
+      if (seen.length === 0) break;
+      for (const change of seen) {
+        if (change.event.revision <= from) continue;
+        position = change.event.revision;
+        const item = itemFor(change, about);
+        if (item !== undefined) items.push(item);
+      }
+      if (selection.everything) continue;
+      looked += seen.reduce((sum, { entry }) => sum + perChange + entry.json.length, 0);
+      if (looked < partSize.maxCharacters) continue;
+      if (items.length === 0) void turn().then(wake);
+      return { items, end: "pending" };
+    }
+    return { items, end: undefined };
+  };
+  return {
+    position: () => position,
+    take: (max) => {
+      const { items, end } = look(max);
+      // What went before is told first.
+      if (items.length > 0 || end === "pending") return items;
+      if (end !== undefined) return end;
+      position = Math.max(position, cache.revision());
+      return ended?.aborted === true ? "ended" : items;
+    },
+  };
 }
 
 /** What a change means to a watcher with this selection: objects enter and leave it without being created or deleted. */

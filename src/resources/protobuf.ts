@@ -94,12 +94,21 @@ export function encodeListItems(items: readonly Readonly<Record<string, unknown>
 
 /** Encodes a list with its envelope from parts that `encodeListItems` made, each byte of which is copied once. */
 export function encodeProtobufList(list: ProtobufList, parts: readonly Uint8Array[]): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const { head, end } = protobufListEnvelope(list, length);
+  return Buffer.concat([head, ...parts, end]);
+}
+
+/** What stands before and after the items of a list that have so many bytes together. */
+export function protobufListEnvelope(
+  list: ProtobufList,
+  itemBytes: number,
+): { readonly head: Buffer; readonly end: Buffer } {
   const metadata = protobuf.Writer.create().uint32(10);
   nested(metadata, () => messageCodec(listMeta).writeFields(metadata, list.metadata));
   const first = metadata.finish();
-  const length = parts.reduce((sum, part) => sum + part.length, first.length);
-  const { head, end } = envelopeOf(list, length);
-  return Buffer.concat([head, first, ...parts, end]);
+  const { head, end } = envelopeOf(list, first.length + itemBytes);
+  return { head: Buffer.concat([head, first]), end: Buffer.from(end) };
 }
 
 /** One event of a protobuf watch stream, length prefix included; `object` is enveloped. The stream itself has no magic. */

@@ -26,6 +26,7 @@ const shownLater: Readonly<Record<string, MetricFamily>> = {
     buckets: ["0.005", "0.025", "0.1", "0.5", "1", "2.5", "10", "25", "+Inf"],
   },
   apiserver_audit_error_total: { type: "counter", labels: ["plugin"] },
+  apiserver_terminated_watchers_total: { type: "counter", labels: ["group", "resource"] },
   apiserver_flowcontrol_rejected_requests_total: {
     type: "counter",
     labels: ["flow_schema", "priority_level", "reason"],

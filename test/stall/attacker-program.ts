@@ -2,8 +2,9 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
-import { corpus, type CostlyRequest, type Sender } from "./corpus.ts";
+import { openHttp2, openTls, requestBytes, sendHttp2, type WireReply, type WireRequest } from "../kits/wire.ts";
+import { corpus } from "./corpus.ts";
+import type { CostlyRequest, Sender } from "./costly-request.ts";
 import { lastPrepared, prepared } from "./world.ts";
 import type { ProberStart, Waits } from "./prober-program.ts";
 
@@ -66,25 +67,74 @@ function deprivedMs(): number {
   return Number(nanoseconds) / 1e6;
 }
 
-async function sent(
-  request: Pick<CostlyRequest, "method" | "path" | "type" | "accept"> & { readonly as: Sender },
-  body: string | Buffer | undefined,
-): Promise<WireReply> {
+type Sent = Pick<CostlyRequest, "method" | "path" | "type" | "accept"> & { readonly as: Sender };
+
+function wireRequest(request: Sent, body: string | Buffer | undefined): WireRequest {
+  return {
+    method: request.method,
+    path: request.path,
+    headers: [
+      ...(request.as === "anonymous" ? [] : ([["authorization", `Bearer ${start.tokens[request.as]}`]] as const)),
+      ...(request.type === undefined ? [] : ([["content-type", request.type]] as const)),
+      ...(request.accept === undefined ? [] : ([["accept", request.accept]] as const)),
+    ],
+    body,
+  };
+}
+
+async function sent(request: Sent, body: string | Buffer | undefined): Promise<WireReply> {
   const session = await openHttp2(target);
   try {
-    return await sendHttp2(session, {
-      method: request.method,
-      path: request.path,
-      headers: [
-        ...(request.as === "anonymous" ? [] : ([["authorization", `Bearer ${start.tokens[request.as]}`]] as const)),
-        ...(request.type === undefined ? [] : ([["content-type", request.type]] as const)),
-        ...(request.accept === undefined ? [] : ([["accept", request.accept]] as const)),
-      ],
-      body,
-    });
+    return await sendHttp2(session, wireRequest(request, body));
   } finally {
     session.destroy();
   }
+}
+
+type Answer = Pick<WireReply, "status" | "text">;
+
+/** Sends a request over HTTP/1.1 and stops reading with the first bytes of the answer. */
+async function openUnread(request: WireRequest): Promise<{ readonly answer: Answer; readonly close: () => void }> {
+  const socket = await openTls(target, "http/1.1");
+  socket.write(requestBytes(request));
+  await once(socket, "readable");
+  const text = String(socket.read(12));
+  return { answer: { status: Number(text.slice(9)), text: "" }, close: () => void socket.destroy() };
+}
+
+/** Sends copies of a request and does not read the answers. */
+async function sentUnread(request: CostlyRequest, copies: number): Promise<readonly Answer[]> {
+  const wire = wireRequest(request, undefined);
+  if (request.unread === "connections") {
+    const open = await Promise.all(Array.from({ length: copies }, () => openUnread(wire)));
+    await pause(unreadMs);
+    for (const { close } of open) close();
+    return open.map(({ answer }) => answer);
+  }
+  const session = await openHttp2(target);
+  try {
+    const headers = Object.fromEntries(wire.headers ?? []);
+    const answers = Array.from({ length: copies }, async (): Promise<Answer> => {
+      const stream = session.request({ ":method": request.method, ":path": request.path, ...headers });
+      stream.on("error", () => undefined);
+      const [answered] = (await once(stream, "response")) as [{ readonly ":status"?: number }];
+      return { status: answered[":status"] ?? 0, text: "" };
+    });
+    const all = await Promise.all(answers);
+    await pause(unreadMs);
+    return all;
+  } finally {
+    session.destroy();
+  }
+}
+
+const unreadMs = 4_000;
+
+async function answers(request: CostlyRequest, body: string | Buffer | undefined): Promise<readonly Answer[]> {
+  const { copies = 1, unread } = request;
+  const failed = (error: unknown): Answer => ({ status: 0, text: String(error) });
+  if (unread !== undefined) return sentUnread(request, copies).catch((error: unknown) => [failed(error)]);
+  return Promise.all(Array.from({ length: copies }, () => sent(request, body).catch(failed)));
 }
 
 async function prepare(): Promise<void> {
@@ -110,11 +160,7 @@ async function attack(request: CostlyRequest, prober: () => Promise<Waits>, idle
   }, 20);
   const begun = performance.now();
   const before = deprivedMs() - helpersMs();
-  const replies = await Promise.all(
-    Array.from({ length: request.copies ?? 1 }, () =>
-      sent(request, body).catch((error: unknown) => ({ status: 0, text: String(error) })),
-    ),
-  );
+  const replies = await answers(request, body);
   const ms = performance.now() - begun;
   await pause(100);
   clearInterval(sampler);

@@ -1,27 +1,9 @@
 import { configMaps as configMapKind } from "../../src/resources/config-map.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
+import type { CostlyRequest } from "./costly-request.ts";
 import { reviewsOfManyRights } from "./many-rights.ts";
 import { largeDefinition } from "./large-definition.ts";
-
-/** Who sends a request of the corpus: without a credential, with one that has no rights, with the rights of a tenant, with every right. */
-export type Sender = "anonymous" | "user" | "tenant" | "admin";
-
-/** One request that is dear to answer. */
-export interface CostlyRequest {
-  readonly name: string;
-  readonly as: Sender;
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  readonly path: string;
-  readonly type?: string;
-  readonly accept?: string;
-  readonly body?: () => string | Buffer;
-  /** How many are sent at once; default 1. */
-  readonly copies?: number;
-  /** The statuses that may be answered. */
-  readonly statuses: readonly number[];
-  /** What it creates stays, for those after it; all else is deleted once the request has been measured. */
-  readonly stays?: true;
-}
+import { watches } from "./watches.ts";
 
 export const json = "application/json";
 const yaml = "application/yaml";
@@ -620,4 +602,5 @@ export const corpus: readonly CostlyRequest[] = [
   ...definitions,
   ...reads,
   ...reviewsOfManyRights,
+  ...watches,
 ];

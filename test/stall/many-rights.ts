@@ -1,4 +1,4 @@
-import type { CostlyRequest } from "./corpus.ts";
+import type { CostlyRequest } from "./costly-request.ts";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const type = "application/json";

@@ -1,4 +1,6 @@
-import { configMap, configMaps, json, pod, pods, rbac, repeated, thing, things, type CostlyRequest } from "./corpus.ts";
+import { configMap, configMaps, json, pod, pods, rbac, repeated, thing, things } from "./corpus.ts";
+import type { CostlyRequest } from "./costly-request.ts";
+import { bulkConfigMaps } from "./watches.ts";
 import { manyRights } from "./many-rights.ts";
 
 /** What is there before: a kind with patterns, rules and open fields, and the objects that the corpus lists and patches. */
@@ -51,6 +53,14 @@ export const prepared: readonly Pick<CostlyRequest, "method" | "path" | "type" |
       `{"metadata":{"name":"large-${index}","labels":{"large":"yes"}},"data":{${repeated(64 * 1024, (at) => `"k${at}":"${"value: text ".repeat(2)}"`)}}}`,
   })),
   ...manyRights,
+  { method: "POST", path: "/api/v1/namespaces", type: json, body: () => `{"metadata":{"name":"bulk"}}` },
+  ...Array.from({ length: 32 }, (_, index) => ({
+    method: "POST" as const,
+    path: bulkConfigMaps,
+    type: json,
+    body: () =>
+      configMap(`bulk-${index}`, `"data":{${repeated(1_000_000, (at) => `"k${at}":"${"value: text ".repeat(30)}"`)}}`),
+  })),
   { method: "POST", path: configMaps, type: json, body: () => configMap("base", `"data":{"a":"b"}`) },
   { method: "POST", path: pods, type: json, body: () => pod("base", `"restartPolicy":"Never"`) },
 ];

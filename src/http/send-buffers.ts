@@ -1,0 +1,193 @@
+/** Bounds the bytes that were encoded for clients and not taken by their connections yet, over all answers of one port. */
+export interface SendBuffers {
+  readonly open: (options: SendBufferOptions) => SendBuffer;
+  /** Encoded bytes that wait for a client now, and those that are reserved for what is being encoded. */
+  readonly bytes: () => number;
+  /** How many answers were ended because their client read nothing for a minute. */
+  readonly abandoned: () => number;
+}
+
+export interface SendBufferOptions {
+  /** Whose answer it is: a user, over all its connections. */
+  readonly flow: string;
+  /** Ends an answer of which the client reads nothing. */
+  readonly abandon: () => void;
+}
+
+/** The share of one answer. */
+export interface SendBuffer {
+  /** How many bytes of this answer may be handed to its connection and not be taken yet; at least 16 KiB. */
+  readonly window: () => number;
+  /** Counts bytes as waiting. */
+  readonly add: (bytes: number) => void;
+  /** Counts bytes as taken, which is the progress of this answer. */
+  readonly remove: (bytes: number) => void;
+  /** Counts bytes that are about to be encoded, where there is room for them; up to 16 KiB always are. */
+  readonly tryReserve: (bytes: number) => boolean;
+  /** The same once there is room; `closed` where the answer ended before. */
+  readonly reserve: (bytes: number) => Promise<"reserved" | "closed">;
+  /** Gives back all that is counted; nothing is counted after that. */
+  readonly close: () => void;
+}
+
+export interface SendBufferLimits {
+  /** Of one answer, in bytes, while there is room. Default 262144 (256 KiB). */
+  readonly windowBytes: number;
+  /** What every answer may have, in bytes. Default 16384 (16 KiB). */
+  readonly smallBytes: number;
+  /** Of one user, in bytes. Default 16777216 (16 MiB). */
+  readonly maxFlowBytes: number;
+  /** Of all users, in bytes. Default 67108864 (64 MiB). */
+  readonly maxBytes: number;
+  /** How often progress is looked at, in milliseconds. Default 10000 (10 seconds). */
+  readonly checkMs: number;
+  /** After how many looks without progress an answer is ended. Default 6. */
+  readonly maxIdleChecks: number;
+}
+
+const defaults: SendBufferLimits = {
+  windowBytes: 256 * 1024,
+  smallBytes: 16 * 1024,
+  maxFlowBytes: 16 * 1024 * 1024,
+  maxBytes: 64 * 1024 * 1024,
+  checkMs: 10_000,
+  maxIdleChecks: 6,
+};
+
+interface Answer {
+  readonly flow: Flow;
+  readonly abandon: () => void;
+  bytes: number;
+  /** Looks since the last progress. */
+  idleChecks: number;
+  isClosed: boolean;
+}
+
+interface Flow {
+  bytes: number;
+  answers: number;
+}
+
+interface Waiter {
+  readonly answer: Answer;
+  readonly bytes: number;
+  readonly settle: (result: "reserved" | "closed") => void;
+}
+
+/** Calls `run` again and again after so many milliseconds, until the returned function is called. */
+export type Every = (ms: number, run: () => void) => () => void;
+
+/** The answers of which bytes wait. */
+interface ProgressChecks {
+  readonly add: (answer: Answer) => void;
+  readonly delete: (answer: Answer) => void;
+  readonly abandoned: () => number;
+}
+
+/** Looks at answers while there are any, and abandons those without progress. */
+function progressChecks(
+  every: Every,
+  { checkMs, maxIdleChecks }: Pick<SendBufferLimits, "checkMs" | "maxIdleChecks">,
+): ProgressChecks {
+  const sending = new Set<Answer>();
+  let abandoned = 0;
+  let stop: (() => void) | undefined;
+  const check = (): void => {
+    for (const answer of sending) {
+      answer.idleChecks += 1;
+      if (answer.idleChecks < maxIdleChecks) continue;
+      abandoned += 1;
+      sending.delete(answer);
+      answer.abandon();
+    }
+    if (sending.size > 0) return;
+    stop?.();
+    stop = undefined;
+  };
+  return {
+    abandoned: () => abandoned,
+    add: (answer) => {
+      sending.add(answer);
+      stop ??= every(checkMs, check);
+    },
+    delete: (answer) => void sending.delete(answer),
+  };
+}
+
+/** Nothing waits at first. Progress is looked at only while bytes wait. */
+export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}): SendBuffers {
+  const { windowBytes, smallBytes, maxFlowBytes, maxBytes, checkMs, maxIdleChecks } = { ...defaults, ...limits };
+  const flows = new Map<string, Flow>();
+  const sending = progressChecks(every, { checkMs, maxIdleChecks });
+  const waiters = new Set<Waiter>();
+  let total = 0;
+
+  const isRoomFor = (flow: Flow, bytes: number): boolean =>
+    bytes <= smallBytes || (total + bytes <= maxBytes && flow.bytes + bytes <= maxFlowBytes);
+  const add = (answer: Answer, bytes: number): void => {
+    if (answer.isClosed || bytes === 0) return;
+    if (answer.bytes === 0) sending.add(answer);
+    // What the hub makes is progress too: nothing is made while the client reads nothing.
+    answer.idleChecks = 0;
+    answer.bytes += bytes;
+    answer.flow.bytes += bytes;
+    total += bytes;
+  };
+  const remove = (answer: Answer, bytes: number): void => {
+    if (answer.isClosed) return;
+    answer.bytes -= bytes;
+    answer.flow.bytes -= bytes;
+    answer.idleChecks = 0;
+    total -= bytes;
+    if (answer.bytes === 0) sending.delete(answer);
+    if (waiters.size > 0) admitWaiters();
+  };
+  const admitWaiters = (): void => {
+    for (const waiter of waiters) {
+      if (!isRoomFor(waiter.answer.flow, waiter.bytes)) continue;
+      waiters.delete(waiter);
+      add(waiter.answer, waiter.bytes);
+      waiter.settle("reserved");
+    }
+  };
+  const close = (name: string, answer: Answer): void => {
+    if (answer.isClosed) return;
+    remove(answer, answer.bytes);
+    answer.isClosed = true;
+    answer.flow.answers -= 1;
+    if (answer.flow.answers === 0) flows.delete(name);
+    for (const waiter of waiters) {
+      if (waiter.answer !== answer) continue;
+      waiters.delete(waiter);
+      waiter.settle("closed");
+    }
+  };
+  const tryReserve = (answer: Answer, bytes: number): boolean => {
+    if (!isRoomFor(answer.flow, bytes)) return false;
+    add(answer, bytes);
+    return true;
+  };
+
+  return {
+    bytes: () => total,
+    abandoned: sending.abandoned,
+    open: ({ flow: name, abandon }) => {
+      const flow = flows.get(name) ?? { bytes: 0, answers: 0 };
+      flows.set(name, flow);
+      flow.answers += 1;
+      const answer: Answer = { flow, abandon, bytes: 0, idleChecks: 0, isClosed: false };
+      return {
+        window: () => (total < maxBytes && flow.bytes < maxFlowBytes ? windowBytes : smallBytes),
+        add: (bytes) => add(answer, bytes),
+        remove: (bytes) => remove(answer, bytes),
+        tryReserve: (bytes) => tryReserve(answer, bytes),
+        reserve: (bytes) => {
+          if (answer.isClosed) return Promise.resolve("closed");
+          if (tryReserve(answer, bytes)) return Promise.resolve("reserved");
+          return new Promise((settle) => void waiters.add({ answer, bytes, settle }));
+        },
+        close: () => close(name, answer),
+      };
+    },
+  };
+}
