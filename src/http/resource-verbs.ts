@@ -1,3 +1,4 @@
+import { preparedKind } from "../registry/prepared-kind.ts";
 import { kindOf } from "../resources/resource.ts";
 import { checkVerb, subresourceOf } from "./allowed-verb.ts";
 import type { Reply } from "./exchange.ts";
@@ -33,6 +34,7 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     // What a resource offers is always among them.
     if (verb === undefined) throw unknownPath();
     if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
+    await preparedKind(resource, { turns: options.turns, user: admitted.user });
     const kind = info.subresource === "" ? resource : kindOf(resource, subresourceOf(resource, info));
     return verb(callOf(admitted, { resource, kind, options }));
   };

@@ -95,6 +95,8 @@ export function kindOf(resource: Resource, subresource: Subresource | undefined)
 export interface CustomKind {
   /** Reads a parsed value: metadata as that of any object, unknown fields left out, defaults filled in. @throws DecodeError */
   readonly decode: (value: JsonObject) => Decoded;
+  /** Reads the schemas that other functions of the kind look at: at once when they are used before, and then in one go. */
+  readonly prepare: () => Steps<void>;
   /** The OpenAPI of the kind, references included, for either version of OpenAPI. */
   readonly published: (flavour: "v2" | "v3") => Steps<JsonObject>;
   readonly storage: CustomStorage;

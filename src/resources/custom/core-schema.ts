@@ -1,4 +1,6 @@
 import type { Field, ObjectSchema, Schema } from "../../core/schema.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import { finish, type Steps } from "../../core/steps.ts";
 import { definitionNameOf, type KindName } from "../openapi-schemas.ts";
 import { kind as kindSchema } from "../schemas/kind.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -8,7 +10,12 @@ import type { StructuralSchema } from "./structural-schema.ts";
  * Lists are atomic unless they say otherwise, and values below `x-kubernetes-preserve-unknown-fields` are open.
  */
 export function coreSchemaOf(schema: StructuralSchema, kind: KindName): ObjectSchema {
-  const { description, properties, ...rest } = objectSchema(schema);
+  return finish(coreSchemaSteps(schema, kind));
+}
+
+/** The same in steps. */
+export function* coreSchemaSteps(schema: StructuralSchema, kind: KindName): Steps<ObjectSchema> {
+  const { description, properties, ...rest } = yield* objectSchema(schema, { places: 0 });
   const named = kindSchema(definitionNameOf(kind), description ?? `${kind.kind} is a custom resource.`, properties);
   // What each object has wins over what the schema says of it.
   return { ...rest, ...named, properties: { ...named.properties, ...ofEveryObject(named.properties) } };
@@ -20,17 +27,18 @@ function ofEveryObject(properties: ObjectSchema["properties"]): ObjectSchema["pr
   return Object.fromEntries(Object.entries(typeFields).map(([key, field]) => [key, { ...properties[key], ...field }]));
 }
 
-function objectSchema(schema: StructuralSchema): ObjectSchema {
+function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema> {
   const needed = new Set(schema.required);
-  const fields = [...schema.properties].map(([name, property]): readonly [string, Field] => [
-    name,
-    {
-      schema: schemaOf(property),
+  const fields: [string, Field][] = [];
+  for (const [name, property] of schema.properties) {
+    const field: Field = {
+      schema: yield* schemaOf(property, pace),
       ...described(property),
       ...(needed.has(name) ? { required: true } : {}),
       ...keyDefault(property),
-    },
-  ]);
+    };
+    fields.push([name, field]);
+  }
   const own = Object.fromEntries(fields);
   const isOpen = schema.preserveUnknownFields || (schema.additionalProperties ?? false) !== false;
   return {
@@ -47,7 +55,8 @@ function keyDefault({ default: value }: StructuralSchema): Pick<Field, "keyDefau
   return isScalar ? { keyDefault: value } : {};
 }
 
-function schemaOf(schema: StructuralSchema): Schema {
+function* schemaOf(schema: StructuralSchema, pace: Pace): Steps<Schema> {
+  if (endsStep(pace)) yield;
   if (schema.intOrString) return { type: "string", format: "int-or-string", ...described(schema) };
   switch (schema.type) {
     case "string":
@@ -58,33 +67,33 @@ function schemaOf(schema: StructuralSchema): Schema {
     case "boolean":
       return { type: schema.type, ...described(schema) };
     case "array":
-      return arraySchema(schema);
+      return yield* arraySchema(schema, pace);
     case "object":
-      return mapSchema(schema) ?? objectSchema(schema);
+      return (yield* mapSchema(schema, pace)) ?? (yield* objectSchema(schema, pace));
     case undefined:
       return { type: "any", ...described(schema) };
   }
 }
 
-function arraySchema(schema: StructuralSchema): Schema {
+function* arraySchema(schema: StructuralSchema, pace: Pace): Steps<Schema> {
   const { items, listType = "atomic", listMapKeys } = schema;
   return {
     type: "array",
     ...described(schema),
-    items: items === undefined ? { type: "any" } : schemaOf(items),
+    items: items === undefined ? { type: "any" } : yield* schemaOf(items, pace),
     listType,
     ...(listType === "map" ? { listMapKeys } : {}),
   };
 }
 
-function mapSchema(schema: StructuralSchema): Schema | undefined {
+function* mapSchema(schema: StructuralSchema, pace: Pace): Steps<Schema | undefined> {
   const { additionalProperties, mapType } = schema;
   if (additionalProperties === undefined || additionalProperties === false || schema.properties.size > 0)
     return undefined;
   return {
     type: "map",
     ...described(schema),
-    values: additionalProperties === true ? { type: "any" } : schemaOf(additionalProperties),
+    values: additionalProperties === true ? { type: "any" } : yield* schemaOf(additionalProperties, pace),
     ...(mapType === undefined ? {} : { mapType }),
   };
 }

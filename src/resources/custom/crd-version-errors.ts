@@ -5,8 +5,10 @@ import type { Steps } from "../../core/steps.ts";
 import { collectErrors } from "../collect-errors.ts";
 import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
 import { dns1035LabelProblems } from "./dns1035-label.ts";
-import { ruleSchemaErrors } from "./rule-schema-errors.ts";
-import { schemaErrorSteps } from "./schema-errors.ts";
+import type { DefaultRuleErrors } from "./default-errors.ts";
+import { newSeenPatterns, type SeenPatterns } from "./pattern-errors.ts";
+import { newRulesSize, ruleSchemaErrors, type RulesSize } from "./rule-schema-errors.ts";
+import { schemaErrorSteps, type SchemaErrorOptions } from "./schema-errors.ts";
 import { selectableFieldErrors } from "./selectable-field-errors.ts";
 import { newDefaultRules } from "./validation-rules.ts";
 
@@ -27,18 +29,40 @@ export function* versionsErrors(versions: readonly Fields[], path: string): Step
   const [first] = versions;
   if (first === undefined) return [];
   const common = new Set(parts.filter((part) => isCommon(versions, part)));
+  const shared = newShared();
   const errors: FieldError[] = [];
-  for (const part of common) errors.push(...(yield* partErrors(first, part, commonPaths[part])));
+  for (const part of common)
+    errors.push(...(yield* partErrors(first, part, { path: commonPaths[part], shared, versions: versions.length })));
   const ofAll = errors.length;
   for (const [index, version] of versions.entries()) {
     yield;
     errors.push(...ownErrors(version, `${path}[${index}]`));
     for (const part of parts) {
-      if (!common.has(part)) errors.push(...(yield* partErrors(version, part, `${path}[${index}].${part}`)));
+      if (common.has(part)) continue;
+      const place = { path: `${path}[${index}].${part}`, shared, versions: 1 };
+      errors.push(...(yield* partErrors(version, part, place)));
     }
     if (errors.length - ofAll >= enoughErrors) break;
   }
   return errors;
+}
+
+/** What the schemas of all versions may take together. */
+interface Shared {
+  readonly rules: RulesSize;
+  readonly patterns: SeenPatterns;
+  readonly defaultRules: DefaultRuleErrors;
+}
+
+function newShared(): Shared {
+  return { rules: newRulesSize(), patterns: newSeenPatterns(), defaultRules: newDefaultRules() };
+}
+
+interface Place {
+  readonly path: string;
+  readonly shared: Shared;
+  /** How many versions say the same. */
+  readonly versions: number;
 }
 
 /** Errors after which no more versions are looked at. */
@@ -59,10 +83,11 @@ function isCommon([first, ...others]: readonly Fields[], part: Part): boolean {
   return others.every((one) => jsonEqual(one[part], first?.[part]));
 }
 
-function* partErrors(version: Fields, part: Part, path: string): Steps<readonly FieldError[]> {
+function* partErrors(version: Fields, part: Part, place: Place): Steps<readonly FieldError[]> {
+  const { path } = place;
   switch (part) {
     case "schema":
-      return yield* openApiErrors(version, `${path}.openAPIV3Schema`);
+      return yield* openApiErrors(version, { ...place, path: `${path}.openAPIV3Schema` });
     case "subresources":
       return scaleErrors(fieldsAt(version, "subresources", "scale"), version, `${path}.scale`);
     case "additionalPrinterColumns":
@@ -74,11 +99,16 @@ function* partErrors(version: Fields, part: Part, path: string): Steps<readonly 
   }
 }
 
-function* openApiErrors(version: Fields, path: string): Steps<readonly FieldError[]> {
+function* openApiErrors(version: Fields, { path, shared, versions }: Place): Steps<readonly FieldError[]> {
   const schema = valueAt(version, "schema", "openAPIV3Schema");
   if (!isFields(schema)) return [];
   const statusSubresource = isFields(valueAt(version, "subresources", "status"));
-  const options = { statusSubresource, rules: ruleSchemaErrors, defaultRules: newDefaultRules() };
+  const options: SchemaErrorOptions = {
+    statusSubresource,
+    rules: (structural, at) => ruleSchemaErrors(structural, at, { used: shared.rules, versions }),
+    patterns: shared.patterns,
+    defaultRules: shared.defaultRules,
+  };
   return yield* schemaErrorSteps(schema, path, options);
 }
 

@@ -8,14 +8,14 @@ import { fieldsAt, withField } from "../json-fields.ts";
 import { storedVerbs, type CustomStorage, type Resource, type Subresource } from "../resource.ts";
 import { objectMeta } from "../schemas/object-meta.ts";
 import { completeNames, type CrdNames, type CrdVersion, type CustomResourceDefinition } from "./crd-object.ts";
-import { coreSchemaOf } from "./core-schema.ts";
+import { coreSchemaSteps } from "./core-schema.ts";
 import { withDefaults } from "./defaults.ts";
 import { publishedSchema } from "./openapi-schema.ts";
 import { printerColumns } from "./printer-columns.ts";
 import { pruned } from "./prune.ts";
 import { replicaErrors, scaleSubresource } from "./scale-subresource.ts";
 import { selectableFields } from "./selectable-fields.ts";
-import { readStructural, type StructuralSchema } from "./structural-schema.ts";
+import { structuralSteps, type StructuralSchema } from "./structural-schema.ts";
 import { statusErrors, valueErrorSteps } from "./validate-value.ts";
 import { ruleSetSteps, withRuleErrors, type RuleSet } from "./validation-rules.ts";
 
@@ -31,7 +31,18 @@ export interface CustomKindOptions {
 interface Version {
   readonly spec: CrdVersion;
   readonly apiVersion: string;
-  readonly structural: () => StructuralSchema;
+  readonly structural: Shared<StructuralSchema>;
+}
+
+/** What is made once: at once, or in steps that all who ask for it take together. */
+interface Shared<Made> {
+  (): Made;
+  readonly inSteps: () => Steps<Made>;
+}
+
+function shared<Made>(make: () => Steps<Made>): Shared<Made> {
+  const inSteps = sharedSteps(make);
+  return Object.assign(() => finish(inSteps()), { inSteps });
 }
 
 /**
@@ -44,7 +55,7 @@ export function customKinds(crd: CustomResourceDefinition, options: CustomKindOp
   const versions = spec.versions.map((version): Version => ({
     spec: version,
     apiVersion: apiVersionOf(spec.group, version.name),
-    structural: lazily(() => readStructural(fieldsAt(version, "schema", "openAPIV3Schema"))),
+    structural: shared(() => structuralSteps(fieldsAt(version, "schema", "openAPIV3Schema"), { places: 0 })),
   }));
   const storage = storageOf(versions, options);
   const terminating = crd.metadata.deletionTimestamp !== undefined;
@@ -55,7 +66,7 @@ export function customKinds(crd: CustomResourceDefinition, options: CustomKindOp
     .map((version) => kindOfVersion({ crd, names, version, storage, terminating }));
 }
 
-function storageOf(versions: readonly Version[], { since, convert }: CustomKindOptions): CustomStorage {
+function storageOf(versions: readonly Version[], { since, convert }: CustomKindOptions): PreparedStorage {
   const stored = versions.find((version) => version.spec.storage);
   const byApiVersion = new Map(versions.map((version) => [version.apiVersion, version]));
   return {
@@ -66,14 +77,22 @@ function storageOf(versions: readonly Version[], { since, convert }: CustomKindO
       return version === undefined ? object : settled(version.structural(), object).object;
     },
     convert,
+    *prepare() {
+      if (stored !== undefined) yield* stored.structural.inSteps();
+    },
   };
+}
+
+interface PreparedStorage extends CustomStorage {
+  /** Reads the schema in which objects are stored. */
+  readonly prepare: () => Steps<void>;
 }
 
 interface KindParts {
   readonly crd: CustomResourceDefinition;
   readonly names: CrdNames;
   readonly version: Version;
-  readonly storage: CustomStorage;
+  readonly storage: PreparedStorage;
   readonly terminating: boolean;
 }
 
@@ -81,7 +100,9 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const { spec, apiVersion, structural } = version;
   const hasStatus = spec.subresources?.status !== undefined;
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
-  const schema = lazily(() => coreSchemaOf(structural(), kindName));
+  const schema = shared(function* () {
+    return yield* coreSchemaSteps(yield* structural.inSteps(), kindName);
+  });
   const rules = lazyRules(structural);
   const scalePaths = spec.subresources?.scale;
   const replicas = (object: ApiObject): readonly FieldError[] =>
@@ -127,7 +148,13 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
     selectableFields: selectableFields(spec) ?? {},
     custom: {
       decode: (value) => decodeCustom(structural(), value),
-      published: (flavour) => publishedSchema(structural(), kindName, { version: flavour }),
+      *prepare() {
+        yield* storage.prepare();
+        yield* schema.inSteps();
+      },
+      *published(flavour) {
+        return yield* publishedSchema(yield* structural.inSteps(), kindName, { version: flavour });
+      },
       storage,
       warning:
         spec.deprecated === true ? (spec.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`) : undefined,
@@ -138,7 +165,9 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
 
 /** The rules of a schema, compiled when they are asked for first: with many rules that takes long. */
 function lazyRules(structural: Version["structural"]): () => Steps<RuleSet | undefined> {
-  return sharedSteps(() => ruleSetSteps(structural(), { isResource: true }));
+  return sharedSteps(function* () {
+    return yield* ruleSetSteps(yield* structural.inSteps(), { isResource: true });
+  });
 }
 
 type UpdateErrors = (next: ApiObject, stored: ApiObject) => Steps<readonly FieldError[]>;
@@ -179,9 +208,4 @@ function settled<T extends JsonObject>(
 ): { readonly object: T; readonly unknown: readonly string[] } {
   const known = pruned(schema, object, { isResourceRoot: true });
   return { object: withDefaults(schema, known.object) as T, unknown: known.unknown };
-}
-
-function lazily<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
 }

@@ -5,23 +5,37 @@ import { patternProblem } from "./pattern.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
- * How many characters the different patterns of one schema may have in all. Compiling a pattern takes time, and there would be
+ * How many characters the different patterns of one definition may have in all. Compiling a pattern takes time, and there would be
  * room for thousands of long ones in one definition; those of real kinds have a few hundred.
  */
 const maximumCharacters = 65_536;
 const placesOfPattern = 16;
 
 /** The patterns of a schema that are none, each different one compiled once. Source: apiextensions-apiserver pkg/apiserver/schema. */
-export function* patternErrors(schema: StructuralSchema, path: string): Steps<readonly FieldError[]> {
-  const walk: Walk = { problems: new Map(), characters: 0, errors: [], pace: { places: 0 } };
+export function* patternErrors(
+  schema: StructuralSchema,
+  path: string,
+  seen: SeenPatterns,
+): Steps<readonly FieldError[]> {
+  const walk: Walk = { seen, errors: [], pace: { places: 0 } };
   yield* collect(schema, path, walk);
   return walk.errors;
 }
 
-interface Walk {
-  /** What is wrong with each pattern seen so far. */
+/** The patterns of a definition that were looked at so far. */
+export interface SeenPatterns {
+  /** What is wrong with each. */
   readonly problems: Map<string, string | undefined>;
   characters: number;
+}
+
+/** No patterns. */
+export function newSeenPatterns(): SeenPatterns {
+  return { problems: new Map(), characters: 0 };
+}
+
+interface Walk {
+  readonly seen: SeenPatterns;
   readonly errors: FieldError[];
   readonly pace: Pace;
 }
@@ -31,7 +45,7 @@ function* collect(schema: StructuralSchema, path: string, walk: Walk): Steps<voi
   if (endsStep(walk.pace, schema.pattern === undefined ? 1 : placesOfPattern)) yield;
   const { pattern, items, additionalProperties, not } = schema;
   if (pattern !== undefined) {
-    const problem = problemOf(pattern.source, walk);
+    const problem = problemOf(pattern.source, walk.seen);
     if (problem !== undefined) walk.errors.push(invalid(`${path}.pattern`, pattern.source, problem));
   }
   if (items !== undefined) yield* collect(items, `${path}.items`, walk);
@@ -44,14 +58,14 @@ function* collect(schema: StructuralSchema, path: string, walk: Walk): Steps<voi
   if (not !== undefined) yield* collect(not, `${path}.not`, walk);
 }
 
-function problemOf(source: string, walk: Walk): string | undefined {
-  if (walk.problems.has(source)) return walk.problems.get(source);
-  walk.characters += source.length;
-  if (walk.characters > maximumCharacters) {
-    return `must not bring the patterns of the schema above ${maximumCharacters} characters in all`;
+function problemOf(source: string, seen: SeenPatterns): string | undefined {
+  if (seen.problems.has(source)) return seen.problems.get(source);
+  seen.characters += source.length;
+  if (seen.characters > maximumCharacters) {
+    return `must not bring the patterns of the definition above ${maximumCharacters} characters in all`;
   }
   const why = patternProblem(source);
   const problem = why === undefined ? undefined : `must be a valid regular expression, but isn't: ${why}`;
-  walk.problems.set(source, problem);
+  seen.problems.set(source, problem);
   return problem;
 }

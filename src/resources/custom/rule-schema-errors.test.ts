@@ -199,7 +199,7 @@ describe("how many rules a schema may have", () => {
     },
   });
   const tooMany = (rules: number, characters: number): string =>
-    `schema: Forbidden: the schema has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have 2000 with 262144; combine rules, or move them into an admission policy`;
+    `schema: Forbidden: the definition has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have 2000 with 262144; combine rules, or move them into an admission policy`;
 
   test("is bounded, before any is compiled", () => {
     expect(shown(ruled(2_001, "no CEL"))).toEqual([tooMany(2_001, 12_006)]);

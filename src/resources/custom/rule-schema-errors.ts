@@ -21,11 +21,17 @@ const maximumErrors = 100;
  * or could cost too much, messages, reasons and paths that are of no use, `oldSelf` where values of before and after cannot be
  * matched. `path` is that of the schema. Source: apiextensions-apiserver validation, ValidateCustomResourceDefinitionOpenAPISchema.
  */
-export function* ruleSchemaErrors(schema: StructuralSchema, path: string): Steps<readonly FieldError[]> {
-  const size: RulesSize = { rules: 0, characters: 0 };
-  measureRules(schema, size);
-  if (size.rules === 0) return [];
-  if (size.rules > maximumRules || size.characters > maximumCharacters) return [tooManyRules(size, path)];
+export function* ruleSchemaErrors(
+  schema: StructuralSchema,
+  path: string,
+  { used, versions }: RulesPlace = { used: newRulesSize(), versions: 1 },
+): Steps<readonly FieldError[]> {
+  const own = newRulesSize();
+  measureRules(schema, own);
+  if (own.rules === 0) return [];
+  used.rules += own.rules * versions;
+  used.characters += own.characters * versions;
+  if (used.rules > maximumRules || used.characters > maximumCharacters) return [tooManyRules(used, path)];
   yield;
   const shapes: FieldError[] = [];
   collectShapes(schema, path, shapes);
@@ -38,14 +44,28 @@ export function* ruleSchemaErrors(schema: StructuralSchema, path: string): Steps
   return [...walk.errors, ...totalErrors(walk.costs, path)];
 }
 
+/** Where a schema with rules stands. */
+export interface RulesPlace {
+  /** The rules of the definition that were looked at so far; those of this schema are added. */
+  readonly used: RulesSize;
+  /** How many versions have this schema; each has its rules compiled by itself. */
+  readonly versions: number;
+}
+
+/** No rules. */
+export function newRulesSize(): RulesSize {
+  return { rules: 0, characters: 0 };
+}
+
 /**
- * How many rules one schema may have, and how many characters they may have together: compiling a rule takes up to a millisecond,
+ * How many rules all versions of a definition may have, and how many characters they may have together: compiling a rule takes up to a millisecond,
  * and each is kept compiled for as long as its kind is served. Kubernetes bounds what rules cost when they run, not this.
  */
 const maximumRules = 2_000;
 const maximumCharacters = 262_144;
 
-interface RulesSize {
+/** How many rules there are, and how many characters they have. */
+export interface RulesSize {
   rules: number;
   characters: number;
 }
@@ -61,7 +81,7 @@ function measureRules(schema: StructuralSchema, size: RulesSize): void {
 }
 
 function tooManyRules({ rules, characters }: RulesSize, path: string): FieldError {
-  const why = `the schema has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have ${maximumRules} with ${maximumCharacters}; combine rules, or move them into an admission policy`;
+  const why = `the definition has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have ${maximumRules} with ${maximumCharacters}; combine rules, or move them into an admission policy`;
   return forbiddenField(path, why);
 }
 

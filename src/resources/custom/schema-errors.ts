@@ -5,8 +5,9 @@ import { isTrueAt, valueAt } from "../json-fields.ts";
 import { defaultErrors, type DefaultRuleErrors } from "./default-errors.ts";
 import { keywordErrors } from "./keyword-errors.ts";
 import { isSchemaKeyword, schemaShapeErrors } from "./schema-shape-errors.ts";
+import type { SeenPatterns } from "./pattern-errors.ts";
 import { structuralErrors } from "./structural-errors.ts";
-import { readStructural, type StructuralSchema } from "./structural-schema.ts";
+import { structuralSteps, type StructuralSchema } from "./structural-schema.ts";
 
 /** What else there is to know of a schema that is checked. */
 export interface SchemaErrorOptions {
@@ -14,6 +15,8 @@ export interface SchemaErrorOptions {
   readonly statusSubresource: boolean;
   /** Checks all CEL rules of the schema, given the path of its root; called only when nothing else is wrong. */
   readonly rules?: (schema: StructuralSchema, path: string) => Steps<readonly FieldError[]>;
+  /** The patterns of other versions of the definition; default: none. */
+  readonly patterns?: SeenPatterns;
   /** Holds a default against the CEL rules of its schema. */
   readonly defaultRules?: DefaultRuleErrors;
 }
@@ -37,7 +40,7 @@ export function* schemaErrorSteps(
   const shape = yield* schemaShapeErrors(raw, path);
   if (shape.length > 0) return shape;
   yield;
-  const schema = readStructural(raw);
+  const schema = yield* structuralSteps(raw, { places: 0 });
   yield;
   const keywords = yield* keywordErrors(raw, path);
   const typed = new Set(
@@ -60,7 +63,7 @@ function* structureErrors(
   path: string,
   options: SchemaErrorOptions,
 ): Steps<readonly FieldError[]> {
-  const errors = yield* structuralErrors(schema, path);
+  const errors = yield* structuralErrors(schema, path, options.patterns);
   return errors.length > 0 ? errors : yield* defaultErrors(schema, path, options.defaultRules);
 }
 

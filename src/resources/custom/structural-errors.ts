@@ -1,19 +1,23 @@
 import { forbiddenField, invalid, required, type FieldError } from "../../core/field-error.ts";
 import { endsStep, type Pace } from "../../core/pace.ts";
 import type { Steps } from "../../core/steps.ts";
-import { patternErrors } from "./pattern-errors.ts";
+import { newSeenPatterns, patternErrors, type SeenPatterns } from "./pattern-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
  * For what a schema is not structural: types that are missing, keywords below `allOf` and the like that must not stand there,
  * value rules for what has no schema, patterns that are none. Sorted by path. Source: apiextensions-apiserver pkg/apiserver/schema ValidateStructural.
  */
-export function* structuralErrors(schema: StructuralSchema, path: string): Steps<readonly FieldError[]> {
+export function* structuralErrors(
+  schema: StructuralSchema,
+  path: string,
+  patterns: SeenPatterns = newSeenPatterns(),
+): Steps<readonly FieldError[]> {
   const errors: FieldError[] = [];
   const pace: Pace = { places: 0 };
   yield* checkStructural(schema, { path, level: "root", errors, pace });
   yield* checkCompleteness(schema, schema, { structuralPath: path, path, errors, pace });
-  errors.push(...(yield* patternErrors(schema, path)));
+  errors.push(...(yield* patternErrors(schema, path, patterns)));
   return errors
     .map((error) => ({ error, text: `${error.path}: ${error.message}` }))
     .sort((one, other) => (one.text < other.text ? -1 : 1))

@@ -1,4 +1,6 @@
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
+import { endsStep, type Pace } from "../../core/pace.ts";
+import { finish, type Steps } from "../../core/steps.ts";
 import { lazyPattern, type Pattern } from "./pattern.ts";
 
 /** The types that a value of a custom resource can have. */
@@ -79,10 +81,19 @@ export interface StructuralSchema {
  * compiled when a value meets them first, and once.
  */
 export function readStructural(raw: JsonObject): StructuralSchema {
+  return finish(structuralSteps(raw, { places: 0 }));
+}
+
+/** The same in steps. */
+export function* structuralSteps(raw: JsonObject, pace: Pace): Steps<StructuralSchema> {
+  if (endsStep(pace)) yield;
   const node: Draft = { ...silent };
   // Schemas of real kinds have thousands of parts, which say little each: keywords that are absent must cost nothing.
   for (const keyword in raw) {
-    if (Object.hasOwn(raw, keyword)) readers.get(keyword)?.(node, raw[keyword]);
+    if (!Object.hasOwn(raw, keyword)) continue;
+    const nested = nestedReaders.get(keyword);
+    if (nested === undefined) readers.get(keyword)?.(node, raw[keyword]);
+    else yield* nested(node, raw[keyword], pace);
   }
   node.holdsEmbedded ||= node.embeddedResource;
   node.holdsUniqueLists ||= node.listType === "set" || node.listType === "map";
@@ -168,13 +179,6 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["minProperties", (node, value) => (node.minProperties = number(value))],
   ["maxProperties", (node, value) => (node.maxProperties = number(value))],
   ["required", (node, value) => (node.required = texts(value))],
-  ["items", (node, value) => (node.items = below(node, schema(value)))],
-  ["properties", readProperties],
-  ["additionalProperties", (node, value) => (node.additionalProperties = additional(node, value))],
-  ["allOf", (node, value) => (node.allOf = objects(value).map(readStructural))],
-  ["anyOf", (node, value) => (node.anyOf = objects(value).map(readStructural))],
-  ["oneOf", (node, value) => (node.oneOf = objects(value).map(readStructural))],
-  ["not", (node, value) => (node.not = schema(value))],
   ["x-kubernetes-preserve-unknown-fields", (node, value) => (node.preserveUnknownFields = value === true)],
   ["x-kubernetes-embedded-resource", (node, value) => (node.embeddedResource = value === true)],
   ["x-kubernetes-int-or-string", (node, value) => (node.intOrString = value === true)],
@@ -183,6 +187,39 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["x-kubernetes-map-type", (node, value) => (node.mapType = oneOf(value, mapTypes))],
   ["x-kubernetes-validations", (node, value) => (node.validations = objects(value).map(readRule))],
 ]);
+
+type NestedReader = (node: Draft, value: unknown, pace: Pace) => Steps<void>;
+
+/** How the keywords are read that hold schemas. */
+const nestedReaders: ReadonlyMap<string, NestedReader> = new Map<string, NestedReader>([
+  ["items", readItems],
+  ["properties", readProperties],
+  ["additionalProperties", readAdditional],
+  ["allOf", alternativesReader("allOf")],
+  ["anyOf", alternativesReader("anyOf")],
+  ["oneOf", alternativesReader("oneOf")],
+  ["not", readNot],
+]);
+
+function* readItems(node: Draft, value: unknown, pace: Pace): Steps<void> {
+  node.items = below(node, yield* schema(value, pace));
+}
+
+function* readAdditional(node: Draft, value: unknown, pace: Pace): Steps<void> {
+  node.additionalProperties = typeof value === "boolean" ? value : below(node, yield* schema(value, pace));
+}
+
+function alternativesReader(keyword: "allOf" | "anyOf" | "oneOf"): NestedReader {
+  return function* (node, value, pace) {
+    const schemas: StructuralSchema[] = [];
+    for (const one of objects(value)) schemas.push(yield* structuralSteps(one, pace));
+    node[keyword] = schemas;
+  };
+}
+
+function* readNot(node: Draft, value: unknown, pace: Pace): Steps<void> {
+  node.not = yield* schema(value, pace);
+}
 
 function readEnum(node: Draft, value: unknown): void {
   const values = array(value);
@@ -196,15 +233,13 @@ function readPattern(node: Draft, value: unknown): void {
   if (source !== undefined) node.pattern = lazyPattern(source);
 }
 
-function readProperties(node: Draft, value: unknown): void {
+function* readProperties(node: Draft, value: unknown, pace: Pace): Steps<void> {
   if (!isJsonObject(value)) return;
   const properties = new Map<string, StructuralSchema>();
-  for (const name of Object.keys(value)) properties.set(name, below(node, schema(value[name]) ?? silent));
+  for (const name of Object.keys(value)) {
+    properties.set(name, below(node, (yield* schema(value[name], pace)) ?? silent));
+  }
   node.properties = properties;
-}
-
-function additional(node: Draft, value: unknown): StructuralSchema | boolean | undefined {
-  return typeof value === "boolean" ? value : below(node, schema(value));
 }
 
 /** Takes note in `node` of what a part structurally below it holds. */
@@ -226,8 +261,8 @@ function readRule(raw: JsonObject): ValidationRule {
   };
 }
 
-function schema(value: unknown): StructuralSchema | undefined {
-  return isJsonObject(value) ? readStructural(value) : undefined;
+function* schema(value: unknown, pace: Pace): Steps<StructuralSchema | undefined> {
+  return isJsonObject(value) ? yield* structuralSteps(value, pace) : undefined;
 }
 
 /** Go keeps no difference between an empty text and none. */

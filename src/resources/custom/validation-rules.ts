@@ -20,8 +20,13 @@ export interface RuleSet {
    */
   readonly errors: (
     value: unknown,
-    options: { readonly stored?: unknown; readonly path: string },
+    options: { readonly stored?: unknown; readonly path: string; readonly budget?: RuleBudget },
   ) => Steps<readonly FieldError[]>;
+}
+
+/** What rules may still cost together. */
+export interface RuleBudget {
+  left: number;
 }
 
 /** What one expression may cost. Source: apiserver apis/cel PerCallLimit. */
@@ -56,8 +61,8 @@ export function* ruleSetSteps(
   const rules = yield* ruledNode({ rules: schema, values: schema }, type, { pace: { places: 0 }, compiled });
   if (rules === undefined) return undefined;
   return {
-    *errors(value, { stored, path }) {
-      const run: Run = { errors: [], length: 0, budget: objectBudget, exhausted: false, pace: { places: 0 } };
+    *errors(value, { stored, path, budget = { left: objectBudget } }) {
+      const run: Run = { errors: [], length: 0, budget: budget.left, exhausted: false, pace: { places: 0 } };
       const correlation = stored === undefined ? undefined : correlate(schema, value, stored);
       yield* visit(run, rules, {
         path,
@@ -65,6 +70,7 @@ export function* ruleSetSteps(
         stored: stored ?? undefined,
         ratchet: { current: correlation, above: undefined },
       });
+      budget.left = run.budget;
       return run.errors;
     },
   };
@@ -94,12 +100,16 @@ export function* withRuleErrors(
   return [...errors, invalid(shown(""), null, why)];
 }
 
-/** Says what the rules of a schema say of its default; each rule is compiled once for all defaults. */
+/**
+ * Says what the rules of a schema say of its default; each rule is compiled once for all defaults, which together may cost what one object
+ * may. Source: apiextensions-apiserver pkg/apiserver/schema/defaulting ValidateDefaults.
+ */
 export function newDefaultRules(): DefaultRuleErrors {
   const compiled: CompiledRules = new Map();
+  const budget: RuleBudget = { left: objectBudget };
   return function* (schema, value, path) {
     const rules = yield* ruleSetSteps(schema, { isResource: schema.embeddedResource, compiled });
-    return rules === undefined ? [] : yield* rules.errors(value, { path });
+    return rules === undefined ? [] : yield* rules.errors(value, { path, budget });
   };
 }
 
