@@ -36,7 +36,8 @@ const onceAgainMs = 5000;
 
 /** What to do where the hub takes a credential no more. */
 export const remedies: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
-  token: "ask anew with pratique request, or see why on the hub: pratique revocations list",
+  token:
+    "see why on the hub (pratique credentials, pratique revocations list); then ask anew with pratique request, which an approver must approve",
   "client-certificate":
     "see why on the hub (pratique credentials, pratique revocations list); then delete the revocation there, or join anew with pratique join --force",
 };

@@ -9,6 +9,9 @@ export interface RequestFacts {
   readonly peerCertificates: readonly Uint8Array[];
   /** The path asked for; absent where only a credential is judged. */
   readonly path?: string;
+  /** Where the request comes from, and what its client calls itself; absent where only a credential is judged. Neither is evidence. */
+  readonly address?: string;
+  readonly userAgent?: string;
   /** One of these must be among those that a token is meant for; absent means the audiences of the API itself. */
   readonly audiences?: readonly string[];
 }

@@ -23,8 +23,8 @@ export const reasons = {
   CredentialExpiring: "Warning",
   CredentialRenewed: "Normal",
   CredentialRevoked: "Normal",
-  RevocationRemoved: "Normal",
   CredentialUnseen: "Warning",
+  RevocationRemoved: "Normal",
   // Why a profile cannot be used.
   ProfileNamespaceMissing: "Warning",
   ProfileNamespaceTerminating: "Warning",

@@ -231,6 +231,7 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
     authorization: header(request, "authorization"),
     peerCertificates: options.peer(request),
     path: progress.info.path,
+    ...senderOf(request),
   };
   const authentication = await options.authenticate(facts);
   if (authentication.kind === "rejected") throw unauthorized();
@@ -247,6 +248,11 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
     place.leave();
     tracked.end();
   }
+}
+
+function senderOf(request: Incoming): Pick<RequestFacts, "address" | "userAgent"> {
+  const [address, userAgent] = [request.socket?.remoteAddress, header(request, "user-agent")];
+  return { ...(address === undefined ? {} : { address }), ...(userAgent === undefined ? {} : { userAgent }) };
 }
 
 function enter(

@@ -1,7 +1,15 @@
 import { objectOf } from "../registry/entry.ts";
+import { accessRequests, type AccessRequest } from "../resources/access-request.ts";
 import { clonedAnnotation } from "../resources/cloned.ts";
 import { credentialRevocations } from "../resources/credential-revocation.ts";
-import { credentialState, credentialStates } from "../resources/credential-state.ts";
+import {
+  accessRequestOf,
+  credentialOfIssue,
+  credentialState,
+  credentialStates,
+  isRevokedAccess,
+  newestIssue,
+} from "../resources/credential-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../resources/issued-credential.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import type { Revocations } from "./revocations.ts";
@@ -10,18 +18,21 @@ import type { WatchCache } from "../storage/watch-cache.ts";
 /** How many credentials there are in each state, and how many revocations, as Prometheus text; counted when it is asked for. */
 export function credentialMetrics(
   cache: WatchCache,
-  { now, revoked }: { readonly now: () => number; readonly revoked: Pick<Revocations, "size" | "refusals"> },
+  { now, revoked }: { readonly now: () => number; readonly revoked: Pick<Revocations, "size" | "refusals" | "find"> },
 ): () => string {
   return () => {
     const at = now();
     const counts = new Map<string, number>(
       ["Client", "Serving", "Access"].flatMap((purpose) =>
-        credentialStates.map((state) => [labels(purpose, state), 0] as const),
+        [...credentialStates, "revoked"].map((state) => [labels(purpose, state), 0] as const),
       ),
     );
     for (const entry of cache.list(storagePrefix(issuedCredentials))) {
       const record = objectOf(entry) as IssuedCredential;
-      const key = labels(record.spec.identity.purpose, credentialState(record, at));
+      const isRevoked =
+        revoked.find(credentialOfIssue(record.spec.identity, newestIssue(record) ?? {})) !== undefined ||
+        isRevokedAccess(requestIn(cache, accessRequestOf(record)));
+      const key = labels(record.spec.identity.purpose, isRevoked ? "revoked" : credentialState(record, at));
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
     return [
@@ -40,6 +51,11 @@ export function credentialMetrics(
       "",
     ].join("\n");
   };
+}
+
+function requestIn(cache: WatchCache, name: string | undefined): AccessRequest | undefined {
+  const entry = name === undefined ? undefined : cache.get(storagePrefix(accessRequests) + name);
+  return entry && (objectOf(entry) as AccessRequest);
 }
 
 function clonedIn(cache: WatchCache): ReadonlySet<string> {

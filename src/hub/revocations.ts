@@ -1,3 +1,4 @@
+import type { Sender } from "../authn/unless-revoked.ts";
 import type { Clock } from "../core/clock.ts";
 import { nodeReturningAs } from "../core/returning.ts";
 import type { UserInfo } from "../core/user.ts";
@@ -32,7 +33,7 @@ export interface Revocations {
   /** Ends what was begun with certificates of a CA that is believed no more, by the SHA-256 of its name's DER in lower-case hexadecimal. */
   readonly retire: (issuer: string) => void;
   /** Counts a request that was refused, and says so in the log, at most once a minute for each revocation. */
-  readonly refused: (found: FoundRevocation) => void;
+  readonly refused: (found: FoundRevocation, by: Sender) => void;
   readonly refusals: () => number;
   readonly size: () => number;
   /** Who deleted revocations, which keep no trace of it themselves. */
@@ -40,6 +41,7 @@ export interface Revocations {
 }
 
 const tellEveryMs = 60_000;
+const maxUserAgent = 256;
 
 /**
  * Follows the revocations in the watch cache, which is complete before anything is served: a revocation counts before its write is
@@ -87,12 +89,20 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     },
     size: index.size,
     refusals: () => refusals,
-    refused: ({ name, what }) => {
+    refused: ({ name, what }, { user, address, userAgent }) => {
       refusals += 1;
       const now = clock.now();
       if (Math.abs(now - (toldAt.get(name) ?? -tellEveryMs)) < tellEveryMs) return;
       toldAt.set(name, now);
-      log({ level: "warn", message: "a revoked credential was used", revocation: name, revoked: what });
+      log({
+        level: "warn",
+        message: "a revoked credential was used",
+        revocation: name,
+        revoked: what,
+        user,
+        ...(address === undefined ? {} : { address }),
+        ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, maxUserAgent) }),
+      });
     },
     certificateOf: ({ fingerprint, credentialID }) =>
       issues(fingerprint === undefined ? (credentialID ?? "") : `X509SHA256=${fingerprint}`),

@@ -1,4 +1,6 @@
-import type { CredentialIssue, IssuedCredential } from "./issued-credential.ts";
+import type { AccessRequest } from "./access-request.ts";
+import type { CredentialIdentity, CredentialIssue, IssuedCredential } from "./issued-credential.ts";
+import type { Credential } from "./revocation-index.ts";
 
 /**
  * How an identity stands: `active`; `renewing`, in the window in which it should ask for the next credential; `missing`, that window is
@@ -37,6 +39,32 @@ export function timesOf({ notBefore = "", notAfter = "" }: CredentialIssue): Cre
 /** The newest credential of a record. */
 export function newestIssue({ status }: IssuedCredential): CredentialIssue | undefined {
   return status?.issued?.at(-1);
+}
+
+/** A credential that was given out, as a revocation would name it. */
+export function credentialOfIssue(
+  { username }: CredentialIdentity,
+  { credentialID, serialNumber, issuer }: CredentialIssue,
+): Credential {
+  return {
+    username,
+    ids: credentialID === undefined ? [] : [credentialID],
+    ...(serialNumber === undefined ? {} : { serialNumber }),
+    ...(issuer === undefined ? {} : { issuer }),
+  };
+}
+
+const accessPrefix = "accessrequest/";
+
+/** The AccessRequest that gave a record its access last; undefined for certificates. */
+export function accessRequestOf({ status }: IssuedCredential): string | undefined {
+  const last = status?.issued?.findLast(({ request }) => request?.startsWith(accessPrefix));
+  return last?.request?.slice(accessPrefix.length);
+}
+
+/** Whether access was taken back by its request: the account is gone then, whatever its last token says of its end. */
+export function isRevokedAccess(request: AccessRequest | undefined): boolean {
+  return request?.status?.revoked === true;
 }
 
 /** How the identity of a record stands at `now`, in milliseconds. Whoever serves only is never seen: it is late, not missing. */

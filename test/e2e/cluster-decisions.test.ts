@@ -93,6 +93,6 @@ describe("a revocation that is taken back", () => {
       revokedBy: operator,
       why: "left",
     });
-    expect(await eventOf("RevocationRemoved", name)).toBe(`revocation of {"user":"mallory"} removed by ${operator}`);
+    expect(await eventOf("RevocationRemoved", name)).toBe(`revocation of user mallory removed by ${operator}`);
   });
 });

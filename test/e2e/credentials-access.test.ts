@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { requestAccess } from "../../src/agent/request-access.ts";
 import { startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { hastyClock } from "../kits/hasty-clock.ts";
+import { pratiqueAs } from "../kits/pratique-as.ts";
 
 const records = "/apis/access.pratique.dev/v1alpha1/issuedcredentials";
 let stage: AccessStage;
@@ -40,4 +41,13 @@ it("what a machine was granted is in its record, with who approved, and without 
   expect(JSON.stringify(record["status"])).toContain('"request":"accessrequest/recorded"');
   expect(JSON.stringify(record["status"])).toMatch(/"approvedBy":"[^"]+"/);
   expect(JSON.stringify(record)).not.toContain("eyJ");
+
+  // Once it is revoked, its token is good no more, whatever end it says.
+  const listed = async (): Promise<string> => (await pratiqueAs(hub, "admin", ["credentials"])).out;
+  const counted = async (): Promise<string> => (await admin("/metrics")).text;
+  expect(await listed()).toMatch(/^ *system:serviceaccount:vms:recorded +access +active/m);
+  await stage.decide("recorded", { revoked: true });
+  expect(await listed()).toMatch(/^ *system:serviceaccount:vms:recorded +access +revoked/m);
+  expect(await counted()).toContain('pratique_issued_credentials{purpose="Access",state="revoked"} 1\n');
+  expect(await counted()).toContain('pratique_issued_credentials{purpose="Access",state="active"} 0\n');
 });

@@ -72,7 +72,8 @@ describe("one line at level info and one Event tell", () => {
     expect(entry).toMatchObject({
       user: "kubernetes-admin",
       why: "left",
-      message: expect.stringContaining("mallory") as unknown,
+      message: "credential revoked: user mallory",
+      revokedUser: "mallory",
     });
   });
 

@@ -167,7 +167,9 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     expect(again.err).toContain("You must be logged in to the server");
     // Once, however often it is tried.
     const told = hub.log.filter(({ message }) => message === "a revoked credential was used");
-    expect(told.filter(({ revocation }) => revocation === "kubectl")).toHaveLength(1);
+    expect(told.filter(({ revocation }) => revocation === "kubectl")).toMatchObject([
+      { user: "kubectl", address: "127.0.0.1", userAgent: expect.stringMatching(/^kubectl/) as string },
+    ]);
     expect((await admin("/metrics")).text).toMatch(/^pratique_revoked_requests_total [1-9]/m);
   });
 });

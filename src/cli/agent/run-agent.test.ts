@@ -78,7 +78,9 @@ token /here/access/token
     expect(await runLine("agent --dir access --status", refused)).toBe(4);
     expect(refused.out()).toContain("The credential is of no use.\n");
     expect(refused.out()).toContain("  hub       refuses it: 401 Unauthorized\n");
-    expect(refused.out()).toContain("  to do     ask anew with pratique request, or see why on the hub");
+    expect(refused.out()).toContain(
+      "  to do     see why on the hub (pratique credentials, pratique revocations list); then ask anew",
+    );
     const message = "nothing listens at https://hub.example:6443: check that the server runs";
     const gone = answering({ kind: "unknown", message });
     expect(await runLine("agent --dir access --status", gone)).toBe(3);
@@ -102,7 +104,7 @@ token /here/access/token
     expect(io.out()).toContain("The credential is of no use.\n");
     expect(io.out()).toContain("  refused   by the hub since 2026-11-21T00:10:00Z: 401 Unauthorized\n");
     expect(io.out()).toContain(
-      "  to do     ask anew with pratique request, or see why on the hub: pratique revocations list\n",
+      "  to do     see why on the hub (pratique credentials, pratique revocations list); then ask anew with pratique request, which an approver must approve\n",
     );
     const json = world(start + 30 * minute, planned, { files: refusedToken({}) });
     expect(await runLine("agent --dir access --status -o json", json)).toBe(4);

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Authorities } from "../../hub/authority-folder.ts";
 import { newestOf, type Rehearsal } from "../../hub/ca-rehearsal.ts";
+import { credentialOfIssue } from "../../resources/credential-state.ts";
 import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
 import type { RevocationIndex } from "../../resources/revocation-index.ts";
-import { credentialOfIssue } from "../credentials/revoked.ts";
 
 /** How one identity would fare at the next step: if the newest CA signed, or if every CA but the newest were gone. */
 export interface Fate {

@@ -1,13 +1,16 @@
 import type { Client } from "../../client/client.ts";
 import { StatusError } from "../../core/status.ts";
+import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
 import { clonedAnnotation } from "../../resources/cloned.ts";
+import { isRevokedAccess } from "../../resources/credential-state.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import type { CredentialIdentity, CredentialIssue } from "../../resources/issued-credential.ts";
-import { revocationIndex, type Credential, type RevocationIndex } from "../../resources/revocation-index.ts";
+import { revocationIndex, type RevocationIndex } from "../../resources/revocation-index.ts";
 
 /** What is revoked, as somebody may see it. */
 export interface Revoked {
   readonly index: RevocationIndex;
+  /** Names of AccessRequests that were revoked. */
+  readonly requests: ReadonlySet<string>;
   /** Names of those that were made because two machines hold one identity. */
   readonly clones: ReadonlySet<string>;
 }
@@ -24,18 +27,15 @@ export async function revocationsOf(client: Client): Promise<Revoked> {
   } catch (error) {
     if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
   }
-  return { index, clones };
+  return { index, clones, requests: await revokedRequests(client) };
 }
 
-/** A credential that was given out, as a revocation would name it. */
-export function credentialOfIssue(
-  { username }: CredentialIdentity,
-  { credentialID, serialNumber, issuer }: CredentialIssue,
-): Credential {
-  return {
-    username,
-    ids: credentialID === undefined ? [] : [credentialID],
-    ...(serialNumber === undefined ? {} : { serialNumber }),
-    ...(issuer === undefined ? {} : { issuer }),
-  };
+async function revokedRequests(client: Client): Promise<ReadonlySet<string>> {
+  try {
+    const { items } = await client.list<AccessRequest>(accessRequests);
+    return new Set(items.filter(isRevokedAccess).map(({ metadata }) => metadata.name ?? ""));
+  } catch (error) {
+    if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+    return new Set();
+  }
 }

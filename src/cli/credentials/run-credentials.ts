@@ -3,6 +3,8 @@ import { humanDuration } from "../../core/duration.ts";
 import { StatusError } from "../../core/status.ts";
 import { nodeUserPrefix } from "../../core/user.ts";
 import {
+  accessRequestOf,
+  credentialOfIssue,
   credentialState,
   credentialStates,
   newestIssue,
@@ -15,7 +17,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
-import { credentialOfIssue, revocationsOf, type Revoked } from "./revoked.ts";
+import { revocationsOf, type Revoked } from "./revoked.ts";
 import { withServer } from "../server-access.ts";
 import { textTable } from "../text-table.ts";
 
@@ -57,10 +59,18 @@ async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
   }
 }
 
-function rowOf(record: IssuedCredential, { index, clones }: Revoked, now: number): Row {
+function rowOf(record: IssuedCredential, { index, clones, requests }: Revoked, now: number): Row {
   const newest = newestIssue(record) ?? {};
   const revocation = index.find(credentialOfIssue(record.spec.identity, newest), now);
-  const shut = revocation === undefined ? undefined : clones.has(revocation.name) ? "cloned" : "revoked";
+  const isTakenBack = requests.has(accessRequestOf(record) ?? "");
+  const shut =
+    revocation === undefined
+      ? isTakenBack
+        ? "revoked"
+        : undefined
+      : clones.has(revocation.name)
+        ? "cloned"
+        : "revoked";
   return { record, newest, state: shut ?? credentialState(record, now) };
 }
 

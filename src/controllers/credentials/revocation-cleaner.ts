@@ -1,6 +1,10 @@
 import type { Clock } from "../../core/clock.ts";
 import type { ObjectKey } from "../../core/object.ts";
-import { credentialRevocations, type CredentialRevocation } from "../../resources/credential-revocation.ts";
+import {
+  credentialRevocations,
+  revokedText,
+  type CredentialRevocation,
+} from "../../resources/credential-revocation.ts";
 import { hasReason } from "../api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
@@ -33,23 +37,39 @@ function revocationEnd({ spec }: CredentialRevocation, certificatesEnd: number):
 
 function revocationReport(revocation: CredentialRevocation): Told {
   const { spec, status } = revocation;
-  const { reason, expiresAt: _end, ...target } = spec;
   return {
     reason: "CredentialRevoked",
     about: referenceTo(credentialRevocations, revocation),
-    message: `credential revoked: ${JSON.stringify(target)}`,
-    details: { user: status?.revokedBy, why: reason },
+    message: `credential revoked: ${revokedText(revocation)}`,
+    details: { user: status?.revokedBy, why: spec.reason, ...targetDetails(revocation) },
     once: true,
   };
 }
 
 function removalReport(revocation: CredentialRevocation, user: string | undefined): Told {
-  const { reason, expiresAt: _end, ...target } = revocation.spec;
   return {
     reason: "RevocationRemoved",
     about: referenceTo(credentialRevocations, revocation),
-    message: `revocation of ${JSON.stringify(target)} removed${user === undefined ? "" : ` by ${user}`}`,
-    details: { user, why: reason, revokedBy: revocation.status?.revokedBy },
+    message: `revocation of ${revokedText(revocation)} removed${user === undefined ? "" : ` by ${user}`}`,
+    details: {
+      user,
+      why: revocation.spec.reason,
+      revokedBy: revocation.status?.revokedBy,
+      ...targetDetails(revocation),
+    },
+  };
+}
+
+/** What is revoked, as fields of a log line. */
+function targetDetails({ spec }: CredentialRevocation): NonNullable<Told["details"]> {
+  const { user, fingerprint, certificate, credentialID, bootstrapTokenID, secret } = spec;
+  return {
+    revokedUser: user,
+    fingerprint,
+    serial: certificate?.serialNumber,
+    credentialID,
+    bootstrapTokenID,
+    secret: secret && `${secret.namespace}/${secret.name}`,
   };
 }
 
@@ -58,7 +78,6 @@ export function revocationCleaner(options: RevocationCleanerOptions): Controller
   const { informers, clock, certificatesEnd } = options;
   const { client, reader } = informers.as(serviceAccount);
   const revocations = reader({ resource: credentialRevocations });
-
   const removed = new Map<string, CredentialRevocation>();
 
   /** What was deleted under this name since it was looked at last. */
