@@ -60,13 +60,18 @@ export function tooMany(path: string, actual: number, maximum: number): FieldErr
   return { path, type: "FieldValueTooMany", message: `Too many: ${actual}: must have at most ${maximum} ${unit}` };
 }
 
-/** The 422 for an object that breaks field rules, worded as Kubernetes words it. */
+/** How many errors one answer tells, and how long each may be, in characters: a refusal shall not be many times what was sent. */
+const [maxToldErrors, maxErrorCharacters] = [64, 2048];
+
+/** The 422 for an object that breaks field rules, worded as Kubernetes words it; of more than 64 errors it tells the first, and how many more. */
 export function invalidObject(
   subject: { readonly group: string; readonly kind: string },
   name: string,
   errors: readonly FieldError[],
 ): StatusError {
-  const lines = errors.map((error) => (error.path === "" ? error.message : `${error.path}: ${error.message}`));
+  const told = errors.slice(0, maxToldErrors);
+  const lines = told.map(({ path, message }) => shortened(path === "" ? message : `${path}: ${message}`));
+  if (errors.length > told.length) lines.push(`and ${errors.length - told.length} more errors`);
   const body = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
   const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;
   return new StatusError("Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${body}`, {
@@ -74,9 +79,17 @@ export function invalidObject(
       ...(name === "" ? {} : { name }),
       ...(subject.group === "" ? {} : { group: subject.group }),
       ...(subject.kind === "" ? {} : { kind: subject.kind }),
-      causes: errors.map((error) => ({ reason: error.type, message: error.message, field: error.path })),
+      causes: told.map(({ type, path, message }) => ({
+        reason: type,
+        message: shortened(message),
+        field: shortened(path),
+      })),
     },
   });
+}
+
+function shortened(text: string): string {
+  return text.length > maxErrorCharacters ? `${text.slice(0, maxErrorCharacters)}…` : text;
 }
 
 function shown(value: unknown): string {

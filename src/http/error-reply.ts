@@ -24,6 +24,8 @@ export function statusReply(status: Status): Reply {
 /** What a reply may quote of a request, in characters, so that refusing costs less than asking. */
 const longest = { message: 16_384, cause: 2_048, name: 1_024 } as const;
 const mostCauses = 64;
+/** All causes together, in characters of their messages and fields. */
+const allCauses = 32_768;
 
 function bounded(status: Status): Status {
   const { message, details } = status;
@@ -39,8 +41,19 @@ function boundedDetails(details: StatusDetails): StatusDetails {
   return {
     ...details,
     ...(name === undefined ? {} : { name: cut(name, longest.name) }),
-    ...(causes === undefined ? {} : { causes: causes.slice(0, mostCauses).map(boundedCause) }),
+    ...(causes === undefined ? {} : { causes: boundedCauses(causes) }),
   };
+}
+
+/** The first causes, as many as there is room for; at least one. */
+function boundedCauses(causes: readonly StatusCause[]): readonly StatusCause[] {
+  const shown = causes.slice(0, mostCauses).map(boundedCause);
+  let left = allCauses;
+  const fitting = shown.findIndex(({ message, field = "" }, index) => {
+    left -= message.length + field.length;
+    return left < 0 && index > 0;
+  });
+  return fitting < 0 ? shown : shown.slice(0, fitting);
 }
 
 function boundedCause(cause: StatusCause): StatusCause {

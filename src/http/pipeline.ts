@@ -25,7 +25,7 @@ import type { RequestInfo } from "./request-info.ts";
 import { UndecidedRequest } from "./undecided-request.ts";
 import { respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./send-buffers.ts";
-import { warningHeaders } from "./warnings.ts";
+import { addWarning, warningHeaders } from "./warnings.ts";
 
 /** A request that has been let in: who asks is known and may do it. */
 export interface Admitted {
@@ -311,7 +311,7 @@ async function admit(
     user,
     requester,
     now: progress.receivedAt,
-    warn: (text) => (progress.warnings ??= []).push(text),
+    warn: (text) => addWarning((progress.warnings ??= []), text),
     annotate: (key, value) => {
       progress.annotations ??= new Map();
       if (!progress.annotations.has(key)) progress.annotations.set(key, value);
