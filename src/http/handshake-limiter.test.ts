@@ -9,17 +9,24 @@ interface Bench {
   readonly read: () => readonly string[];
   readonly waiting: () => number;
   readonly timers: () => number;
+  /** Milliseconds that go by. */
+  readonly wait: (ms: number) => void;
+  /** The peer sends something, which is there to be read. */
+  readonly send: (name: string) => void;
 }
 
 function bench(maxReading = 2): Bench {
   const reading = new Set<string>();
   const soon: (() => void)[] = [];
-  const limiter = handshakeLimiter({ soon: (run) => void soon.push(run), maxReading });
+  const sent = new Map<string, number>();
+  const received = new Map<string, number>();
+  let now = 0;
+  const limiter = handshakeLimiter({ now: () => now, soon: (run) => void soon.push(run), maxReading });
   return {
     enter: (name, address = "a") => {
       reading.add(name);
       const [read, pause] = [() => void reading.add(name), () => void reading.delete(name)];
-      const end = limiter.enter({ address, read, pause });
+      const end = limiter.enter({ address, read, pause, received: () => received.get(name) ?? 0 });
       return () => {
         end();
         // Whether it is still read afterwards is not the limiter's.
@@ -27,11 +34,14 @@ function bench(maxReading = 2): Bench {
       };
     },
     pass: () => {
+      for (const name of reading) received.set(name, sent.get(name) ?? 0);
       for (const run of soon.splice(0)) run();
     },
     read: () => [...reading].sort(),
     waiting: limiter.waiting,
     timers: () => soon.length,
+    wait: (ms) => void (now += ms),
+    send: (name) => void sent.set(name, (sent.get(name) ?? 0) + 1),
   };
 }
 
@@ -100,5 +110,38 @@ describe("the limit of handshakes", () => {
     const end = enter("2");
     expect(end).not.toThrow();
     expect(waiting()).toBe(0);
+  });
+
+  test("reads a new one in the next pass, and each of its flights, however many others are silent", () => {
+    const { enter, pass, read, wait, send } = bench();
+    for (let index = 0; index < 1000; index += 1) enter(`silent-${index}`);
+    wait(250);
+    for (let index = 0; index < 1000; index += 1) pass();
+    enter("new");
+    send("new");
+    pass();
+    expect(read()).toContain("new");
+    pass();
+    wait(200);
+    send("new");
+    pass();
+    expect(read()).toContain("new");
+  });
+
+  test("gives the silent a turn, too, however many others speak", () => {
+    const { enter, pass, read, wait, send } = bench();
+    for (const name of ["1", "2", "3"]) enter(name);
+    wait(250);
+    pass();
+    pass();
+    const others = Array.from({ length: 100 }, (_, index) => `speaks-${index}`);
+    for (const name of others) enter(name);
+    const seen = new Set<string>();
+    for (let index = 0; index < 10; index += 1) {
+      for (const name of others) send(name);
+      pass();
+      for (const name of read()) seen.add(name);
+    }
+    expect([...seen]).toEqual(expect.arrayContaining(["1", "2", "3"]));
   });
 });

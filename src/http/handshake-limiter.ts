@@ -6,6 +6,8 @@ export interface Handshake {
   readonly read: () => void;
   /** Leaves it unread. */
   readonly pause: () => void;
+  /** Bytes that were read from the peer so far. */
+  readonly received: () => number;
 }
 
 /** Bounds how many handshakes go on in one pass of the event loop. */
@@ -18,80 +20,126 @@ export interface HandshakeLimiter {
 
 /** So many are read at once: a flight of a handshake and the request behind it cost a millisecond or two. */
 const defaultMaxReading = 4;
+/** A peer that has sent nothing for so many milliseconds is silent: longer than most networks take for an answer. */
+const silentMs = 250;
+
+/** A handshake and what its peer has sent. */
+interface Known {
+  readonly handshake: Handshake;
+  received: number;
+  sentAt: number;
+  isSilent: boolean;
+}
 
 /**
- * At most `maxReading` handshakes are read at once, default 8. While there are more, `soon` (a timer of a millisecond) gives the next
+ * At most `maxReading` handshakes are read at once, default 4. While there are more, `soon` (a timer of a millisecond) gives the next
  * ones their turn, address by address. A turn lasts for a pass of the event loop, whatever the peer sends or does not send, so a peer
- * that is slow or silent holds no place: it waits for its next turn, until the deadline of its handshake.
+ * that is slow holds no place: it waits for its next turn, until the deadline of its handshake. Peers that are silent share one of the
+ * places as long as others have something to say. `now` in milliseconds from any moment on.
  */
 export function handshakeLimiter(options: {
+  readonly now: () => number;
   readonly soon: (run: () => void) => void;
   readonly maxReading?: number;
 }): HandshakeLimiter {
-  const { soon, maxReading = defaultMaxReading } = options;
-  const reading = new Set<Handshake>();
-  // In the order in which addresses get their turn: one that has had it goes to the end.
-  const addresses = new Map<string, Set<Handshake>>();
-  let waiting = 0;
+  const { now, soon, maxReading = defaultMaxReading } = options;
+  const reading = new Set<Known>();
+  const [speaking, silent] = [rotation(), rotation()];
   let isTurning = false;
 
-  const wait = (handshake: Handshake): void => {
-    const others = addresses.get(handshake.address);
-    if (others === undefined) addresses.set(handshake.address, new Set([handshake]));
-    else others.add(handshake);
-    waiting += 1;
-  };
-  const remove = (handshake: Handshake): boolean => {
-    const others = addresses.get(handshake.address);
-    if (others?.delete(handshake) !== true) return false;
-    if (others.size === 0) addresses.delete(handshake.address);
-    waiting -= 1;
-    return true;
-  };
-  const next = (): Handshake | undefined => {
-    for (const [address, [handshake]] of addresses) {
-      if (handshake === undefined) continue;
-      const others = addresses.get(address);
-      remove(handshake);
-      if (others !== undefined && addresses.delete(address)) addresses.set(address, others);
-      return handshake;
-    }
-    return undefined;
+  const waiting = (): number => speaking.size() + silent.size();
+  const wait = (known: Known): void => (known.isSilent ? silent : speaking).add(known);
+  const endTurn = (known: Known): void => {
+    const received = known.handshake.received();
+    if (received > known.received) {
+      known.received = received;
+      known.sentAt = now();
+      known.isSilent = false;
+    } else known.isSilent ||= now() - known.sentAt >= silentMs;
+    wait(known);
   };
   const turn = (): void => {
     isTurning = false;
-    if (waiting === 0) return;
+    if (waiting() === 0) return;
     const last = [...reading];
-    for (const handshake of last) wait(handshake);
+    for (const known of last) endTurn(known);
     reading.clear();
+    const first = silent.next();
+    if (first !== undefined) reading.add(first);
     while (reading.size < maxReading) {
-      const handshake = next();
-      if (handshake === undefined) break;
-      reading.add(handshake);
+      const known = speaking.next() ?? silent.next();
+      if (known === undefined) break;
+      reading.add(known);
     }
-    for (const handshake of last) if (!reading.has(handshake)) handshake.pause();
-    for (const handshake of reading) if (!last.includes(handshake)) handshake.read();
+    for (const known of last) if (!reading.has(known)) known.handshake.pause();
+    for (const known of reading) if (!last.includes(known)) known.handshake.read();
     turnSoon();
   };
   const turnSoon = (): void => {
-    if (isTurning || waiting === 0) return;
+    if (isTurning || waiting() === 0) return;
     isTurning = true;
     soon(turn);
   };
 
   return {
     enter: (handshake) => {
-      if (waiting === 0 && reading.size < maxReading) reading.add(handshake);
+      const known: Known = { handshake, received: 0, sentAt: now(), isSilent: false };
+      if (waiting() === 0 && reading.size < maxReading) reading.add(known);
       else {
         handshake.pause();
-        wait(handshake);
+        wait(known);
         turnSoon();
       }
       return () => {
         // What has ended is read by those who come after the handshake.
-        if (!reading.delete(handshake) && remove(handshake)) handshake.read();
+        if (!reading.delete(known) && (speaking.remove(known) || silent.remove(known))) handshake.read();
       };
     },
-    waiting: () => waiting,
+    waiting,
+  };
+}
+
+/** Handshakes that wait for their turn, one of each address before the second of any. */
+interface Rotation {
+  readonly add: (known: Known) => void;
+  /** Whether it was there. */
+  readonly remove: (known: Known) => boolean;
+  /** Takes out the one whose turn it is. */
+  readonly next: () => Known | undefined;
+  readonly size: () => number;
+}
+
+function rotation(): Rotation {
+  // In the order in which addresses get their turn: one that has had it goes to the end.
+  const addresses = new Map<string, Set<Known>>();
+  let size = 0;
+  const remove = (known: Known): boolean => {
+    const { address } = known.handshake;
+    const others = addresses.get(address);
+    if (others?.delete(known) !== true) return false;
+    if (others.size === 0) addresses.delete(address);
+    size -= 1;
+    return true;
+  };
+  return {
+    add: (known) => {
+      const { address } = known.handshake;
+      const others = addresses.get(address);
+      if (others === undefined) addresses.set(address, new Set([known]));
+      else others.add(known);
+      size += 1;
+    },
+    remove,
+    next: () => {
+      for (const [address, others] of addresses) {
+        const [known] = others;
+        if (known === undefined) continue;
+        remove(known);
+        if (addresses.delete(address)) addresses.set(address, others);
+        return known;
+      }
+      return undefined;
+    },
+    size: () => size,
   };
 }

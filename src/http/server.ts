@@ -142,7 +142,7 @@ function belowOf(socket: Socket): Readable | undefined {
  */
 function boundHandshakes(server: Http2SecureServer, now: () => number): Handshakes {
   const soon = (run: () => void): void => void setTimeout(run, 1);
-  const limiter = handshakeLimiter({ soon });
+  const limiter = handshakeLimiter({ now, soon });
   const burst = connectionBurst({ now, soon });
   // By peer, since the handshake speaks through another object than the connection.
   const ends = new Map<string, () => void>();
@@ -167,6 +167,7 @@ function boundHandshakes(server: Http2SecureServer, now: () => number): Handshak
         address: socket.remoteAddress ?? "",
         read: () => void belowOf(socket)?.readStart?.(),
         pause: () => void belowOf(socket)?.readStop?.(),
+        received: () => socket.bytesRead,
       });
     });
   });
