@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import type { Worker } from "node:worker_threads";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { loadYaml, YamlError } from "./bounded-yaml.ts";
@@ -140,9 +142,8 @@ describe("the YAML thread", () => {
     const timers: (() => void)[] = [];
     let stopped = 0;
     const after = (ms: number, run: () => void): (() => void) => {
-      expect(ms).toBe(7);
-      timers.push(run);
-      return () => (stopped += 1);
+      if (ms === 7) timers.push(run);
+      return () => (stopped += ms === 7 ? 1 : 0);
     };
     const yaml = thread({ maxJobMs: 7, after });
     const first = codeOf(yaml.parse(`a: ${"x".repeat(megabyte)}`, limits));
@@ -151,6 +152,31 @@ describe("the YAML thread", () => {
     expect(await first).toBe("time");
     expect(await second).toBe('{"a":"b"}');
     expect([timers.length, stopped]).toEqual([2, 2]);
+  });
+
+  it("ends after a time without a job, and starts anew with the next one", async () => {
+    const workers: Worker[] = [];
+    const note = (worker: Worker): void => void workers.push(worker);
+    process.on("worker", note);
+    const ends: (() => void)[] = [];
+    let stopped = 0;
+    const after = (ms: number, run: () => void): (() => void) => {
+      if (ms === 9) ends.push(run);
+      return () => (stopped += ms === 9 ? 1 : 0);
+    };
+    try {
+      const yaml = thread({ maxIdleMs: 9, after });
+      await yaml.parse("a: b", limits);
+      await yaml.parse("a: c", limits);
+      expect([workers.length, ends.length, stopped]).toEqual([1, 2, 1]);
+      const exited = once(workers[0] as Worker, "exit");
+      ends[1]?.();
+      await exited;
+      expect(await yaml.parse("a: d", limits)).toBe('{"a":"d"}');
+      expect(workers.length).toBe(2);
+    } finally {
+      process.off("worker", note);
+    }
   });
 
   it("fails a job that needs too much memory alone, and starts anew", async () => {

@@ -28,6 +28,8 @@ export interface YamlThread {
 export interface YamlThreadOptions {
   /** How long one job may take, in milliseconds. Default 5000. */
   readonly maxJobMs?: number;
+  /** How long the thread is kept without a job, in milliseconds. Default 2000. */
+  readonly maxIdleMs?: number;
   /** The old generation of the thread's heap, in megabytes. Default 128. */
   readonly maxHeapMb?: number;
   /** How many jobs may wait or be under way. Default 64. */
@@ -51,6 +53,7 @@ interface Waiting extends FlowJob {
 const mebi = 1024 * 1024;
 const defaults = {
   maxJobMs: 5_000,
+  maxIdleMs: 2_000,
   maxHeapMb: 128,
   maxJobs: 64,
   maxJobsOfFlow: 16,
@@ -62,10 +65,10 @@ const [maxYoungMb, stackMb] = [16, 4];
 
 /**
  * A thread that is started with its first job and, when it must be ended because a job takes too long or too much memory, again with
- * the next one. A thread without a job keeps no process alive.
+ * the next one. A thread without a job keeps no process alive, and ends after a while: what its heap has grown to is not given back before.
  */
 export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
-  const { maxJobMs, maxHeapMb, after = afterTimeout, ...rest } = { ...defaults, ...options };
+  const { maxJobMs, maxIdleMs, maxHeapMb, after = afterTimeout, ...rest } = { ...defaults, ...options };
   const jobs = jobQueue(rest);
   let current: Waiting | undefined;
   let worker: Worker | undefined;
@@ -92,9 +95,19 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
     });
     return made;
   };
+  const end = (): void => {
+    void worker?.terminate();
+    worker = undefined;
+  };
+  const idle = (): void => {
+    if (worker === undefined) return;
+    worker.unref();
+    stopTimer = after(maxIdleMs, end);
+  };
   const begin = (): void => {
+    stopTimer();
     current = jobs.next();
-    if (current === undefined) return worker?.unref();
+    if (current === undefined) return idle();
     worker ??= started();
     worker.ref();
     stopTimer = after(maxJobMs, () =>
@@ -103,15 +116,13 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
     worker.postMessage(current.job, []);
   };
   const finish = (settleJob: (job: Waiting) => void): void => {
-    stopTimer();
     if (current === undefined) return;
     jobs.end(current);
     settleJob(current);
     begin();
   };
   const abandon = (settleJob: (job: Waiting) => void): void => {
-    void worker?.terminate();
-    worker = undefined;
+    end();
     finish(settleJob);
   };
   const add = (flow: string, job: YamlJob): Promise<string> =>
@@ -165,7 +176,8 @@ function jobQueue(limits: JobLimits): Omit<FlowQueue<Waiting>, "add"> & { readon
 }
 
 function afterTimeout(ms: number, run: () => void): () => void {
-  const timer = setTimeout(run, ms);
+  // While there is a job, its thread keeps the process alive.
+  const timer = setTimeout(run, ms).unref();
   return () => clearTimeout(timer);
 }
 
