@@ -228,7 +228,10 @@ describe("pratique credentials", () => {
     expect(json).toContainEqual(expect.objectContaining({ username: "system:node:n4", state: "active", count: 1 }));
     await expect
       .poll(async () => (await admin("/metrics")).text)
-      .toContain('pratique_issued_credentials{purpose="Client",state="active"} 3');
+      .toContain('pratique_issued_credentials{purpose="Client",state="active"} 1\n');
+    expect((await admin("/metrics")).text).toContain(
+      'pratique_issued_credentials{purpose="Client",state="revoked"} 2\n',
+    );
   });
 });
 
