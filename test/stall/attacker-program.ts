@@ -187,7 +187,10 @@ async function cleanUp(request: CostlyRequest, replies: readonly Pick<WireReply,
   if (request.path.includes("dryRun=All")) return;
   for (const { status, text } of replies) {
     if (status !== 201) continue;
-    const created = request.method === "POST" ? `${path}/${nameIn(text)}` : path;
+    const name = nameIn(text);
+    // The answer to a review is not stored, and has no name.
+    if (name === "") continue;
+    const created = request.method === "POST" ? `${path}/${name}` : path;
     const reply = await sent({ method: "DELETE", path: created, as: "admin" }, undefined);
     if (reply.status !== 200 && reply.status !== 404)
       throw new RangeError(`DELETE ${created}: ${reply.status} ${reply.text.slice(0, 300)}`);
