@@ -1,3 +1,6 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cachePartition, type CacheEvent, type Partition } from "./cache-partition.ts";
@@ -87,6 +90,24 @@ describe("a reader of one key", () => {
       }),
       { numRuns: 100 },
     );
+  });
+});
+
+describe("what has left the window", () => {
+  it("is kept by nothing, however few changes there were", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const of = partition(8);
+    const changed = (revision: number): WeakRef<CacheEvent> => {
+      const made = event(`a${revision}`, revision);
+      of.apply(made);
+      of.apply({ ...made, type: "DELETED", revision: revision + 1 });
+      return new WeakRef(made);
+    };
+    const made = Array.from({ length: 20 }, (_, at) => changed(1 + 2 * at));
+    await nextTurn();
+    collect();
+    expect(made.map((one) => one.deref() !== undefined)).toEqual(made.map((_, at) => at >= 16));
   });
 });
 

@@ -173,8 +173,8 @@ function eventWindow(options: {
   readonly windowEvents: number;
   readonly windowBytes: number;
 }): EventWindow {
-  let events: CacheEvent[] = [];
-  /** Index into `events` of the oldest kept one; what lies before it is cut off in blocks. */
+  let events: (CacheEvent | undefined)[] = [];
+  /** Index into `events` of the oldest kept one; the empty places before it are cut off in blocks. */
   let head = 0;
   let firstPlace = 0;
   let bytes = 0;
@@ -185,6 +185,8 @@ function eventWindow(options: {
     const oldest = events[head] as CacheEvent;
     bytes -= oldest.entry.json.length;
     droppedRevision = oldest.revision;
+    // A place that is not cut off yet must not keep its texts.
+    events[head] = undefined;
     head += 1;
     firstPlace += 1;
     if (head < 1024) return;
@@ -219,7 +221,7 @@ function eventWindow(options: {
     slice: (from, max) => {
       if (from < firstPlace) return "expired";
       const at = head + (from - firstPlace);
-      return events.slice(at, at + max);
+      return events.slice(at, at + max) as CacheEvent[];
     },
     lastChange: () => last,
   };
