@@ -20,7 +20,7 @@ async function folder(): Promise<string> {
 /** Reads YAML in a thread, and ends without closing it. */
 const program = `
   import { yamlThread } from "./src/formats/yaml-thread.ts";
-  process.stdout.write(await yamlThread().parse("a: [b, 1]", { maxCharacters: 100, maxValues: 10 }));
+  process.stdout.write(await yamlThread().of("test").parse("a: [b, 1]", { maxCharacters: 100, maxValues: 10 }));
 `;
 
 describe("the YAML thread outside of tests", () => {
@@ -48,6 +48,7 @@ describe("the YAML thread outside of tests", () => {
     const dir = await folder();
     const modules = [
       "bounded-yaml",
+      "flow-queue",
       "yaml-error",
       "yaml-job",
       "yaml-text",
