@@ -15,8 +15,8 @@ import { yamlOfJson } from "./yaml-reply.ts";
 const partSize: PartSize = { maxCharacters: 64 * 1024, maxEntries: 256 };
 /** YAML takes five times as long. Where its thread shares a core with the event loop, that waits for as long. */
 const yamlPartSize: PartSize = { maxCharacters: 32 * 1024, maxEntries: 128 };
-/** The texts of items are only copied, which is fast. */
-const joinedPartSize: PartSize = { maxCharacters: 128 * 1024, maxEntries: 1024 };
+/** The texts of items are only copied, which is fast. With commas between them most parts are one chunk of the writer. */
+const joinedPartSize: PartSize = { maxCharacters: 120 * 1024, maxEntries: 1024 };
 
 /**
  * A list as a reply; for plain JSON the cached text of its items is only joined. A list of more than one part is encoded part by part
@@ -104,12 +104,20 @@ interface PartText {
 function joinedForm(list: ShownList): ListForm {
   return {
     ...plainForm(list),
-    part: (entries) => ({
-      text: entries.flatMap(({ json }, index) => (index === 0 ? [json] : [",", json])),
-      characters: charactersOf(entries),
-    }),
+    part: joinedText,
     isEncoded: false,
   };
+}
+
+function joinedText(entries: readonly Entry[]): PartText {
+  const text: string[] = [];
+  let characters = 0;
+  for (const { json } of entries) {
+    if (text.length > 0) text.push(",");
+    text.push(json);
+    characters += json.length;
+  }
+  return { text, characters };
 }
 
 function charactersOf(entries: readonly Entry[]): number {

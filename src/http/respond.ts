@@ -99,11 +99,13 @@ async function* compressed(pieces: AsyncIterable<readonly Piece[]>): AsyncGenera
 }
 
 const compressedChunkBytes = 64 * 1024;
+/** Each chunk is one way to a thread of the pool and back. */
+const plainChunkBytes = 128 * 1024;
 
 async function* chunksOf(pieces: AsyncIterable<readonly Piece[]>): AsyncGenerator<Buffer> {
   for await (const some of pieces) {
     const queue = pieceQueue();
     queue.add(some);
-    while (!queue.isEmpty()) yield queue.take(compressedChunkBytes);
+    while (!queue.isEmpty()) yield queue.take(plainChunkBytes);
   }
 }

@@ -29,6 +29,8 @@ const initialEvents = "k8s.io/initial-events-end";
 /** The encoder of a watch in the form that the client asked for. Event frames that need no state of the reader are made once for all. */
 export function watchFrames(view: View): FrameEncoder {
   const shape = shapeOf(view);
+  const { shared } = shape;
+  const keys = { ADDED: `ADDED ${shared}`, MODIFIED: `MODIFIED ${shared}`, DELETED: `DELETED ${shared}` } as const;
   return {
     contentType: shape.contentType,
     error: (error) => shape.frame("ERROR", shape.status(error)),
@@ -36,14 +38,13 @@ export function watchFrames(view: View): FrameEncoder {
       if (item.type === "BOOKMARK") return 0;
       const { length } = item.entry.json;
       if (shape.isText && length >= longText) return 0;
-      return item.event?.frames?.has(`${item.type} ${shape.shared}`) === true ? 0 : length;
+      return item.event?.frames?.has(keys[item.type]) === true ? 0 : length;
     },
     item: (item) => {
       if (item.type === "BOOKMARK") return shape.frame("BOOKMARK", shape.object(bookmark(view, item)));
       if (shape.isText && item.entry.json.length >= longText) return textFrame(item.type, item.entry.json);
-      const frames =
-        item.event === undefined || shape.shared === undefined ? undefined : (item.event.frames ??= new Map());
-      const key = `${item.type} ${shape.shared}`;
+      const frames = item.event === undefined || shared === undefined ? undefined : (item.event.frames ??= new Map());
+      const key = keys[item.type];
       const known = frames?.get(key);
       if (known !== undefined) return known;
       const frame = shape.frame(item.type, shape.entry(item.entry));

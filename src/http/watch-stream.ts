@@ -82,7 +82,7 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   };
   const write = (frames: readonly Frame[]): void => {
     if (frames.length === 0) return;
-    writer.push(frames.flatMap((frame): readonly Piece[] => ("pieces" in frame ? frame.pieces : [frame])));
+    writer.push(piecesOf(frames));
     options.wrote(frames);
     if (!writer.isFull()) source.written();
   };
@@ -137,6 +137,15 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
   if (options.signals.some((signal) => signal.aborted)) end();
   void run();
   return { wake: () => pump(), done };
+}
+
+function piecesOf(frames: readonly Frame[]): readonly Piece[] {
+  const pieces: Piece[] = [];
+  for (const frame of frames) {
+    if (Buffer.isBuffer(frame)) pieces.push(frame);
+    else pieces.push(...frame.pieces);
+  }
+  return pieces;
 }
 
 /** Frames of one part, and what the next part waits for: a turn, room, new items, or nothing, as the watch ends. */
