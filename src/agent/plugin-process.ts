@@ -26,7 +26,18 @@ export function pluginProcesses(options: PluginProcessOptions): PluginHost {
 
 async function running(run: PluginRun, options: PluginProcessOptions): Promise<PluginEnd> {
   const program = await findProgram(run.command, options.env["PATH"] ?? "");
-  return program === undefined ? { kind: "missing" } : ended(program, run, options);
+  if (program === undefined) return { kind: "missing" };
+  try {
+    return await ended(program, run, options);
+  } catch (error) {
+    // Node throws what it expects of no program, such as that it is being written.
+    return { kind: "failed", why: whyNotRun(error, program) };
+  }
+}
+
+function whyNotRun(error: unknown, program: string): string {
+  const { what, next } = systemErrorWords(error, { operation: "start", at: program });
+  return `cannot be run: ${what}: ${next}`;
 }
 
 function ended(program: string, run: PluginRun, options: PluginProcessOptions): Promise<PluginEnd> {
@@ -54,8 +65,7 @@ function ended(program: string, run: PluginRun, options: PluginProcessOptions): 
     child.stderr?.setEncoding("utf8").on("data", (chunk: string) => options.stderr?.(chunk));
     child.once("error", (error) => {
       clearTimeout(deadline);
-      const { what, next } = systemErrorWords(error, { operation: "start", at: program });
-      resolve({ kind: "failed", why: `cannot be run: ${what}: ${next}` });
+      resolve({ kind: "failed", why: whyNotRun(error, program) });
     });
     // Its own end counts: what it has started may hold its output open.
     child.once("exit", (code, signal) => {

@@ -146,6 +146,7 @@ const starting: Rows = {
   ENOTDIR: ["the program $ does not exist", "install it, or check its path and PATH"],
   EACCES: ["this account may not run $", "make it executable (chmod +x), or check who owns it"],
   EPERM: ["this account may not run $", "check who owns it, and the security policy of this machine"],
+  ETXTBSY: ["the program $ is being written", "try again when it is complete"],
   ENOEXEC: ["$ is no program for this machine", "install one for this kind of processor"],
   E2BIG: ["the arguments and environment of $ are too long", "shorten them"],
   EMFILE: tooManyFiles,

@@ -1,7 +1,8 @@
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "../../src/hub/system-clock.ts";
+import { writeExecutable } from "../kits/executable.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { tokenOn } from "../kits/peers-cluster.ts";
 import { eventually, ofThisTest, spawnProcess } from "../kits/peers-process.ts";
@@ -45,7 +46,7 @@ peerSuite("kubectl", "an agent as a service", () => {
   ): Promise<{ readonly path: string; said(): Promise<string> }> {
     const [path, log] = [join(dir, "bin", name), join(dir, `${name}.log`)];
     await mkdir(join(dir, "bin"), { recursive: true });
-    await writeFile(path, `#!/bin/sh\necho "$0 $*" >> ${log}\nenv | sort >> ${log}\n${after}\n`, { mode: 0o755 });
+    writeExecutable(path, `#!/bin/sh\necho "$0 $*" >> ${log}\nenv | sort >> ${log}\n${after}\n`);
     return { path, said: () => readFile(log, "utf8").catch(() => "") };
   }
 

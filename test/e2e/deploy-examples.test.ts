@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import { parse } from "yaml";
+import { writeExecutable } from "../kits/executable.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
@@ -79,7 +80,7 @@ spec:
     }
     const systemctl = `#!/bin/sh\necho "$@" >> "${root}/systemctl.log"\n`;
     await mkdir(join(root, "bin"));
-    await writeFile(join(root, "bin", "systemctl"), systemctl, { mode: 0o755 });
+    writeExecutable(join(root, "bin", "systemctl"), systemctl);
   });
 
   afterAll(async () => {

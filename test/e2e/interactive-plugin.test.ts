@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeExecutable } from "../kits/executable.ts";
 import { startEchoApi, type EchoApi } from "../kits/echo-api.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 
@@ -27,7 +28,7 @@ read name
 printf '%s' "$KUBERNETES_EXEC_INFO" > ${join(dir, "info")}
 printf '%s%s"}}' '${answer}' "$name"
 `;
-  await writeFile(join(dir, "ask"), text, { mode: 0o755 });
+  writeExecutable(join(dir, "ask"), text);
   const cluster = {
     server: `https://127.0.0.1:${api.port}`,
     "certificate-authority-data": Buffer.from(api.caPem).toString("base64"),

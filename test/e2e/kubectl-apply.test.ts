@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { writeExecutable } from "../kits/executable.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl } from "../kits/kubectl.ts";
 import { peerSuite } from "../kits/peers.ts";
@@ -121,7 +121,7 @@ peerSuite("kubectl", "kubectl and the owners of fields", () => {
     const name = fresh();
     await serverSide(name, { x: "1" });
     const editor = join(hub.dir, "editor.sh");
-    await writeFile(editor, '#!/bin/sh\nsed -i "s/x: \\"1\\"/x: \\"2\\"/" "$1"\n', { mode: 0o755 });
+    writeExecutable(editor, '#!/bin/sh\nsed -i "s/x: \\"1\\"/x: \\"2\\"/" "$1"\n');
     await kubectl.with({ env: { KUBE_EDITOR: editor } }).ok("edit", "cm", name);
     expect(await dataOf(name)).toEqual({ x: "2" });
     expect(await ownersOf(name)).toEqual(["kubectl-edit Update"]);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCsr } from "../../src/pki/csr.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { writeExecutable } from "../kits/executable.ts";
 import { adminKeyPair } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl } from "../kits/kubectl.ts";
@@ -239,7 +240,7 @@ peerSuite("kubectl", "kubectl writes to the hub", () => {
 
     it("edits with the editor that it is given", async () => {
       const editor = join(hub.dir, "editor.sh");
-      await writeFile(editor, '#!/bin/sh\nsed -i \'s/^  a: "1"$/  a: "9"/\' "$1"\n', { mode: 0o755 });
+      writeExecutable(editor, '#!/bin/sh\nsed -i \'s/^  a: "1"$/  a: "9"/\' "$1"\n');
       const edited = kubectl.with({ env: { EDITOR: editor } });
       expect(await edited.ok("edit", "cm", "c")).toBe("configmap/c edited\n");
       expect(await dataOf("c")).toEqual({ a: "9", b: "2" });

@@ -8,6 +8,7 @@ import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { kubeconfigAccess } from "../../src/client/kubeconfig-access.ts";
 import { remoteClient } from "../../src/client/remote.ts";
+import { writeExecutable } from "../kits/executable.ts";
 import { startEchoApi, type EchoApi } from "../kits/echo-api.ts";
 import { kubectlRunner } from "../kits/kubectl.ts";
 import { peerSuite } from "../kits/peers.ts";
@@ -48,7 +49,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "ann.crt"), certPem);
   await writeFile(join(folder, "ann.key"), keyPem);
   await writeFile(join(folder, "token"), "from-file\n");
-  await writeFile(join(folder, "plugin"), plugin("plugin"), { mode: 0o755 });
+  writeExecutable(join(folder, "plugin"), plugin("plugin"));
 });
 
 afterAll(async () => {

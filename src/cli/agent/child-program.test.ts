@@ -1,4 +1,8 @@
+import { mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { writeExecutable } from "../../../test/kits/executable.ts";
 import { runChild } from "./child-program.ts";
 
 const run = { env: { PATH: "/usr/bin:/bin" }, timeoutMs: 10_000 };
@@ -15,6 +19,19 @@ test("its code is told, and so is that it is not there, or was killed", async ()
   expect(await runChild(["sh", "-c", "exit 7"], run)).toMatchObject({ kind: "ended", code: 7 });
   expect(await runChild(["/no/such/program"], run)).toMatchObject({ kind: "missing" });
   expect(await runChild(["sh", "-c", "kill -9 $$"], run)).toMatchObject({ kind: "killed" });
+});
+
+test("one that is being written is not run, and that is told", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "child-program-"));
+  const path = join(dir, "new");
+  writeExecutable(path, "#!/bin/sh\necho no\n");
+  const writer = await open(path, "r+");
+  try {
+    expect(await runChild([path], run)).toMatchObject({ kind: "missing", output: "" });
+  } finally {
+    await writer.close();
+    await rm(dir, { recursive: true });
+  }
 });
 
 test("one that does not end is ended, with what it has started", async () => {

@@ -20,7 +20,16 @@ export interface ChildEnd {
 const longestOutput = 4096;
 
 /** Runs a program by its words to its end. Never rejects. */
-export function runChild(words: readonly string[], { env, timeoutMs }: ChildRun): Promise<ChildEnd> {
+export async function runChild(words: readonly string[], run: ChildRun): Promise<ChildEnd> {
+  try {
+    return await endOf(words, run);
+  } catch {
+    // Node throws what it expects of no program, such as that it is being written.
+    return { kind: "missing", code: -1, output: "" };
+  }
+}
+
+function endOf(words: readonly string[], { env, timeoutMs }: ChildRun): Promise<ChildEnd> {
   const [program = "", ...args] = words;
   return new Promise((resolve) => {
     // A group of its own, so that what it has started can be ended with it.
