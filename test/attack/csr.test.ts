@@ -268,10 +268,10 @@ describe("a user of a bootstrap token", () => {
     const { name, reply } = await ask(asked);
     expectCreated(reply);
     await settled();
-    const found = await stored(name);
     // Requests for other signers are not this approver's to mark.
     const marks = "signerName" in asked ? [] : ["NotApprovedAutomatically"];
-    expect([types(found), found.status.certificate]).toEqual([marks, undefined]);
+    await expect.poll(async () => types(await stored(name))).toEqual(marks);
+    expect((await stored(name)).status.certificate).toBeUndefined();
   });
 });
 
@@ -295,6 +295,16 @@ describe("an approver", () => {
     ...before,
     status: { ...before.status, conditions: [{ type: "Approved", status: "True", reason: "a", message: "b" }] },
   });
+
+  /** Approves as the admin; anew where the hub's approver has written why it leaves the request to people meanwhile. */
+  async function approved(name: string): Promise<void> {
+    let status = 409;
+    while (status === 409) {
+      const body = approvedBy(await stored(name));
+      ({ status } = await call(hub, hub.admin, { method: "PUT", path: `${collection}/${name}/approval`, body }));
+    }
+    expect(status).toBe(200);
+  }
 
   beforeAll(async () => {
     const rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -419,10 +429,7 @@ describe("an approver", () => {
       hub.admin,
     );
     expectCreated(reply);
-    const path = `${collection}/${name}/approval`;
-    expect((await call(hub, hub.admin, { method: "PUT", path, body: approvedBy(await stored(name)) })).status).toBe(
-      200,
-    );
+    await approved(name);
     await answered(name);
     const { status } = await stored(name);
     const pem = Buffer.from(status.certificate ?? "", "base64").toString();
@@ -432,11 +439,7 @@ describe("an approver", () => {
       { signerName: kubelet, commonName: "system:node:m", organizations: ["system:masters"] },
       hub.admin,
     );
-    await call(hub, hub.admin, {
-      method: "PUT",
-      path: `${collection}/${masters.name}/approval`,
-      body: approvedBy(await stored(masters.name)),
-    });
+    await approved(masters.name);
     await answered(masters.name);
     const failed = await stored(masters.name);
     expect([types(failed), failed.status.certificate]).toEqual([["Approved", "Failed"], undefined]);
