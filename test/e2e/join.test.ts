@@ -14,6 +14,7 @@ import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
 import { resolveKubeconfig } from "../../src/client/resolve-kubeconfig.ts";
 import { secrets } from "../../src/controllers/kinds.ts";
+import { StatusError } from "../../src/core/status.ts";
 import { startHub } from "../../src/hub/hub.ts";
 import type { HubOptions } from "../../src/hub/hub-options.ts";
 import { credentialRevocations } from "../../src/resources/credential-revocation.ts";
@@ -102,17 +103,21 @@ async function failure(discovery: Discovery, options?: Overrides): Promise<JoinE
   return failureOf(run(discovery, options));
 }
 
+/** Anew where the hub has written meanwhile why it leaves the request to people. */
 async function decide(kubeconfig: string, name: string, type: "Approved" | "Denied"): Promise<void> {
   const admin = await clientOf(kubeconfig);
-  const request = await admin.get<RequestObject>(certificateRequests, { name });
   const condition = { type, status: "True", reason: "Test", message: "by hand" };
-  await admin.update(
-    certificateRequests,
-    { ...request, status: { ...request.status, conditions: [condition] } },
-    {
-      subresource: "approval",
-    },
-  );
+  for (let decided = false; !decided;) {
+    const request = await admin.get<RequestObject>(certificateRequests, { name });
+    const changed = { ...request, status: { ...request.status, conditions: [condition] } };
+    decided = await admin.update(certificateRequests, changed, { subresource: "approval" }).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof StatusError && error.reason === "Conflict") return false;
+        throw error;
+      },
+    );
+  }
 }
 
 async function whoami(kubeconfig: string): Promise<unknown> {
