@@ -6,7 +6,7 @@ import { builtinResources } from "../../src/resources/builtin.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
 import { apiVersionOf, type ApiObject } from "../../src/core/object.ts";
 import type { Resource } from "../../src/resources/resource.ts";
-import { openHttp2, protocols, send, sendHttp2, type WireReply } from "../kits/wire.ts";
+import { openHttp2, protocols, send, sendHttp2, type Dial, type WireReply } from "../kits/wire.ts";
 import { answer, refusal } from "./verdict.ts";
 import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
 
@@ -185,6 +185,32 @@ describe("other bodies", () => {
     );
     expect(reply.status).toBe(413);
     expect(refusal(reply)).toBe("refused");
+  });
+
+  const dials: Readonly<Record<string, () => Dial>> = {
+    anonymous: () => ({}),
+    machine: () => hub.as("machine", "system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token"),
+    user: () => hub.as("user"),
+    operator: () => hub.admin,
+  };
+  test.each<readonly [who: string, method: string, path: string, type: string, kibibytes: number]>([
+    ["anonymous", "POST", "/apis/access.pratique.dev/v1alpha1/accessrequests", "application/json", 32],
+    ["anonymous", "POST", "/apis/access.pratique.dev/v1alpha1/accessrequests", "application/yaml", 32],
+    ["machine", "POST", "/apis/certificates.k8s.io/v1/certificatesigningrequests", "application/json", 64],
+    ["user", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/json", 128],
+    ["operator", "DELETE", `${configMaps}/target`, "application/json", 64],
+  ])("that %s announces for %s %s as %s are refused beyond %i KiB before any of them is read", async (...row) => {
+    const [who, method, path, type, kibibytes] = row;
+    const length = String(kibibytes * 1024 + 1);
+    // None of what is announced is sent: only what was known before can be answered.
+    const headers = [["content-type", type] as const, ["content-length", length] as const];
+    const reply = await send(hub.target, { method, path, headers }, dials[who]?.());
+    expect(reply.status).toBe(413);
+    const { reason, message } = JSON.parse(reply.text) as { readonly reason: string; readonly message: string };
+    expect([reason, message]).toEqual([
+      "RequestEntityTooLarge",
+      expect.stringContaining(`limit is ${kibibytes * 1024}`),
+    ]);
   });
 
   test("of 3 MiB in one text are refused for what they are", async () => {
