@@ -89,7 +89,7 @@ async function serve(opa: string, folder: string, home: string): Promise<OpaServ
   const quiet = ["--log-level-request", "debug", "--skip-version-check"];
   const server = spawnProcess(opa, ["run", "--server", "--addr", `unix://${socketPath}`, ...quiet, folder], {
     home,
-    deadlineMs: 120_000,
+    deadlineMs: 480_000,
   });
   ofThisTest(server);
   const isServing = await Promise.race([server.until(/Initializing server/), server.done]).then(

@@ -40,7 +40,7 @@ function shown(json: unknown): string {
 }
 
 await opaSuite("generated policies", (opa) => {
-  test(`${count} policies and inputs come to the same with OPA (FC_SEED=${seed})`, { timeout: 300_000 }, async () => {
+  test(`${count} policies and inputs come to the same with OPA (FC_SEED=${seed})`, { timeout: 600_000 }, async () => {
     const chance = chanceFrom(seed);
     const policies = Array.from({ length: count }, (_none, at) => generatePolicy(`g${at}`, chance));
     const server = await startOpa(opa, policies);
