@@ -6,6 +6,7 @@ import { forbidden } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import { accessProfiles } from "../resources/access-profile.ts";
 import { accessGroup, accessRequests, readKey, type AccessRequest } from "../resources/access-request.ts";
+import { configMaps } from "../resources/config-map.ts";
 import { kindOf } from "../resources/resource.ts";
 import { secrets } from "../resources/secret.ts";
 import { serviceAccounts } from "../resources/service-account.ts";
@@ -17,8 +18,8 @@ import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
 const requesterAnnotation = "access.pratique.dev/requester";
 
 /**
- * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests, profiles, and the
- * accounts of machines, by the very plugins that guard them on a hub, and by the validation that a hub does itself. Whatever cannot be judged is refused.
+ * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests, profiles, the
+ * accounts of machines and the inventory of nodes, by the very plugins that guard them on a hub, and by the validation that a hub does itself. Whatever cannot be judged is refused.
  */
 export interface AccessReviews {
   /** The review to reply with. @throws StatusError BadRequest for what is no review */
@@ -47,14 +48,13 @@ function admissionRequest(request: JsonObject, notes: ReviewNotes): AdmissionReq
 }
 
 const reviewed: ReviewedKinds = {
-  kinds: [accessRequests, accessProfiles, serviceAccounts, secrets],
-  guards: (resource, subresource) => resource !== secrets || subresource === "",
+  kinds: [accessRequests, accessProfiles, serviceAccounts, secrets, configMaps],
+  guards: (resource, subresource) => subresource === "" || (resource !== secrets && resource !== configMaps),
   decode: (value, resource, subresource) => {
     const { object } = decodeObject(kindOf(resource, resource.subresources[subresource]).schema, value);
     return { metadata: {}, ...object } as ApiObject;
   },
-  refusal:
-    "the access webhook is asked about something else than access requests, profiles, accounts, their tokens and Secrets",
+  refusal: "the access webhook judges access requests, profiles, accounts, their tokens, Secrets and ConfigMaps only",
 };
 
 function requesterOf({ metadata }: ApiObject): string | undefined {

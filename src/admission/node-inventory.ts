@@ -3,6 +3,12 @@ import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { approvalRights, requireRights } from "./required-rights.ts";
 
+/** The ConfigMap that the controller of serving certificates reads. */
+export const inventoryPlace: { readonly namespace: string; readonly name: string } = {
+  namespace: "kube-system",
+  name: "pratique-node-inventory",
+};
+
 const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
@@ -15,7 +21,7 @@ export function nodeInventoryAdmission(may: AccessCheck): AdmissionPlugin {
     concerns: ({ group, plural }) => group === "" && plural === "configmaps",
     validate: async (request) => {
       const { operation, namespace, name, object, oldObject } = request;
-      if (namespace !== "kube-system" || name !== "pratique-node-inventory") return;
+      if (namespace !== inventoryPlace.namespace || name !== inventoryPlace.name) return;
       if (operation === "DELETE" || object === undefined) return;
       if (jsonEqual(object["data"] ?? {}, oldObject?.["data"] ?? {})) return;
       await requireRights(may, request, approvalRights(servingSigner));

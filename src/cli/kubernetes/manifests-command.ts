@@ -59,10 +59,18 @@ export const manifestsCommand: Command = {
         "serve ManagedClusterAddOn as v1alpha1 too, for agents of Open Cluster Management before v1.3; the webhook converts; with --managed-clusters",
     },
     {
+      name: "node-inventory",
+      kind: "boolean",
+      default: "false",
+      description:
+        "let only those who may approve serving certificates write the inventory of nodes: kube-apiserver asks the webhook about ConfigMaps of kube-system, with --cel about that one alone",
+    },
+    {
       name: "cel",
       kind: "boolean",
       default: "false",
-      description: "let the API itself refuse changes of requests too, by a rule that Kubernetes takes from 1.25 on",
+      description:
+        "let the API itself refuse changes of requests too, by a rule that Kubernetes takes from 1.25 on; with --node-inventory from 1.28 on",
     },
   ],
   examples: [

@@ -11,7 +11,7 @@ import { accessRbac, accountNames } from "./manifests/access-rbac.ts";
 import { accessWorkloads } from "./manifests/access-workloads.ts";
 import { clusterRbac, conversionRbac } from "./manifests/cluster-rbac.ts";
 import { addOnDefinitionName, clusterWebhookConfigurations, convertedAddOns } from "./manifests/cluster-webhooks.ts";
-import { webhookConfigurations, type WebhookPlace } from "./manifests/webhook-configurations.ts";
+import { webhookConfigurations, type InventoryGuard, type WebhookPlace } from "./manifests/webhook-configurations.ts";
 import { yamlText } from "../yaml-text.ts";
 
 /** Prints everything that access requests need on a cluster, as documents of YAML in the order in which they are to be made. */
@@ -37,11 +37,16 @@ export async function runManifests(args: Args, io: Io): Promise<ExitName> {
     ...(clusters ? clusterRbac(namespace).map((object) => ({ ...object })) : []),
     ...(olderAddOns ? conversionRbac(namespace).map((object) => ({ ...object })) : []),
     ...(args.on("no-workloads") ? [] : accessWorkloads(workloads).map((object) => ({ ...object }))),
-    ...webhookConfigurations(place, ca),
+    ...webhookConfigurations(place, ca, { inventory: guardOfInventory(args) }),
     ...(clusters ? clusterWebhookConfigurations(place, ca) : []),
   ];
   io.stdout.write(documents.map(yamlText).join("---\n"));
   return "ok";
+}
+
+function guardOfInventory(args: Args): InventoryGuard {
+  if (!args.on("node-inventory")) return "unguarded";
+  return args.on("cel") ? "by-name" : "configmaps";
 }
 
 /** Whether add-ons are served in their older version too. @throws CliError usage where clusters are no concern */

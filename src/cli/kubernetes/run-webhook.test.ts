@@ -49,6 +49,12 @@ describe("pratique webhook --print-configuration", () => {
     expect(await readFile(join(dir, "made", "ca.crt"), "utf8")).toBe(pem);
   });
 
+  it("asks about the inventory of nodes where it is told to", async () => {
+    const words = ["--url=https://10.0.0.5:8443", `--cert-dir=${join(dir, "inventory")}`, "--print-configuration"];
+    expect((await run(...words)).out).not.toContain("configmaps");
+    expect((await run(...words, "--node-inventory")).out).toContain("- configmaps");
+  });
+
   it("names the Service where there is no URL", async () => {
     const { out } = await run(
       "--service=elsewhere/hook",

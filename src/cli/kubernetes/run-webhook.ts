@@ -7,6 +7,7 @@ import { accessReviews, type AccessReviews } from "../../admission/access-review
 import { clusterAddOnAdmission } from "../../admission/cluster-add-ons.ts";
 import { clusterReviews, type ClusterReviews } from "../../admission/cluster-reviews.ts";
 import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
+import { nodeInventoryAdmission } from "../../admission/node-inventory.ts";
 import type { Client } from "../../client/client.ts";
 import { informer } from "../../client/informer.ts";
 import { subjectAccessReviews } from "../../controllers/kinds.ts";
@@ -55,10 +56,13 @@ export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
   const olderAddOns = asksForOlderAddOns(args);
   const pair = await servingPair({ args, io, place, commonName: "pratique-webhook" });
   if (args.on("print-configuration")) {
+    const inventory = args.on("node-inventory") ? "configmaps" : "unguarded";
     const clusters = args.on("managed-clusters") ? clusterWebhookConfigurations(place, pair.caPem) : [];
     const converted = olderAddOns ? [convertedAddOns(place, pair.caPem)] : [];
     io.stdout.write(
-      [...webhookConfigurations(place, pair.caPem), ...clusters, ...converted].map(yamlText).join("---\n"),
+      [...webhookConfigurations(place, pair.caPem, { inventory }), ...clusters, ...converted]
+        .map(yamlText)
+        .join("---\n"),
     );
     return "ok";
   }
@@ -222,6 +226,7 @@ async function guarded({ args, io, server, log }: Serving, signal: AbortSignal):
     accessProfileAdmission(may),
     accessAccountAdmission({ lookups: owners, may }),
     accessTokenAdmission({ profileOf, ...owners }, may),
+    nodeInventoryAdmission(may),
     namespaceWarning(client),
   ]);
   const ready = Promise.all([requests.synced, profiles.synced]).then((synced) => synced.every(Boolean));

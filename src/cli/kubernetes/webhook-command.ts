@@ -63,6 +63,13 @@ export const webhookCommand: Command = {
         "convert ManagedClusterAddOn between v1alpha1 and v1beta1, for agents of Open Cluster Management before v1.3; with --managed-clusters",
     },
     {
+      name: "node-inventory",
+      kind: "boolean",
+      default: "false",
+      description:
+        "with --print-configuration: ask about ConfigMaps of kube-system too, so that only those who may approve serving certificates write the inventory of nodes",
+    },
+    {
       name: "max-pending",
       kind: "integer",
       value: "N",

@@ -108,6 +108,23 @@ describe("pratique manifests", () => {
     expect(tokens?.["namespaceSelector"]).toEqual({ matchLabels: { "access.pratique.dev/machines": "true" } });
   });
 
+  it("asks about ConfigMaps of kube-system where the inventory of nodes is to be guarded, with --cel about that one alone", async () => {
+    const inventoryHook = async (...words: readonly string[]): Promise<JsonObject | undefined> => {
+      const found = named(await printed(...words), "ValidatingWebhookConfiguration", "pratique-access");
+      expect(faults(validatingWebhookConfigurations, { ...found })).toEqual([]);
+      return hooksOf(found).find(({ name }) => name === "inventory.access.pratique.dev");
+    };
+    expect(await inventoryHook()).toBeUndefined();
+    const all = await inventoryHook("--node-inventory");
+    expect(all).toMatchObject({
+      failurePolicy: "Fail",
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } },
+      rules: [{ apiGroups: [""], resources: ["configmaps"], operations: ["CREATE", "UPDATE"] }],
+    });
+    expect(all).not.toHaveProperty("matchConditions");
+    expect(await inventoryHook("--node-inventory", "--cel")).toHaveProperty("matchConditions");
+  });
+
   it("runs nothing as root, or with a file system that can be written", async () => {
     const deployments = (await printed()).filter(({ kind }) => kind === "Deployment");
     expect(deployments).toHaveLength(2);

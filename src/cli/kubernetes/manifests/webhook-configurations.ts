@@ -1,3 +1,4 @@
+import { inventoryPlace } from "../../../admission/node-inventory.ts";
 import type { JsonObject } from "../../../core/json-value.ts";
 import { accessGroup } from "../../../resources/access-request.ts";
 
@@ -9,6 +10,12 @@ export type WebhookPlace =
 /** On the namespaces of profiles: there, what a machine may renew is kept within the terms of its profile. */
 export const machinesLabel = "access.pratique.dev/machines";
 
+/**
+ * Which ConfigMaps kube-apiserver asks about: none, all of kube-system, or the inventory of nodes alone. The last is a match condition,
+ * which Kubernetes takes from 1.28 on.
+ */
+export type InventoryGuard = "unguarded" | "configmaps" | "by-name";
+
 /** The name of both configurations. */
 export const webhookConfigurationName = "pratique-access";
 
@@ -19,7 +26,11 @@ export const webhookPaths: { readonly mutate: string; readonly validate: string 
 };
 
 /** The two configurations that make kube-apiserver ask the webhook; what it cannot ask about, it refuses. */
-export function webhookConfigurations(place: WebhookPlace, caPem: string | undefined): readonly JsonObject[] {
+export function webhookConfigurations(
+  place: WebhookPlace,
+  caPem: string | undefined,
+  { inventory }: { readonly inventory: InventoryGuard },
+): readonly JsonObject[] {
   const common = (name: string, path: string): JsonObject => ({
     name: `${name}.${accessGroup}`,
     clientConfig: webhookClient(place, path, caPem),
@@ -74,9 +85,28 @@ export function webhookConfigurations(place: WebhookPlace, caPem: string | undef
           namespaceSelector,
           rules: [{ ...coreRule, operations: both, resources: ["serviceaccounts", "secrets"] }],
         },
+        ...(inventory === "unguarded"
+          ? []
+          : [
+              {
+                ...common("inventory", webhookPaths.validate),
+                ...inventoryMatch(inventory),
+                rules: [{ ...coreRule, operations: both, resources: ["configmaps"] }],
+              },
+            ]),
       ],
     },
   ];
+}
+
+/** The label is set by kube-apiserver since Kubernetes 1.21, and cannot be taken away. Source: apiserver NamespaceDefaultLabelName. */
+function inventoryMatch(inventory: InventoryGuard): JsonObject {
+  const { namespace, name } = inventoryPlace;
+  const expression = `has(object.metadata.name) && object.metadata.name == "${name}"`;
+  return {
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
+    ...(inventory === "by-name" ? { matchConditions: [{ name: "node-inventory", expression }] } : {}),
+  };
 }
 
 /** How kube-apiserver reaches the webhook, and by which CA it knows it. */
