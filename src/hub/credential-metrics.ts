@@ -3,11 +3,11 @@ import { accessRequests, type AccessRequest } from "../resources/access-request.
 import { clonedAnnotation } from "../resources/cloned.ts";
 import { credentialRevocations } from "../resources/credential-revocation.ts";
 import {
-  accessRequestOf,
+  accessGrants,
   credentialOfIssue,
   credentialState,
   credentialStates,
-  isRevokedAccess,
+  isEndedAccess,
   newestIssue,
 } from "../resources/credential-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../resources/issued-credential.ts";
@@ -22,6 +22,9 @@ export function credentialMetrics(
 ): () => string {
   return () => {
     const at = now();
+    const grants = accessGrants(
+      Array.from(cache.list(storagePrefix(accessRequests)), (entry) => objectOf(entry) as AccessRequest),
+    );
     const counts = new Map<string, number>(
       ["Client", "Serving", "Access"].flatMap((purpose) =>
         [...credentialStates, "revoked"].map((state) => [labels(purpose, state), 0] as const),
@@ -31,7 +34,7 @@ export function credentialMetrics(
       const record = objectOf(entry) as IssuedCredential;
       const isRevoked =
         revoked.find(credentialOfIssue(record.spec.identity, newestIssue(record) ?? {})) !== undefined ||
-        isRevokedAccess(requestIn(cache, accessRequestOf(record)));
+        isEndedAccess(record, grants, at);
       const key = labels(record.spec.identity.purpose, isRevoked ? "revoked" : credentialState(record, at));
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
@@ -51,11 +54,6 @@ export function credentialMetrics(
       "",
     ].join("\n");
   };
-}
-
-function requestIn(cache: WatchCache, name: string | undefined): AccessRequest | undefined {
-  const entry = name === undefined ? undefined : cache.get(storagePrefix(accessRequests) + name);
-  return entry && (objectOf(entry) as AccessRequest);
 }
 
 function clonedIn(cache: WatchCache): ReadonlySet<string> {

@@ -1,3 +1,4 @@
+import { serviceAccountUser } from "../core/user.ts";
 import type { AccessRequest } from "./access-request.ts";
 import type { CredentialIdentity, CredentialIssue, IssuedCredential } from "./issued-credential.ts";
 import type { Credential } from "./revocation-index.ts";
@@ -62,9 +63,37 @@ export function accessRequestOf({ status }: IssuedCredential): string | undefine
   return last?.request?.slice(accessPrefix.length);
 }
 
-/** Whether access was taken back by its request: the account is gone then, whatever its last token says of its end. */
-export function isRevokedAccess(request: AccessRequest | undefined): boolean {
-  return request?.status?.revoked === true;
+/** What the AccessRequests that exist say about access that was granted. */
+export interface AccessGrants {
+  /** The users whose access a request grants now. */
+  readonly holders: ReadonlySet<string>;
+  /** The names of the requests that were revoked. */
+  readonly revoked: ReadonlySet<string>;
+}
+
+/** What these requests grant, and which of them were revoked; `requests` must be all that exist. */
+export function accessGrants(requests: Iterable<AccessRequest>): AccessGrants {
+  const [holders, revoked] = [new Set<string>(), new Set<string>()];
+  for (const { metadata, status = {} } of requests) {
+    if (status.revoked === true) revoked.add(metadata.name ?? "");
+    const { namespace, serviceAccount } = status.grant ?? {};
+    const isGranted = status.accepted === true && status.revoked !== true && metadata.deletionTimestamp === undefined;
+    if (isGranted && namespace !== undefined && serviceAccount !== undefined) {
+      holders.add(serviceAccountUser(namespace, serviceAccount).username);
+    }
+  }
+  return { holders, revoked };
+}
+
+/**
+ * Whether access ended before its last token: its request was revoked or deleted, and the account is gone. `grants` is undefined where
+ * requests may not be listed; then nothing is known to have ended. Credentials that are no access never end so.
+ */
+export function isEndedAccess(record: IssuedCredential, grants: AccessGrants | undefined, now: number): boolean {
+  const { username, purpose } = record.spec.identity;
+  if (purpose !== "Access" || grants === undefined) return false;
+  if (grants.revoked.has(accessRequestOf(record) ?? "")) return true;
+  return !grants.holders.has(username) && credentialState(record, now) !== "expired";
 }
 
 /** How the identity of a record stands at `now`, in milliseconds. Whoever serves only is never seen: it is late, not missing. */

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changeAuthorities, openAuthorities, readAuthorities, type Authorities } from "../../hub/authority-folder.ts";
+import type { AccessRequest } from "../../resources/access-request.ts";
+import { accessGrants, type AccessGrants } from "../../resources/credential-state.ts";
 import type { CredentialRevocationSpec } from "../../resources/credential-revocation.ts";
 import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
 import { revocationIndex, type RevocationIndex } from "../../resources/revocation-index.ts";
@@ -46,14 +48,32 @@ const issue = (hex: string, more: CredentialIssue = {}): CredentialIssue => ({
   ...more,
 });
 
-function left(records: readonly IssuedCredential[], index: RevocationIndex): readonly string[] {
+function left(records: readonly IssuedCredential[], index: RevocationIndex, grants?: AccessGrants): readonly string[] {
   const rehearsal = { pin: authorities.signer.pin, shown: new Map<string, number>() };
-  return fatesOf(records, { authorities, rehearsal, revoked: index, now })
+  return fatesOf(records, { authorities, rehearsal, revoked: index, grants, now })
     .filter(({ leftBehind }) => leftBehind.length > 0)
     .map(({ username }) => username);
 }
 
 describe("who would be left behind by a change of the CA", () => {
+  it("is no holder of access whose request was revoked or deleted", () => {
+    const granted = { namespace: "vms", serviceAccount: "vm" };
+    const username = "system:serviceaccount:vms:vm";
+    const record: IssuedCredential = {
+      ...recordOf(username, [{ notAfter: end, request: "accessrequest/vm" }]),
+      spec: { identity: { username, purpose: "Access" } },
+    };
+    const request = (status: AccessRequest["status"]): AccessRequest =>
+      ({ apiVersion: "", kind: "", metadata: { name: "vm" }, spec: { pubKey: "" }, status }) as AccessRequest;
+    const grants = (...requests: readonly AccessRequest[]): AccessGrants => accessGrants(requests);
+    expect(left([record], revoked(), grants(request({ accepted: true, grant: granted })))).toEqual([username]);
+    expect(left([record], revoked(), grants(request({ accepted: true, revoked: true, grant: granted })))).toEqual([]);
+    expect(left([record], revoked(), grants(request({})))).toEqual([]);
+    expect(left([record], revoked(), grants())).toEqual([]);
+    // Where requests may not be listed, nothing is known to have ended.
+    expect(left([record], revoked())).toEqual([username]);
+  });
+
   it("is who holds a certificate of the CA before", () => {
     expect(left([recordOf("system:node:n1", [issue(one)])], revoked())).toEqual(["system:node:n1"]);
   });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Authorities } from "../../hub/authority-folder.ts";
 import { newestOf, type Rehearsal } from "../../hub/ca-rehearsal.ts";
-import { credentialOfIssue } from "../../resources/credential-state.ts";
+import { credentialOfIssue, isEndedAccess, type AccessGrants } from "../../resources/credential-state.ts";
 import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
 import type { RevocationIndex } from "../../resources/revocation-index.ts";
 
@@ -23,17 +23,19 @@ export interface Circumstances {
   readonly authorities: Authorities;
   readonly rehearsal: Rehearsal;
   readonly revoked: RevocationIndex;
+  /** What AccessRequests grant; undefined where that is not known. */
+  readonly grants: AccessGrants | undefined;
   /** In milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * The fate of everybody who holds something that has not ended, those that would be left behind first. What is revoked for as long as it
- * lasts counts for nothing: its holder is shut out already.
+ * The fate of each user who holds a credential that has not ended, those that would be left behind first. A credential that is revoked for
+ * as long as it lasts does not count, nor does access whose request was revoked or deleted: the hub refuses both already.
  */
 export function fatesOf(
   records: readonly IssuedCredential[],
-  { authorities, rehearsal, revoked, now }: Circumstances,
+  { authorities, rehearsal, revoked, grants, now }: Circumstances,
 ): readonly Fate[] {
   const newest = newestOf(authorities) ?? authorities.signer;
   const ownName = createHash("sha256").update(newest.rawSubject).digest("hex");
@@ -41,6 +43,7 @@ export function fatesOf(
   const signs = newest === authorities.signer;
   const byUser = new Map<string, CredentialIssue[]>();
   for (const record of records) {
+    if (isEndedAccess(record, grants, now)) continue;
     const { username } = record.spec.identity;
     const held = heldIssue(record, revoked);
     if (held !== undefined && endOf(held) > now) byUser.set(username, [...(byUser.get(username) ?? []), held]);

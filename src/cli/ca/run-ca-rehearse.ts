@@ -57,12 +57,10 @@ async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
   const named = args.text("kubeconfig") ?? own;
   const asked: Args = { ...args, text: (option) => (option === "kubeconfig" ? named : args.text(option)) };
   return withServer(asked, io, async ({ client }) => {
-    const [{ items }, { index }] = await Promise.all([
-      client.list<IssuedCredential>(issuedCredentials),
-      revocationsOf(client),
-    ]);
+    const { items } = await client.list<IssuedCredential>(issuedCredentials);
+    const { index, grants } = await revocationsOf(client);
     const rehearsal = await readRehearsal(folderOf(args, io));
-    return fatesOf(items, { authorities, rehearsal, revoked: index, now: io.clock.now() });
+    return fatesOf(items, { authorities, rehearsal, revoked: index, grants, now: io.clock.now() });
   });
 }
 

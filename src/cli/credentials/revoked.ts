@@ -2,15 +2,15 @@ import type { Client } from "../../client/client.ts";
 import { StatusError } from "../../core/status.ts";
 import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
 import { clonedAnnotation } from "../../resources/cloned.ts";
-import { isRevokedAccess } from "../../resources/credential-state.ts";
+import { accessGrants, type AccessGrants } from "../../resources/credential-state.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
 import { revocationIndex, type RevocationIndex } from "../../resources/revocation-index.ts";
 
 /** What is revoked, as somebody may see it. */
 export interface Revoked {
   readonly index: RevocationIndex;
-  /** Names of AccessRequests that were revoked. */
-  readonly requests: ReadonlySet<string>;
+  /** What AccessRequests grant; undefined where the server has none, or where they may not be listed. */
+  readonly grants: AccessGrants | undefined;
   /** Names of those that were made because two machines hold one identity. */
   readonly clones: ReadonlySet<string>;
 }
@@ -27,15 +27,14 @@ export async function revocationsOf(client: Client): Promise<Revoked> {
   } catch (error) {
     if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
   }
-  return { index, clones, requests: await revokedRequests(client) };
+  return { index, clones, grants: await grantsOf(client) };
 }
 
-async function revokedRequests(client: Client): Promise<ReadonlySet<string>> {
+async function grantsOf(client: Client): Promise<AccessGrants | undefined> {
   try {
-    const { items } = await client.list<AccessRequest>(accessRequests);
-    return new Set(items.filter(isRevokedAccess).map(({ metadata }) => metadata.name ?? ""));
+    return accessGrants((await client.list<AccessRequest>(accessRequests)).items);
   } catch (error) {
     if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
-    return new Set();
+    return undefined;
   }
 }

@@ -3,10 +3,10 @@ import { humanDuration } from "../../core/duration.ts";
 import { StatusError } from "../../core/status.ts";
 import { nodeUserPrefix } from "../../core/user.ts";
 import {
-  accessRequestOf,
   credentialOfIssue,
   credentialState,
   credentialStates,
+  isEndedAccess,
   newestIssue,
   type CredentialState,
 } from "../../resources/credential-state.ts";
@@ -36,7 +36,9 @@ const careful: ReadonlySet<ShownState> = new Set(["cloned", "missing", "late", "
 export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
   return withServer<ExitName>(args, io, async ({ client }) => {
     const now = io.clock.now();
-    const [records, revoked] = await Promise.all([recordsOf(client), revocationsOf(client)]);
+    // In this order: a record is there only after its request, so a request that is missing then was deleted.
+    const records = await recordsOf(client);
+    const revoked = await revocationsOf(client);
     const rows = records
       .map((record) => rowOf(record, revoked, now))
       .filter(({ state }) => !args.on("care") || careful.has(state))
@@ -59,13 +61,12 @@ async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
   }
 }
 
-function rowOf(record: IssuedCredential, { index, clones, requests }: Revoked, now: number): Row {
+function rowOf(record: IssuedCredential, { index, clones, grants }: Revoked, now: number): Row {
   const newest = newestIssue(record) ?? {};
   const revocation = index.find(credentialOfIssue(record.spec.identity, newest), now);
-  const isTakenBack = requests.has(accessRequestOf(record) ?? "");
   const shut =
     revocation === undefined
-      ? isTakenBack
+      ? isEndedAccess(record, grants, now)
         ? "revoked"
         : undefined
       : clones.has(revocation.name)

@@ -174,6 +174,35 @@ describe("the record of an identity", () => {
     await stop();
   });
 
+  test("of access whose request was deleted warns of nothing", async () => {
+    const { api, client, clock, record, stop } = await scene();
+    const time = rfc3339(clock.now());
+    const request = (name: string): ApiObject => ({
+      apiVersion: "access.pratique.dev/v1alpha1",
+      kind: "AccessRequest",
+      metadata: { name },
+      spec: { pubKey: "" },
+      status: {
+        ready: true,
+        accepted: true,
+        expiresAt: rfc3339(clock.now() + 100 * hour),
+        grant: { namespace: "vms", serviceAccount: name },
+        conditions: [{ type: "Issued", status: "True", reason: "Issued", message: "", lastTransitionTime: time }],
+      },
+    });
+    for (const name of ["kept", "gone"]) await client.create(accessRequests, request(name));
+    await settled();
+    expect(record("access.account.vms.gone").status).toMatchObject({ count: 1 });
+    await client.delete(accessRequests, { name: "gone" });
+    await settled();
+    await clock.advance(95 * hour);
+    const warnings = api.all(events).filter(({ type }) => type === "Warning");
+    expect(warnings).toMatchObject([
+      { reason: "CredentialUnseen", involvedObject: { name: "access.account.vms.kept" } },
+    ]);
+    await stop();
+  });
+
   test("remembers eight, counts all, and is the same whatever is told twice or too late", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(30), { maxLength: 40 }), (ends) => {

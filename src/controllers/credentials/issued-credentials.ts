@@ -3,7 +3,7 @@ import { rfc3339 } from "../../core/clock.ts";
 import type { Client } from "../../client/client.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
-import { newestIssue, timesOf } from "../../resources/credential-state.ts";
+import { accessRequestOf, newestIssue, timesOf } from "../../resources/credential-state.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
 import { hasReason } from "../api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
@@ -104,6 +104,15 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
   const { clock, use } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const records = reader({ resource: issuedCredentials });
+  const requests = reader({ resource: accessRequests });
+
+  /** Access whose request was revoked or deleted; it ended then, and its last token is not missed. */
+  const isTakenBack = (record: IssuedCredential): boolean => {
+    const name = accessRequestOf(record);
+    if (name === undefined) return false;
+    const request = requests.get({ name }) as AccessRequest | undefined;
+    return request === undefined || request.status?.revoked === true;
+  };
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const record = records.get(key) as IssuedCredential | undefined;
@@ -119,7 +128,7 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
       await client.delete(issuedCredentials, key, uid === undefined ? {} : { preconditions: { uid } });
       return done;
     }
-    const { next, warning } = warned(seen, newest, now);
+    const { next, warning } = isTakenBack(record) ? { next: seen, warning: [] } : warned(seen, newest, now);
     const outcome = await written(client, record, next);
     if (outcome.kind !== "done") return outcome;
     const renewed =
@@ -134,7 +143,7 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
   return {
     name: "credential-keeper",
     serviceAccount,
-    watches: [{ resource: issuedCredentials }],
+    watches: [{ resource: issuedCredentials }, { resource: accessRequests, keys: () => [] }],
     concurrency: 4,
     reconcile,
   };
