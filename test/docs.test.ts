@@ -152,6 +152,20 @@ describe("docs/threat-model.md", () => {
   });
 });
 
+describe("a leaked CA key", () => {
+  // Each item of a list ends where the next one or a blank line begins.
+  const [item = ""] = /^- \*\*A leaked CA key\*\*[^]*?(?=^- |^$)/m.exec(text("docs/threat-model.md")) ?? [];
+
+  test("is replaced in docs/threat-model.md by the steps of docs/ca-change.md, to which it leads", () => {
+    const steps = [...text("docs/ca-change.md").matchAll(/pratique ca (\w+)/g)].map(([, step]) => step);
+    const [, named = ""] = /\[`pratique ca ([^\]]+)\]\(ca-change\.md\)/.exec(item) ?? [];
+    const own = named.match(/\w+(?=`)/g) ?? [];
+    expect(own.length).toBeGreaterThan(0);
+    expect(steps).toEqual(expect.arrayContaining(own));
+    expect(item).not.toMatch(/no second CA|every machine has to join again/);
+  });
+});
+
 describe("the table of docs/threat-model.md of what makes the hub act", () => {
   const acts = rows(marked("docs/threat-model.md", "acts")).slice(1);
   const served = clusterDefinitions("all").map((definition) => stringAt(definition, "spec", "names", "kind"));
