@@ -140,6 +140,17 @@ describe("a kubeconfig of kubelogin, EKS, GKE or AKS", () => {
     expect(await firstSeen("version", { KUBECONFIG })).toEqual([`authorization: Bearer of-${version}`]);
   });
 
+  it("is taken from several files, and the server verified by tls-server-name alone", async () => {
+    const server = `https://127.0.0.1:${api.port}`;
+    for (const [name, seen] of [
+      ["hub.test", ["authorization: Bearer of-both"]],
+      ["other.test", expect.stringContaining("is not valid for that name")],
+    ] as const) {
+      const KUBECONFIG = await kubeconfigs({ token: "of-both" }, { server, "tls-server-name": name });
+      expect(await firstSeen("version", { KUBECONFIG })).toEqual(seen);
+    }
+  });
+
   it("is reached through HTTPS_PROXY, but for what NO_PROXY lists", async () => {
     const KUBECONFIG = await kubeconfigs(exec("v1", { interactiveMode: "Never" }), { server: "https://hub.test" });
     const HTTPS_PROXY = `http://127.0.0.1:${proxy.port}`;
