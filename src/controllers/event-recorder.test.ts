@@ -3,7 +3,7 @@ import { fakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import type { Event } from "../resources/event.ts";
 import { eventRecorder, type Recorded, type Recording } from "./event-recorder.ts";
-import { events } from "./kinds.ts";
+import { events, namespaces } from "./kinds.ts";
 import type { Told } from "./told.ts";
 
 function bench(): {
@@ -61,6 +61,21 @@ describe("an event recorder", () => {
     await eventRecorder(clock)(by, told());
     await eventRecorder(clock)(by, told({ message: "later" }));
     expect(stored().map(({ message }) => message)).toEqual(["later"]);
+  });
+
+  test("begins another Event when the one that it counted in has ended", async () => {
+    const { clock, by, stored } = bench();
+    const record = eventRecorder(clock);
+    await record(by, told());
+    const [first] = stored();
+    await by.client.delete(events, { namespace: "default", name: first?.metadata.name ?? "" });
+    await clock.advance(3_600_000);
+    expect((await record(by, told({ message: "denied again" }))).kind).toBe("written");
+    const [next] = stored();
+    expect(next).toMatchObject({ message: "denied again", count: 1 });
+    expect(next?.firstTimestamp).toBe(next?.lastTimestamp);
+    expect((await record(by, told())).kind).toBe("written");
+    expect(stored()).toMatchObject([{ message: "denied", count: 2 }]);
   });
 
   test("holds back more than 25 of one object, and lets one through every five minutes", async () => {
@@ -133,6 +148,15 @@ describe("an event recorder", () => {
     const [event] = stored();
     expect(event?.message).toMatch(/^by \\u\{1b\}\[2Jada\\u\{202e\}\\u\{a\}é+…$/);
     expect(Buffer.byteLength(event?.message ?? "")).toBeLessThanOrEqual(1024);
+  });
+
+  test("takes a namespace that is being deleted for no failure", async () => {
+    const { by, stored } = bench();
+    await by.client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: "going" } });
+    await by.client.delete(namespaces, { name: "going" });
+    const about = { apiVersion: "v1", kind: "Secret", namespace: "going", name: "s", uid: "u" };
+    expect(await eventRecorder(fakeClock())(by, told({ about }))).toEqual({ kind: "limited" });
+    expect(stored()).toEqual([]);
   });
 
   test("never rejects: what the API refuses is returned", async () => {

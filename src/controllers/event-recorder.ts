@@ -4,12 +4,12 @@ import { rfc3339, type Clock } from "../core/clock.ts";
 import type { OwnerReference } from "../core/object.ts";
 import { isDecision, reasons } from "../core/reasons.ts";
 import type { Event } from "../resources/event.ts";
-import { hasReason } from "./api-errors.ts";
+import { hasReason, isTerminating } from "./api-errors.ts";
 import { events } from "./kinds.ts";
 import { tokenBuckets } from "./token-bucket.ts";
 import type { Told } from "./told.ts";
 
-/** What became of an Event: made or counted up; there already where it is told once; held back by a limit; refused by the API. */
+/** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
 export type Recorded =
   | { readonly kind: "written" | "known" | "limited" }
   | { readonly kind: "failed"; readonly error: unknown };
@@ -69,7 +69,7 @@ export function eventRecorder(clock: Clock): EventRecorder {
         return { kind: "written" };
       }
     } catch (error) {
-      if (!hasReason(error, "AlreadyExists")) return { kind: "failed", error };
+      if (!hasReason(error, "AlreadyExists")) return unwritten(error);
       if (told.once === true) return { kind: "known" };
     }
     try {
@@ -78,11 +78,22 @@ export function eventRecorder(clock: Clock): EventRecorder {
       return { kind: "written" };
     } catch (error) {
       if (!hasReason(error, "NotFound")) return { kind: "failed", error };
-      // Its hour is over; the next one begins anew.
-      counts.delete(name);
-      return { kind: "limited" };
+    }
+    // Its hour is over: another one begins.
+    counts.delete(name);
+    counted(name, event.lastTimestamp ?? "");
+    try {
+      await client.create(events, { ...event, firstTimestamp: event.lastTimestamp, count: 1 });
+      return { kind: "written" };
+    } catch (error) {
+      return unwritten(error);
     }
   };
+}
+
+/** A namespace that goes takes its Events along, and holds none of what happens to its objects meanwhile; no fault. */
+function unwritten(error: unknown): Recorded {
+  return isTerminating(error) || hasReason(error, "NotFound") ? { kind: "limited" } : { kind: "failed", error };
 }
 
 /** Whether one more Event of a source may be written; it is charged for it. */

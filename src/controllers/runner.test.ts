@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { keyOf } from "../client/object-key.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
 import { conflict } from "../core/status.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
@@ -194,6 +195,24 @@ describe("runControllers", () => {
       ["ReconcileFailed", "test tried 7 times and goes on trying: broken", 1],
       ["ReconcileRetried", "test tried 7 times and goes on trying: not yet", 1],
     ]);
+    await bench.stop();
+  });
+
+  test("tells of a key that other objects wake, and in log and metric of one that is no object", async () => {
+    const bench = controllerBench();
+    await bench.client.create(configMaps, configMap("a"));
+    const watches = [{ resource: configMaps, keys: (object: ApiObject) => [keyOf(object), { name: "of-no-object" }] }];
+    await bench.start({ ...controller(async () => ({ kind: "retry", why: "not yet" })), watches });
+    await bench.clock.advance(100_000);
+    const message = "test tried 7 times and goes on trying: not yet";
+    expect(bench.api.all(events)).toMatchObject([{ message, involvedObject: { kind: "ConfigMap", name: "a" } }]);
+    expect(bench.log.filter(({ reason }) => reason === "ReconcileRetried")).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ level: "warn", message, object: "ConfigMap/n/a" }),
+        expect.objectContaining({ level: "warn", message, key: "of-no-object" }),
+      ]),
+    );
+    expect(bench.counted).toEqual(["ReconcileRetried", "ReconcileRetried"]);
     await bench.stop();
   });
 

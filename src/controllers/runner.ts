@@ -126,15 +126,17 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
     }
   }
 
-  /** What goes on being tried is told of its object, where the key is that of an object. */
+  /** What goes on being tried is told of its object where the key is that of an object, else in log and metric alone. */
   async function tellRetried(key: ObjectKey, reason: Reason, why: string): Promise<void> {
+    const id = keyText(key);
+    const message = `${controller.name} tried ${tellAtAttempt} times and goes on trying: ${why}`;
     for (const [informer, { watch }] of sources) {
-      const object = watch.keys === undefined ? informer.get(key) : undefined;
-      if (object === undefined) continue;
-      const message = `${controller.name} tried ${tellAtAttempt} times and goes on trying: ${why}`;
-      return tell({ reason, about: referenceTo(watch.resource, object), message }, true);
+      const object = informer.get(key);
+      const isOwn = object !== undefined && (watch.keys?.(object) ?? [key]).some((one) => keyText(one) === id);
+      if (isOwn) return tell({ reason, about: referenceTo(watch.resource, object), message }, true);
     }
     options.count?.(controller.name, reason);
+    log({ level: "warn", message, controller: controller.name, reason, key: id });
   }
 
   const observer = options.observerOf?.(controller.name);
