@@ -41,6 +41,7 @@ export const reasons = {
   // Why a controller cannot go on.
   AddOnObjectsLeft: "Warning",
   ApprovalNotAllowed: "Warning",
+  AvailableUnknown: "Warning",
   ClusterNameReserved: "Warning",
   ClusterNotApproved: "Warning",
   ClusterSetupFailed: "Warning",
@@ -49,6 +50,7 @@ export const reasons = {
   NodeNameInUse: "Warning",
   ReconcileFailed: "Warning",
   ReconcileRetried: "Warning",
+  RecoveryNotApproved: "Warning",
   RequestNotRecognized: "Warning",
   RequesterCloned: "Warning",
   RequesterRevoked: "Warning",

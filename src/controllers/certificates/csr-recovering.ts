@@ -1,3 +1,4 @@
+import type { Client } from "../../client/client.ts";
 import { rfc3339, type Clock } from "../../core/clock.ts";
 import { setCondition } from "../../core/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
@@ -10,16 +11,17 @@ import { sourceAddressOf } from "../../resources/certificate-signing-request.ts"
 import type { IssuedCredential } from "../../resources/issued-credential.ts";
 import { returningCondition } from "../../resources/csr-waiting.ts";
 import { recoveryPolicies, type RecoveryPolicy } from "../../resources/recovery-policy.ts";
-import { lockClones } from "../credentials/clone-lock.ts";
+import { lockClones, type FoundClone } from "../credentials/clone-lock.ts";
 import { isRefusal } from "../api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import type { FoundStanding } from "../credentials/credential-standing.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
-import { recoveriesOf, returningStep } from "./csr-recovering-policy.ts";
-import { csrView, hasCondition, withCondition, type CsrView } from "./csr-view.ts";
+import { recoveriesOf, returningStep, type ReturningStep } from "./csr-recovering-policy.ts";
+import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { NodeNameClaims } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo, type Told } from "../told.ts";
 
 const serviceAccount = "credential-controller";
 
@@ -42,6 +44,23 @@ export interface CsrRecoveringOptions {
 /** A request is looked at again soon that came together with another one for its name. */
 const together: Outcome = { kind: "requeue", afterMs: 5000, why: "another request for its name is being answered" };
 
+/** What lets a machine in again does not count where two hold its credential. */
+const nothingElse = { policies: [], address: undefined, recoveries: [] } as const;
+
+type Found = NonNullable<ReturnType<CsrRecoveringOptions["standingOf"]>>;
+
+/** An undecided request of a node, with what is known of who asks. */
+interface Asked {
+  readonly object: ApiObject;
+  readonly csr: CsrView;
+  readonly request: CsrContents;
+  readonly found: Found;
+}
+
+function cloneIn({ standing, record, asking, later }: Found): FoundClone | undefined {
+  return standing === "cloned" && record !== undefined && asking !== undefined ? { record, asking, later } : undefined;
+}
+
 /** How many approvals are remembered until the records have them. */
 const mostRemembered = 4096;
 
@@ -50,57 +69,64 @@ const mostRemembered = 4096;
  * locks out both holders of an identity, wherever a node asks for its next certificate with one after which a later one is in use.
  */
 export function csrRecovering(options: CsrRecoveringOptions): Controller {
-  const { informers, clock, parse, isRevoked, standingOf } = options;
+  const { informers, clock, isRevoked } = options;
   const { client, reader } = informers.as(serviceAccount);
   const csrs = reader({ resource: certificateSigningRequests });
   const policies = reader({ resource: recoveryPolicies });
   // What was approved here, as the record of it comes later.
   const approved = new Map<string, { readonly node: string; readonly at: number }>();
+  const mark = async (asked: Asked, step: ReturningStep): Promise<void> => {
+    const marked = markedAs(asked, step, rfc3339(clock.now()));
+    if (marked !== undefined) await approve(client, marked);
+  };
+  // By request: the first step of a lock revokes who asks, and a request of whom is revoked is not looked at.
+  const unfinished = new Map<string, FoundClone>();
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
-    if (object === undefined) return done;
-    const csr = csrView(object);
-    if (!isUndecided(csr)) return done;
-    const request = ownRequest(csr, parse);
-    if (request === undefined || isRevoked(csr.requester)) return done;
-    const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
-    const found = standingOf(csr.requester, keyFingerprint(request.spki), askedAt);
-    if (found === undefined) return done;
-    const { standing, record, asking, later } = found;
-    const isCloned = standing === "cloned" && record !== undefined && asking !== undefined;
-    const tell = isCloned ? [await lockClones(client, { record, asking, later })] : [];
+    const asked = object && askedIn(object, options);
+    const begun = unfinished.get(key.name);
+    if (begun !== undefined) return lockOut(key, begun, asked);
+    if (asked === undefined || isRevoked(asked.csr.requester)) return done;
+    const clone = cloneIn(asked.found);
+    return clone === undefined ? recover(key, asked) : lockOut(key, clone, asked);
+  }
+
+  /** Reports the clone once both holders are out and the request says so, whatever fails before that. */
+  async function lockOut(key: ObjectKey, clone: FoundClone, asked: Asked | undefined): Promise<Outcome> {
+    unfinished.set(key.name, clone);
+    const told = await lockClones(client, clone);
+    const node = asked && nodeReturningAs(asked.csr.requester);
+    if (asked !== undefined && node !== undefined) {
+      await mark(asked, returningStep({ ...nothingElse, ...clone, node, standing: "cloned", now: clock.now() }));
+    }
+    unfinished.delete(key.name);
+    return { kind: "done", tell: [told] };
+  }
+
+  async function recover(key: ObjectKey, asked: Asked): Promise<Outcome> {
+    const { object, csr, request, found } = asked;
     const node = nodeReturningAs(csr.requester);
-    if (node === undefined) return { kind: "done", tell };
+    if (node === undefined) return done;
     const step = returningStep({
       ...found,
       node,
       policies: policies.list() as readonly RecoveryPolicy[],
       address: sourceAddressOf(object),
-      recoveries: recoveriesOf(record, unrecorded(csr.requester.username)),
+      recoveries: recoveriesOf(found.record, unrecorded(csr.requester.username)),
       now: clock.now(),
     });
     if (step.kind === "wait") {
-      return { ...(await says(object, csr, { reason: step.reason, message: step.message })), tell };
+      await mark(asked, step);
+      return { kind: "blocked", because: leftReport(asked, step), again: "woken" };
     }
     const wanted = { username: node, key: keyFingerprint(request.spki), request: key.name };
     // From here to the write nothing is awaited: another request for the name sees this one, or this one sees it.
     if (options.names?.reserveReturning(wanted) !== undefined) return together;
     remember(`csr/${key.name}`, csr.requester.username);
-    await orRelease(approve(withCondition(object, approvedAs(step.message))), () => options.names?.release(key.name));
-    return done;
-  }
-
-  async function approve(object: ApiObject): Promise<void> {
-    await client.update(certificateSigningRequests, object, { subresource: "approval" });
-  }
-
-  async function says(object: ApiObject, csr: CsrView, why: Pick<Condition, "reason" | "message">): Promise<Outcome> {
-    const condition: Condition = { type: returningCondition, status: "True", ...why };
-    const conditions = setCondition(csr.conditions, condition, rfc3339(clock.now()));
-    if (conditions !== csr.conditions) {
-      await approve({ ...object, status: { ...(object["status"] as object | undefined), conditions } });
-    }
+    await orRelease(approve(client, withCondition(object, approvedAs(step.message))), () =>
+      options.names?.release(key.name),
+    );
     return done;
   }
 
@@ -133,6 +159,37 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     // One after another, as each counts those before it.
     concurrency: 1,
     reconcile,
+  };
+}
+
+/** The undecided request of a node, and how the credential stands with which it asks. */
+function askedIn(object: ApiObject, { parse, standingOf }: CsrRecoveringOptions): Asked | undefined {
+  const csr = csrView(object);
+  const request = isUndecided(csr) ? ownRequest(csr, parse) : undefined;
+  if (request === undefined) return undefined;
+  const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
+  const found = standingOf(csr.requester, keyFingerprint(request.spki), askedAt);
+  return found === undefined ? undefined : { object, csr, request, found };
+}
+
+async function approve(client: Client, object: ApiObject): Promise<void> {
+  await client.update(certificateSigningRequests, object, { subresource: "approval" });
+}
+
+/** The request with the condition that says what it waits for; undefined where it says so already, or waits for nothing. */
+function markedAs({ object, csr }: Asked, step: ReturningStep, now: string): ApiObject | undefined {
+  if (step.kind !== "wait") return undefined;
+  const { reason, message } = step;
+  const conditions = setCondition(csr.conditions, { type: returningCondition, status: "True", reason, message }, now);
+  return conditions === csr.conditions ? undefined : withConditions(object, conditions);
+}
+
+function leftReport({ object, csr }: Asked, { reason, message }: Extract<ReturningStep, { kind: "wait" }>): Told {
+  return {
+    reason: "RecoveryNotApproved",
+    about: referenceTo(certificateSigningRequests, object),
+    message: `not approved automatically: ${message}`,
+    details: { requester: csr.requester.username, why: reason },
   };
 }
 

@@ -46,7 +46,7 @@ export async function lockClones(client: Client, { record, asking, later }: Foun
       ...(name === undefined ? {} : { name }),
       ...(uid === undefined ? {} : { uid }),
     },
-    message: `Two machines hold ${username}: an earlier credential${of(asking)} asked for the next one while a later one was in use. Both are locked out.`,
+    message: `Two machines hold ${username}: an earlier credential${of(asking)} asked for the next one while a later one was in use. Both are locked out: let the right machine join again with a new key.`,
     details: { user: username, fingerprint: asking.key },
   };
 }
