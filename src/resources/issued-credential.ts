@@ -45,6 +45,7 @@ export interface IssuedCredential extends ApiObject {
     readonly count?: number;
     readonly lastSeen?: string;
     readonly warnedOf?: string;
+    readonly expiredOf?: string;
     /** When the holder was let in again after its credential had ended, the newest last. */
     readonly recoveries?: readonly { readonly request: string; readonly time: string }[];
   };

@@ -32,10 +32,11 @@ export function expiryReport(
   const isMissing = credentialState(record, now) === "missing";
   const seen = record.status?.lastSeen ?? "never";
   const why = isMissing ? `it was not seen within its renewal window, last seen: ${seen}` : "it has not been renewed";
+  const isOver = now >= Date.parse(notAfter);
   return {
-    reason: now >= Date.parse(notAfter) ? "CredentialExpired" : isMissing ? "CredentialUnseen" : "CredentialExpiring",
+    reason: isOver ? "CredentialExpired" : isMissing ? "CredentialUnseen" : "CredentialExpiring",
     about: referenceTo(issuedCredentials, record),
-    message: `The ${purpose.toLowerCase()} credential of ${username} ends at ${notAfter}: ${why}.`,
+    message: `The ${purpose.toLowerCase()} credential of ${username} ${isOver ? "ended" : "ends"} at ${notAfter}: ${why}.`,
     details: { user: username },
   };
 }

@@ -147,7 +147,7 @@ describe("the record of an identity", () => {
     await stop();
   });
 
-  test("is written at most every ten minutes for being seen, and warns once when a renewal did not come", async () => {
+  test("is written at most every ten minutes for being seen, and warns once when a renewal did not come and once when it has expired", async () => {
     const { issue, record, seen, clock, api, stop } = await scene();
     await issue("a", 1000);
     const warnings = (): readonly ApiObject[] => api.all(events).filter(({ type }) => type === "Warning");
@@ -169,7 +169,11 @@ describe("the record of an identity", () => {
     expect(JSON.stringify(warnings())).toContain("not seen within its renewal window");
     expect(credentialState(record(name), clock.now())).toBe("missing");
     await clock.advance(100 * hour);
-    expect(warnings()).toHaveLength(1);
+    expect(warnings().map(({ reason }) => reason)).toEqual(
+      expect.arrayContaining(["CredentialUnseen", "CredentialExpired"]),
+    );
+    await clock.advance(100 * hour);
+    expect(warnings().map(({ count }) => count)).toEqual([1, 1]);
     expect(credentialState(record(name), clock.now())).toBe("expired");
     await stop();
   });

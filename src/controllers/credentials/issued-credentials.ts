@@ -99,7 +99,7 @@ function lookMs(record: IssuedCredential, now: number): number {
 /** Long enough for a machine that was off for a year, and then some. */
 const keptMs = 400 * 86_400_000;
 
-/** Keeps the records: when each holder was last seen, an Event before a credential ends unrenewed, an end long after it. */
+/** Keeps the records: when each holder was last seen, an Event before a credential ends unrenewed and one when it has, an end long after it. */
 export function credentialKeeper(options: IssuedCredentialsOptions): Controller {
   const { clock, use } = options;
   const { client, reader } = options.informers.as(serviceAccount);
@@ -135,8 +135,8 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
       record.status?.count !== seen.status?.count
         ? [issueReport(referenceTo(issuedCredentials, record), seen, newest)]
         : [];
-    const untilWarning = times === undefined || now >= times.windowTo ? everyMs : times.windowTo - now;
-    const afterMs = Math.max(1000, Math.min(everyMs, untilWarning));
+    const warningAt = times && [times.windowTo, times.end].find((at) => at > now);
+    const afterMs = Math.max(1000, Math.min(everyMs, warningAt === undefined ? everyMs : warningAt - now));
     return { kind: "requeue", afterMs, why: "to see when it is used", tell: [...renewed, ...warning] };
   }
 
@@ -149,7 +149,7 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
   };
 }
 
-/** The record with a note of the warning, where one is due. */
+/** The record with a note of the warning, where one is due: when its renewal is late, and when it has expired. */
 function warned(
   record: IssuedCredential,
   newest: CredentialIssue,
@@ -157,11 +157,12 @@ function warned(
 ): { readonly next: IssuedCredential; readonly warning: readonly Told[] } {
   const { notAfter } = newest;
   const times = timesOf(newest);
-  if (times === undefined || notAfter === undefined || now < times.windowTo || record.status?.warnedOf === notAfter) {
-    return { next: record, warning: [] };
-  }
+  if (times === undefined || notAfter === undefined || now < times.windowTo) return { next: record, warning: [] };
+  const notes = { warnedOf: notAfter, ...(now < times.end ? {} : { expiredOf: notAfter }) };
+  const isNoted = Object.keys(notes).every((note) => record.status?.[note as keyof typeof notes] === notAfter);
+  if (isNoted) return { next: record, warning: [] };
   return {
-    next: { ...record, status: { ...record.status, warnedOf: notAfter } },
+    next: { ...record, status: { ...record.status, ...notes } },
     warning: [expiryReport(record, { now, notAfter })],
   };
 }

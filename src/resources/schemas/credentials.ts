@@ -91,6 +91,7 @@ const issuedCredentialStatus: ObjectSchema = described(
     count: about("How many were given out in all.", int32(2)),
     lastSeen: about("When the holder last made a request, to within ten minutes.", time(3)),
     warnedOf: about("The end of the credential of which an Event has warned.", time(4)),
+    expiredOf: about("The end of the credential of which an Event has said that it expired.", time(6)),
     recoveries: about(
       "The last sixteen times at which the holder was let in again after its credential had ended.",
       list(5, credentialRecovery, atomic),
