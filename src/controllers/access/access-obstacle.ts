@@ -83,15 +83,15 @@ export function obstacleReport(request: AccessRequest, { reason, message }: Obst
   };
 }
 
-/** What is to be reported of a request whose status was this and is now that: each condition that has come to hold. */
+/** What is to be reported of a request whose status was this and is now that: each condition that has come to hold, or holds for another reason. */
 export function accessReports(request: AccessRequest, next: AccessRequestStatus): readonly Told[] {
   const before = request.status?.conditions ?? [];
   const about = referenceTo(accessRequests, request);
   return (next.conditions ?? []).flatMap((condition): readonly Told[] => {
     const known = findCondition(before, condition.type);
-    if (condition.status !== "True" || known?.status === "True") return [];
     const reason = reportedAs(condition);
-    if (reason === undefined) return [];
+    // A request may be over before it is superseded: its condition holds already, because its token had ended.
+    if (reason === undefined || (known !== undefined && reportedAs(known) === reason)) return [];
     const message = `${told[reason]}${condition.message === "" ? "" : `: ${condition.message}`}`;
     return [{ reason, about, message, details: whoOf(next) }];
   });
@@ -104,6 +104,7 @@ const told = {
   AccessGranted: "access granted",
   AccessRevoked: "access revoked",
   AccessSuperseded: "access superseded",
+  RecoveryNotApproved: "not approved automatically",
 } as const satisfies Partial<Record<Reason, string>>;
 
 const reportOf: Readonly<Record<string, keyof typeof told>> = {
@@ -114,9 +115,11 @@ const reportOf: Readonly<Record<string, keyof typeof told>> = {
   // Not the end of its first token, after which the machine may have renewed it.
   "Expired Unanswered": "AccessRequestExpired",
   "Expired Superseded": "AccessSuperseded",
+  Returning: "RecoveryNotApproved",
 };
 
-function reportedAs({ type, reason = "" }: Condition): keyof typeof told | undefined {
+function reportedAs({ type, status, reason = "" }: Condition): keyof typeof told | undefined {
+  if (status !== "True") return undefined;
   const key = type === "Expired" ? `${type} ${reason}` : type;
   return Object.hasOwn(reportOf, key) ? reportOf[key] : undefined;
 }

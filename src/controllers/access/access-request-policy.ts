@@ -64,7 +64,7 @@ export function accessStep(view: AccessView): AccessStep {
   const age = view.now - Date.parse(request.metadata.creationTimestamp ?? "");
   const pendingMs = (profile?.spec.pendingSeconds ?? profileDefaults.pendingSeconds) * 1000;
   if (age >= pendingMs) {
-    return closed(view, condition("Expired", "Unanswered", `nobody answered within ${pendingMs / 1000} seconds`));
+    return closed(view, condition("Expired", "Unanswered", `no approver decided within ${pendingMs / 1000} seconds`));
   }
   return ruled(view, status) ?? recovered(view, status) ?? wait("nobody has decided", pendingMs - age);
 }
@@ -128,7 +128,7 @@ const deniedMs = 3_600_000;
 function outlived({ request, profile, now }: AccessView): AccessStep {
   const pendingMs = (profile?.spec.pendingSeconds ?? profileDefaults.pendingSeconds) * 1000;
   const left = Date.parse(request.metadata.creationTimestamp ?? "") + 2 * pendingMs - now;
-  return left > 0 ? wait("nobody answered in time", left) : { kind: "remove" };
+  return left > 0 ? wait("no approver decided in time", left) : { kind: "remove" };
 }
 
 /** What the API could not see itself, once. */

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import { accessObject, accessProfile } from "../../../test/kits/access-object.ts";
+import { accessObject, accessProfile, newAccessKey } from "../../../test/kits/access-object.ts";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
+import { findCondition } from "../../core/conditions.ts";
 import { accessProfiles } from "../../resources/access-profile.ts";
 import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
-import { clusterRoles, namespaces, serviceAccounts } from "../kinds.ts";
+import { clusterRoles, events, namespaces, serviceAccounts } from "../kinds.ts";
 import { accountFor } from "./access-grant.ts";
 import { accessRequest } from "./access-request.ts";
 
@@ -82,4 +83,68 @@ test("one that was revoked after a hub stopped in the middle of issuing keeps no
   await settled();
   expect(other.api.all(serviceAccounts)).toHaveLength(1);
   await other.stop();
+});
+
+test("a request whose key is not the one that was decided on is given nothing, and says so in condition, log, Event and metric, once", async () => {
+  const at = await scene();
+  const { spec } = accessObject();
+  // As one who may write to the store could do: the API lets no request change its key.
+  const request = stored(at);
+  await at.client.update(accessRequests, { ...request, spec });
+  await run(at);
+  await at.clock.advance(60_000);
+  const message = "nothing is issued: its key is not the one that was decided on";
+  expect(findCondition(stored(at).status?.conditions, "Issued")).toMatchObject({
+    status: "False",
+    reason: "OtherKey",
+    message: "its key is not the one that was decided on",
+  });
+  expect(at.api.all(serviceAccounts)).toEqual([]);
+  expect(at.api.all(events).filter(({ type }) => type === "Warning")).toMatchObject([
+    { reason: "OtherKey", message, count: 1, involvedObject: { kind: "AccessRequest", name: "vm-1" } },
+  ]);
+  const object = "AccessRequest/vm-1";
+  expect(at.log.filter(({ level }) => level === "warn")).toMatchObject([{ reason: "OtherKey", object, message }]);
+  expect(at.counted.filter((reason) => reason === "OtherKey")).toHaveLength(1);
+  await at.stop();
+});
+
+test("a request that names no profile waits, and says so in condition, Event and metric, once", async () => {
+  const at = await scene();
+  await at.client.create(accessRequests, accessObject({ name: "vm-2", profile: "absent", status: { accepted: true } }));
+  await run(at);
+  await at.clock.advance(60_000);
+  expect(at.api.all(events).filter(({ reason }) => reason === "NoProfile")).toMatchObject([
+    { type: "Warning", count: 1, involvedObject: { name: "vm-2" } },
+  ]);
+  expect(at.counted.filter((reason) => reason === "NoProfile")).toHaveLength(1);
+  await at.stop();
+});
+
+test("an earlier access that was removed is reported, although the request for which it was cannot be answered then", async () => {
+  const at = await scene();
+  const key = newAccessKey();
+  const { metadata } = await at.client.get(accessProfiles, { name: "pods" });
+  const profile = { name: "pods", uid: metadata.uid ?? "", generation: metadata.generation ?? 0 };
+  const decisions = [{ user: "ada", time: "2026-11-21T00:00:00Z", verdict: "Approved", profile }] as const;
+  const over = { type: "Expired", status: "True", reason: "TokenExpired", message: "" } as const;
+  const grant = { namespace: "vms", serviceAccount: "before", uid: "u" };
+  const back = { type: "Recovered", status: "True", reason: "WithinTerms", message: "" } as const;
+  await at.client.delete(accessRequests, { name: "vm-1" });
+  await at.client.create(
+    accessRequests,
+    accessObject({ name: "before", key, status: { accepted: true, grant, decisions, conditions: [over] } }),
+  );
+  await at.client.create(
+    accessRequests,
+    accessObject({ name: "after", key, status: { accepted: true, decisions, conditions: [back] } }),
+  );
+  at.api.failNext("create", serviceAccounts, new TypeError("broken"));
+  await run(at);
+  await at.clock.advance(60_000);
+  expect(at.log.filter(({ reason }) => reason === "AccessSuperseded")).toMatchObject([
+    { object: "AccessRequest/before", message: "access superseded: its machine has come back as after" },
+  ]);
+  expect(at.log).toContainEqual(expect.objectContaining({ message: "broken" }));
+  await at.stop();
 });

@@ -101,9 +101,12 @@ export function accessRequest(options: AccessRequestOptions): Controller {
         return done;
       case "issue": {
         const superseded = await supersede({ client, requests, now: options.clock.now(), withdraw }, request);
+        // By itself: whatever fails after it, this has happened, and no later look would find it to report.
+        if (superseded !== undefined) {
+          return { kind: "requeue", afterMs: 0, why: "an earlier access was removed", tell: superseded };
+        }
         const status = await answered({ client, options, isBound, hasRole }, request, step.profile);
-        const outcome = await writeOrTakeBack(request, status);
-        return { ...outcome, tell: [...superseded, ...(outcome.tell ?? [])] };
+        return writeOrTakeBack(request, status);
       }
     }
   }
@@ -140,22 +143,24 @@ interface Superseding {
   readonly withdraw: (request: AccessRequest) => Promise<void>;
 }
 
-/** A machine that has come back does not use what it was given before, and nobody else shall. */
+/**
+ * A machine that has come back does not use what it was given before, and no other may. Removes one earlier access and returns what to
+ * report of it; undefined where none is left.
+ */
 async function supersede(
   { client, requests, now, withdraw }: Superseding,
   request: AccessRequest,
-): Promise<readonly Told[]> {
-  const reports: Told[] = [];
-  if (!isConditionTrue(request.status?.conditions, recoveredCondition)) return reports;
+): Promise<readonly Told[] | undefined> {
+  if (!isConditionTrue(request.status?.conditions, recoveredCondition)) return undefined;
   for (const earlier of othersOfKey(requests.list() as readonly AccessRequest[], request)) {
     const { accepted, grant, decisions = [] } = earlier.status ?? {};
     const ours = request.status?.decisions?.at(-1)?.profile?.name;
     if (accepted !== true || grant === undefined || decisions.at(-1)?.profile?.name !== ours) continue;
     await withdraw(earlier);
     const { tell = [] } = await write(client, earlier, supersededStatus(earlier, { by: request, now }));
-    reports.push(...tell);
+    return tell;
   }
-  return reports;
+  return undefined;
 }
 
 /** Writes a status that is another one, and reports what it says anew. */
