@@ -88,8 +88,8 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     if (name === undefined) return done;
     const contents = readRequest(options.parse, csr);
     const identity = typeof contents === "string" ? contents : agentRequest(csr, name, contents);
-    if (typeof identity === "string") return done;
-    if (typeof contents === "string") return done;
+    if (typeof contents === "string") return leftToPeople(marking, object, notRecognized(name, contents));
+    if (typeof identity === "string") return leftToPeople(marking, object, notRecognized(name, identity));
     if (csr.requester.username === agentUser(identity)) return renew(object, csr);
     const asked = { object, csr, identity, key: keyFingerprint(contents.spki) };
     return inTurn(identity.cluster, () => first(asked));
@@ -136,7 +136,8 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     const addOn = addOns.get({ namespace: name.cluster, name: name.addOn });
     const isWanted = cluster !== undefined && isAccepted(cluster) && addOn !== undefined && wantsApiAccess(addOn);
     const contents = isWanted ? readRequest(options.parse, csr) : "its add-on does not ask for it";
-    if (typeof contents === "string" || addOnObjection(csr, name, contents) !== undefined) return done;
+    const objection = typeof contents === "string" ? contents : addOnObjection(csr, name, contents);
+    if (objection !== undefined) return leftToPeople(marking, object, notRecognized(name.cluster, objection));
     return approve(client, object, "Auto approving the certificate of an add-on for the agent of its cluster.");
   }
 
@@ -186,6 +187,12 @@ async function missing(
 
 function clusterMissing(cluster: string): Abstention {
   const message = `there is no ManagedCluster ${JSON.stringify(cluster)}: its bootstrap credential could not create it; create it, then accept it with \`pratique cluster accept ${cluster}\``;
+  return { reason: "ClusterNotApproved", message, again: "woken" };
+}
+
+/** Of a request that carries the label of a cluster, and is not what its agent asks for. */
+function notRecognized(cluster: string, why: string): Abstention {
+  const message = `it is labelled as a request of cluster ${JSON.stringify(cluster)}: ${why}; deny it, or approve it by hand`;
   return { reason: "ClusterNotApproved", message, again: "woken" };
 }
 

@@ -56,13 +56,18 @@ async function scene(metadata: object = {}): Promise<Scene> {
 
 describe("a cluster that falls silent", () => {
   it("is unknown after five lease durations, to people and to schedulers", async () => {
-    const { clock, condition, taints, api, stop } = await scene();
+    const { clock, condition, taints, api, counted, log, stop } = await scene();
     await clock.advance(5 * minute - 1);
     expect([condition(available)?.status, taints()]).toEqual(["True", []]);
     await clock.advance(1);
     expect(condition(available)).toMatchObject({ status: "Unknown", reason: "ManagedClusterLeaseUpdateStopped" });
     expect(taints()).toEqual(["cluster.open-cluster-management.io/unreachable"]);
-    expect(api.all(events).map((event) => event["reason"])).toEqual(["AvailableUnknown"]);
+    const about = { kind: "ManagedCluster", namespace: "east", name: "east" };
+    expect(api.all(events)).toMatchObject([
+      { metadata: { namespace: "east" }, reason: "AvailableUnknown", involvedObject: about },
+    ]);
+    expect(log).toContainEqual(expect.objectContaining({ level: "warn", reason: "AvailableUnknown" }));
+    expect(counted).toEqual(["AvailableUnknown"]);
     await stop();
   });
 

@@ -1,7 +1,5 @@
-import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import type { Event } from "../../resources/event.ts";
 import type { Lease } from "../../resources/lease.ts";
 import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { hasReason } from "../api-errors.ts";
@@ -14,10 +12,10 @@ import {
   type Heartbeat,
 } from "./cluster-health-policy.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
-import { events } from "../kinds.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo, type Told } from "../told.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
@@ -67,8 +65,7 @@ export function clusterHealth(options: ClusterHealthOptions): Controller {
         { metadata: seen, status: { conditions } },
         { subresource: "status" },
       );
-      if (silent) await record(client, cluster, now);
-      return done;
+      return silent ? { kind: "done", tell: [silence(cluster)] } : done;
     }
     const taints = cluster.metadata.deletionTimestamp === undefined ? healthTaints(cluster) : undefined;
     if (taints !== undefined) {
@@ -115,31 +112,12 @@ function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | und
   return { of, forget: (name) => void heard.delete(name) };
 }
 
-/** One event for each cluster, however often it falls silent: events of a hub stay until somebody removes them. */
-async function record(client: Client, cluster: ManagedCluster, now: number): Promise<void> {
-  const { name = "", uid = "" } = cluster.metadata;
-  const at = rfc3339(now);
-  const event: Event = {
-    apiVersion: "v1",
-    kind: "Event",
-    metadata: { namespace: name, name: `${name}.available-unknown` },
-    involvedObject: { apiVersion: cluster.apiVersion, kind: cluster.kind, name, namespace: name, uid },
-    type: "Warning",
+/** In the namespace of the cluster, where those look who work with it. */
+function silence(cluster: ManagedCluster): Told {
+  const { name = "" } = cluster.metadata;
+  return {
     reason: "AvailableUnknown",
+    about: { ...referenceTo(managedClusters, cluster), namespace: name },
     message: `The managed cluster (${name}) is unknown: its agent stopped updating its lease.`,
-    source: { component: "pratique-registration" },
-    reportingComponent: "pratique.dev/registration",
-    firstTimestamp: at,
-    lastTimestamp: at,
-    count: 1,
   };
-  try {
-    await client.create(events, event);
-  } catch (error) {
-    // The condition says it as well; an event is for those who look afterwards.
-    if (hasReason(error, "NotFound", "Forbidden")) return;
-    if (!hasReason(error, "AlreadyExists")) throw error;
-    const patch = { lastTimestamp: at };
-    await client.patch(events, { namespace: name, name: event.metadata.name ?? "" }, patch);
-  }
 }

@@ -80,7 +80,12 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
     return done;
   }
   try {
-    if (!(await hasHome(parts, cluster))) return { kind: "retry", why: "its namespace is being deleted" };
+    if (!(await hasHome(parts, cluster))) {
+      return {
+        kind: "retry",
+        why: `its namespace ${JSON.stringify(name)} is being deleted, and is made again after that`,
+      };
+    }
     await furnish(parts, cluster);
   } catch (error) {
     if (error instanceof StatusError && error.reason !== "Conflict") {
