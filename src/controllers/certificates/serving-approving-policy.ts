@@ -33,6 +33,8 @@ export interface DnsAnswer {
   readonly addresses: readonly string[];
   /** The names of each address, by the text of the address. */
   readonly namesOf: ReadonlyMap<string, readonly string[]>;
+  /** Why DNS could not be asked, as an error code; what it said before that counts for nothing. */
+  readonly failure?: string;
 }
 
 /** All that is known when a claim is judged; nothing of it can be written by the node, but for `others`, which only ever refuses. */
@@ -174,7 +176,12 @@ function strongAddresses(claim: ServingClaim, evidence: ServingEvidence): Readon
 }
 
 /** Why DNS does not prove the name, or undefined: all its addresses must be proven otherwise, and be named so in return. */
-function dnsDoubt(name: string, { addresses, namesOf }: DnsAnswer, proven: ReadonlySet<string>): string | undefined {
+function dnsDoubt(
+  name: string,
+  { addresses, namesOf, failure }: DnsAnswer,
+  proven: ReadonlySet<string>,
+): string | undefined {
+  if (failure !== undefined) return `could not be looked up in DNS (${failure})`;
   if (addresses.length === 0) return "has no address in DNS";
   const stray = addresses.find((address) => !proven.has(address));
   if (stray !== undefined) return `is address ${stray} in DNS, which nothing but DNS says is this node's`;

@@ -97,6 +97,30 @@ describe("serving-approving", () => {
     await stop();
   });
 
+  test("says of a name that DNS could not be asked, and approves it once DNS answers", async () => {
+    const found: Record<string, readonly string[]> = {
+      "m1.corp.example": ["10.0.0.1"],
+      "10.0.0.1": ["m1.corp.example"],
+    };
+    let isDown = true;
+    const look = async (what: string): Promise<readonly string[]> => {
+      if (isDown) throw Object.assign(new RangeError("queryA ETIMEOUT"), { code: "ETIMEOUT" });
+      return found[what] ?? [];
+    };
+    const resolver: ServingResolver = { addressesOf: look, namesOf: look };
+    const providers = ["inventory", "dns"] as const;
+    const { client, clock, conditions, reasons, stop } = await scene({ providers, resolver });
+    const names = { dnsNames: ["m1.corp.example"], ipAddresses: ["10.0.0.1"] };
+    await client.create(csrs, asked({ name: "named", ...names }));
+    await settled();
+    const message = 'not approved automatically: DNS name "m1.corp.example" could not be looked up in DNS (ETIMEOUT)';
+    expect(reasons()).toEqual([[message, 1]]);
+    isDown = false;
+    await clock.advance(10_000);
+    expect(conditions("named")).toMatchObject([{ type: "Approved" }]);
+    await stop();
+  });
+
   test("says once why it abstains, and again only when the reason is another", async () => {
     const { client, reasons, conditions, stop } = await scene();
     await client.create(csrs, asked({ name: "other", ipAddresses: ["10.0.0.2"] }));

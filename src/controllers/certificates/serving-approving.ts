@@ -198,15 +198,23 @@ function othersThan(node: string, all: readonly Node[]): ReadonlyMap<string, str
 
 async function lookUp(resolver: ServingResolver, asked: readonly string[]): Promise<ReadonlyMap<string, DnsAnswer>> {
   const answers = new Map<string, DnsAnswer>();
-  for (const name of asked) {
+  for (const name of asked) answers.set(name, await lookUpOne(resolver, name));
+  return answers;
+}
+
+async function lookUpOne(resolver: ServingResolver, name: string): Promise<DnsAnswer> {
+  try {
     const addresses = (await resolver.addressesOf(name)).slice(0, mostAddresses + 1).map(canonical);
     const namesOf = new Map<string, readonly string[]>();
     if (addresses.length <= mostAddresses) {
       for (const address of addresses) namesOf.set(address, (await resolver.namesOf(address)).map(plainName));
     }
-    answers.set(name, { addresses, namesOf });
+    return { addresses, namesOf };
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const failure = "code" in error && typeof error.code === "string" ? error.code : error.name;
+    return { addresses: [], namesOf: new Map(), failure };
   }
-  return answers;
 }
 
 const mostAddresses = 8;
