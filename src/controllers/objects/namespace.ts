@@ -47,7 +47,9 @@ export function namespaceController(options: NamespaceOptions): Controller {
       if (hasReason(error, "NotFound")) return done;
       throw error;
     }
-    return { kind: "retry", why: "the namespace is not empty yet" };
+    const [failure] = emptying.failures;
+    const why = failure === undefined ? "objects are left that wait for finalizers" : `cannot delete ${failure}`;
+    return { kind: "retry", why: `the namespace is not empty yet: ${why}` };
   }
 
   return {

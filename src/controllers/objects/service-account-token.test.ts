@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import type { ApiObject } from "../../core/object.ts";
-import { secrets, serviceAccounts } from "../kinds.ts";
+import { forbiddenField, invalidObject } from "../../core/field-error.ts";
+import { events, secrets, serviceAccounts } from "../kinds.ts";
 import { decideTokenSecret } from "./service-account-token-policy.ts";
 import { serviceAccountToken } from "./service-account-token.ts";
 
@@ -68,6 +69,18 @@ describe("a Secret that asks for a token", () => {
     await client.create(secrets, secret({ [nameKey]: "nobody" }));
     await settled();
     expect(api.all(secrets)).toEqual([]);
+    await stop();
+  });
+
+  test("and that may not be changed any more stays without, and says so once", async () => {
+    const { client, api, counted, stop } = await scene();
+    await client.create(serviceAccounts, account("robot"));
+    api.failNext("update", secrets, invalidObject(secrets, "s", [forbiddenField("data", "immutable")]));
+    await client.create(secrets, secret({ [nameKey]: "robot" }, { immutable: true }));
+    await settled();
+    expect(counted).toEqual(["ReconcileFailed"]);
+    expect(api.all(events)).toMatchObject([{ involvedObject: { kind: "Secret", namespace: "a", name: "s" } }]);
+    expect(api.all(events)[0]?.["message"]).toContain("no token can be written into the Secret, create another one: ");
     await stop();
   });
 

@@ -6,11 +6,19 @@ import type { Controller, Outcome } from "../controller.ts";
 import { secrets, serviceAccounts } from "../kinds.ts";
 import { decideTokenSecret, filledTokenSecret, isAccountOf, wantedAccount } from "./service-account-token-policy.ts";
 import type { Selection, SharedInformers } from "../shared-informers.ts";
+import { referenceTo, type Told } from "../told.ts";
 
 const serviceAccount = "service-account-token-controller";
 
 /** The Secrets that ask for a token. */
 const tokenSecrets: Selection = { resource: secrets, fieldSelector: `type=${serviceAccountTokenSecretType}` };
+
+/** A Secret that may not be changed any more stays without a token. */
+function withoutToken(secret: ApiObject, why: string): Outcome {
+  const message = `no token can be written into the Secret, create another one: ${why}`;
+  const because: Told = { reason: "ReconcileFailed", about: referenceTo(secrets, secret), message };
+  return { kind: "blocked", because, again: "woken" };
+}
 
 /** Whom a token is to speak for, and the Secret that will hold it. */
 export interface TokenSecretOrder {
@@ -67,8 +75,8 @@ export function serviceAccountToken(options: ServiceAccountTokenOptions): Contro
     try {
       await write(secret, key, account);
     } catch (error) {
-      // Invalid: a Secret that may not be changed any more stays without.
-      if (!hasReason(error, "NotFound", "Conflict", "Invalid")) throw error;
+      if (hasReason(error, "Invalid")) return withoutToken(secret, error.message);
+      if (!hasReason(error, "NotFound", "Conflict")) throw error;
     }
     return done;
   }
