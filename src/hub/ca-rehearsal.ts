@@ -64,15 +64,20 @@ export async function caRehearsal(options: {
   let { pin } = known;
   let shown = new Map(known.shown);
   let isNew = false;
+  let complaint = "";
 
   async function write(): Promise<void> {
     if (!isNew) return;
     isNew = false;
     try {
       await replaceFile(join(dir, file), JSON.stringify({ pin, shown: Object.fromEntries(shown) }));
+      complaint = "";
     } catch (error) {
       isNew = true;
-      log({ level: "warn", message: "who trusts the next CA cannot be written down", error: errorText(error) });
+      const text = errorText(error);
+      if (text !== complaint)
+        log({ level: "warn", message: "who trusts the next CA cannot be written down", error: text });
+      complaint = text;
     }
   }
 
