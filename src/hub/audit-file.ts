@@ -1,9 +1,10 @@
-import { constants, type Stats } from "node:fs";
-import { lstat, open, stat, type FileHandle } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { shellWord } from "../core/shell-word.ts";
 import { HubError } from "./hub-error.ts";
-import { octal } from "./secret-permissions.ts";
+import { statsIfThere, trustedOwners } from "./own-folders.ts";
+import { octal } from "./octal.ts";
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 
@@ -14,7 +15,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
  */
 export async function openOwnAuditFile(path: string): Promise<FileHandle> {
   const folder = dirname(path);
-  const trusted = new Set([process.geteuid?.() ?? 0, 0, (await stat(dirname(folder))).uid]);
+  const trusted = await trustedOwners(dirname(folder));
   await refuseOthers(folder, "isDirectory", trusted);
   await refuseOthers(path, "isFile", trusted);
   // Between the look and this, a link could have been put there only by an owner of the folder.
@@ -36,15 +37,6 @@ async function refuseOthers(path: string, kind: "isDirectory" | "isFile", truste
       "data-dir",
       `${path} belongs to another user (uid ${found.uid}), who could change what is recorded; ${next}`,
     );
-  }
-}
-
-async function statsIfThere(path: string): Promise<Stats | undefined> {
-  try {
-    return await lstat(path);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
   }
 }
 

@@ -3,11 +3,19 @@ import { join } from "node:path";
 import { openPermissions } from "../agent/open-permissions.ts";
 import { shellWord } from "../core/shell-word.ts";
 import { errorText } from "./error-text.ts";
+import { octal } from "./octal.ts";
+import { requireOwnFolder, trustedOwners } from "./own-folders.ts";
 import type { HubOptions } from "./hub-options.ts";
 
-/** The folders of a data directory. Those that others may write to are made private: others could put their own keys, store or links there. */
+/**
+ * The folders of a data directory. Those that others may write to are made private: others could put their own keys, store or links there.
+ * @throws HubError data-dir where another user owns keys or store, or could change where a symbolic link in their place leads
+ */
 export async function checkFolders({ dataDir, log }: HubOptions, pkiDir: string): Promise<void> {
-  for (const path of [pkiDir, join(dataDir, "store"), join(dataDir, "audit")]) {
+  const storeDir = join(dataDir, "store");
+  const trusted = await trustedOwners(dataDir);
+  for (const path of [pkiDir, storeDir]) await requireOwnFolder(path, trusted);
+  for (const path of [pkiDir, storeDir, join(dataDir, "audit")]) {
     const mode = await modeOf(path);
     if (mode === undefined || (mode & 0o022) === 0) continue;
     const was = `others than its owner could write to ${path} (mode ${octal(mode)})`;
@@ -28,11 +36,6 @@ async function modeOf(path: string): Promise<number | undefined> {
     // What is wrong with it is told when it is read.
     return undefined;
   }
-}
-
-/** Permission bits as `ls` and `chmod` have them. */
-export function octal(mode: number): string {
-  return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
 /**

@@ -175,6 +175,75 @@ describe("a data directory in which one key is of another hub", () => {
   });
 });
 
+describe.each(["pki", "store"])("%s of a data directory", (name) => {
+  /** Where a volume would be mounted. */
+  const volume = (): string => join(dir, "volume", name);
+
+  async function linked(): Promise<void> {
+    await mkdir(join(dir, "volume"), { mode: 0o755 });
+    await rename(at(name), volume());
+    await symlink(volume(), at(name));
+  }
+
+  it.runIf(process.getuid?.() === 0)("is refused where it belongs to another user", async () => {
+    await chown(at(name), 4242, 4242);
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: `${at(name)} belongs to another user (uid 4242), who could change what the hub trusts; run the hub as that user, or correct it with: chown 0 ${at(name)}`,
+    });
+    // The owner of the whole data directory may own this as well.
+    await chown(at(), 4242, 4242);
+    await startedOn(dir);
+  });
+
+  it("may be a symbolic link to a directory that no other user can change", async () => {
+    await linked();
+    expect(warnings(await startedOn(dir))).toEqual([]);
+    expect(await readdir(volume())).not.toEqual([]);
+  });
+
+  it("is refused as a symbolic link to a directory that others can write to, or that lies in one", async () => {
+    await linked();
+    for (const open of [volume(), join(dir, "volume")]) {
+      const { mode } = await stat(open);
+      await chmod(open, 0o777);
+      await expect(startedOn(dir)).rejects.toMatchObject({
+        code: "data-dir",
+        message: `${at(name)} is a symbolic link that leads through ${open}, to which others than its owner can write (mode 0777); correct it with: chmod go-w ${open}, or mount the volume at ${at(name)} in place of the link`,
+      });
+      await chmod(open, mode & 0o777);
+    }
+    await startedOn(dir);
+  });
+
+  it.runIf(process.getuid?.() === 0)("is refused as a symbolic link to a directory of another user", async () => {
+    await linked();
+    await chown(volume(), 4242, 4242);
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: expect.stringContaining(`${at(name)} leads to ${volume()}, which belongs to another user`) as string,
+    });
+  });
+
+  it("is refused as a symbolic link that leads nowhere, as to a volume that is not mounted", async () => {
+    await linked();
+    await rename(volume(), join(dir, "away"));
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: `${at(name)} is a symbolic link that leads to no directory; mount the volume that it leads to, or make that directory`,
+    });
+  });
+
+  it("is refused as something else than a directory", async () => {
+    await rename(at(name), join(dir, "away"));
+    await writeFile(at(name), "");
+    await expect(startedOn(dir)).rejects.toMatchObject({
+      code: "data-dir",
+      message: `${at(name)} is no directory; move it away`,
+    });
+  });
+});
+
 describe("the audit log of a data directory", () => {
   const log = (): string => at("audit", "audit.log");
 
