@@ -109,5 +109,5 @@ function keep(
   const { kind, apiVersion, metadata, ...rest } = object;
   const { resourceVersion, ...meta } = metadata;
   const json = JSON.stringify({ kind, apiVersion, metadata: { resourceVersion, ...meta }, ...rest });
-  entries.set(entry, { key: entry.key, revision: entry.revision, json, parsed: undefined });
+  entries.set(entry, { key: entry.key, revision: entry.revision, json, parsed: undefined, metadata: undefined });
 }

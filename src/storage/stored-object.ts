@@ -1,15 +1,17 @@
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject, ObjectMeta } from "../core/object.ts";
 
 /**
  * An object as the watch cache holds it: its JSON text with the resourceVersion inside, encoded once and sent as it is. Text and not
  * bytes, because the engine keeps it compact and moves it, where a buffer of its own costs more than what a small object holds.
- * Shared between all readers; only the memo of the parsed object is ever filled in later.
+ * Shared between all readers; only the memos of the parsed object and of its metadata are ever filled in later.
  */
 export interface Entry {
   readonly key: string;
   readonly revision: number;
   readonly json: string;
   parsed: ApiObject | WeakRef<ApiObject> | undefined;
+  /** The metadata that was read from the text of a large object, while it is in use; `metadataOf` fills it in. */
+  metadata: WeakRef<ObjectMeta> | undefined;
 }
 
 const metadataStart = '"metadata":{';
@@ -47,7 +49,7 @@ export function entryOf(key: string, value: Uint8Array, revision: number): Entry
   stored.copy(joined, 0, 0, at);
   joined.write(version, at, "latin1");
   stored.copy(joined, at + version.length, at);
-  return { key, revision, json: joined.toString(), parsed: undefined };
+  return { key, revision, json: joined.toString(), parsed: undefined, metadata: undefined };
 }
 
 /** The same object under another resourceVersion: what a DELETED event shows. */
@@ -59,6 +61,7 @@ export function entryAt(entry: Entry, revision: number): Entry {
     revision,
     json: `${entry.json.slice(0, at)}${versionField}${revision}${entry.json.slice(end)}`,
     parsed: undefined,
+    metadata: undefined,
   };
 }
 
