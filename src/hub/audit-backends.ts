@@ -56,6 +56,13 @@ export async function openAudit(options: HubOptions, clock: Clock): Promise<Open
   };
 }
 
+/** Reads the policy and the kubeconfig that the options name. @throws HubError options when one cannot be used */
+export async function checkAuditFiles(options: HubOptions, clock: Clock): Promise<void> {
+  const { auditWebhookConfigFile: file } = options;
+  await policyOf(options);
+  if (file !== undefined) (await webhookTransport(file, clock)).transport.close();
+}
+
 /** Whether the log is not just there by default. */
 function isAskedFor({ auditLogPath, auditPolicyFile, auditWebhookConfigFile }: HubOptions): boolean {
   return [auditLogPath, auditPolicyFile, auditWebhookConfigFile].some((flag) => flag !== undefined);

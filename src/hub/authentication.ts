@@ -11,7 +11,7 @@ import {
   parseImpersonation,
 } from "../authn/impersonation.ts";
 import { serviceAccountTokens } from "../authn/service-account-token.ts";
-import { parseTokenFile, staticTokens, TokenFileError } from "../authn/static-token-file.ts";
+import { parseTokenFile, staticTokens, TokenFileError, type TokenFile } from "../authn/static-token-file.ts";
 import { firstAuthenticated } from "../authn/union.ts";
 import { unlessRevoked } from "../authn/unless-revoked.ts";
 import { x509 } from "../authn/x509.ts";
@@ -19,6 +19,7 @@ import type { AuthorizerChain } from "../authz/chain.ts";
 import { forbiddenRequest } from "../authz/forbidden-text.ts";
 import type { ApiObject } from "../core/object.ts";
 import { isReturning, returningMs } from "../core/returning.ts";
+import { systemErrorText } from "../core/system-error.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Incoming } from "../http/exchange.ts";
 import type { TrustRoot } from "../pki/verify-chain.ts";
@@ -112,18 +113,21 @@ function anonymousPaths({ anonymousAuth, outside }: AuthenticationOptions): (req
 }
 
 async function tokenFile(path: string, warn: (message: string) => void): Promise<TokenAuthenticator> {
+  const file = await readTokenFile(path);
+  file.warnings.forEach(warn);
+  return staticTokens(file);
+}
+
+/** The users of `--token-auth-file`. @throws HubError options */
+export async function readTokenFile(path: string): Promise<TokenFile> {
   try {
-    const file = parseTokenFile(await readFile(path, "utf8"));
-    file.warnings.forEach(warn);
-    return staticTokens(file);
+    return parseTokenFile(await readFile(path, "utf8"));
   } catch (error) {
     if (error instanceof TokenFileError)
       throw new HubError("options", `--token-auth-file ${path}: ${error.message}`, { cause: error });
-    throw new HubError(
-      "options",
-      `--token-auth-file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    );
+    throw new HubError("options", `--token-auth-file: ${systemErrorText(error, { operation: "read", at: path })}`, {
+      cause: error,
+    });
   }
 }
 

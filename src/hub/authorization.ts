@@ -52,15 +52,7 @@ export async function openAuthorization(
   const index = rbacIndex();
   feedRbac(index, cache);
   const metrics = authorizationMetrics();
-  const parts: MemberParts = {
-    index,
-    graph: graphOf(cache),
-    policyFile: options.authorizationPolicyFile,
-    flag: file === undefined ? "--authorization-webhook-config-file" : `--authorization-config ${file}`,
-    clock,
-    release: options.release,
-    metrics,
-  };
+  const parts: MemberParts = { ...partsOf(options, clock), index, graph: graphOf(cache), metrics };
   const found = file === undefined ? undefined : await fileOf(file, options);
   let current = await buildChain(found?.authorizers ?? authorizersOfModes(options), parts);
   const stop = new AbortController();
@@ -97,6 +89,29 @@ export async function openAuthorization(
       stop.abort();
       current.close();
     },
+  };
+}
+
+/** Reads what the options of authorization name, and asks nothing of it. @throws HubError for modes or a file that cannot be used */
+export async function checkAuthorization(options: HubOptions, clock: Clock): Promise<void> {
+  const file = options.authorizationConfigFile;
+  const found = file === undefined ? undefined : await fileOf(file, options);
+  const chain = await buildChain(found?.authorizers ?? authorizersOfModes(options), {
+    ...partsOf(options, clock),
+    index: rbacIndex(),
+    graph: nodeGraph,
+    metrics: authorizationMetrics(),
+  });
+  chain.close();
+}
+
+function partsOf(options: HubOptions, clock: Clock): Pick<MemberParts, "policyFile" | "flag" | "clock" | "release"> {
+  const file = options.authorizationConfigFile;
+  return {
+    policyFile: options.authorizationPolicyFile,
+    flag: file === undefined ? "--authorization-webhook-config-file" : `--authorization-config ${file}`,
+    clock,
+    release: options.release,
   };
 }
 

@@ -14,6 +14,7 @@ import { adminKubeconfigFile, type AdminKubeconfig } from "./admin-kubeconfig.ts
 import type { Authorities } from "./authority-folder.ts";
 import { followAuthorities } from "./authority-follow.ts";
 import { accessLives, credentialGenerations } from "./credential-generations.ts";
+import { checkOptions } from "./check-options.ts";
 import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
 import { openDecisions } from "./decisions.ts";
@@ -68,6 +69,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const shutdown = new AbortController();
   // Every open watch listens to it, and there may be thousands.
   setMaxListeners(0, shutdown.signal);
+  await checkOptions(options, { clock });
   const servingApproval = await servingApprovalOf(options);
   const clusters = await clustersOf(options);
   await privateFolder(options.dataDir);

@@ -47,6 +47,23 @@ export async function oidcFlagsConfiguration(flags: OidcFlags): Promise<unknown>
   };
 }
 
+/** Which flag a field comes from, with the value that was given where the message does not have it. */
+const flagOfField: Readonly<Record<string, (flags: OidcFlags) => string>> = {
+  "jwt[0].issuer.url": () => "--oidc-issuer-url",
+  "jwt[0].issuer.certificateAuthority": ({ caFile = "" }) => `--oidc-ca-file ${caFile}`,
+  "jwt[0].claimMappings.username.claim": () => "--oidc-username-claim",
+  "jwt[0].claimMappings.groups.claim": () => "--oidc-groups-claim",
+};
+
+/** A fault of the configuration that the flags make, told by the flag. */
+export function oidcFlagText(
+  { path, message }: { readonly path: string; readonly message: string },
+  flags: OidcFlags,
+): string {
+  const flag = Object.hasOwn(flagOfField, path) ? flagOfField[path]?.(flags) : undefined;
+  return `${flag ?? `the --oidc options: ${path}`}: ${message}`;
+}
+
 function usernamePrefix(given: string | undefined, claim: string, issuerUrl: string): string {
   if (given === "-") return "";
   if (given !== undefined && given !== "") return given;

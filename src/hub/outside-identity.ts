@@ -16,7 +16,7 @@ import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions, LogEntry } from "./hub-options.ts";
 import { openKubeconfigTarget, TargetError, type KubeconfigTarget } from "./kubeconfig-target.ts";
-import { oidcFlagsConfiguration } from "./oidc-flags.ts";
+import { oidcFlagsConfiguration, oidcFlagText } from "./oidc-flags.ts";
 import { retriedReview } from "./webhook-retry.ts";
 import { systemErrorText } from "../core/system-error.ts";
 
@@ -74,10 +74,12 @@ async function configurationOf({ hub, issuers }: OutsideIdentityOptions): Promis
   if (file !== undefined && hub.oidc !== undefined) {
     throw new HubError("options", "--authentication-config and the --oidc options exclude each other");
   }
-  const place = file === undefined ? "the --oidc options" : `--authentication-config ${file}`;
+  const place = `--authentication-config ${file}`;
   const value = file === undefined ? await oidcFlagsConfiguration(hub.oidc ?? {}) : await yamlIn(file, place);
   const read = readAuthenticationConfiguration(value, { issuers });
   if (read.configuration !== undefined) return read.configuration;
+  const flags = hub.oidc;
+  if (flags !== undefined) throw new HubError("options", read.errors.map((one) => oidcFlagText(one, flags)).join("; "));
   const why = read.errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
   throw new HubError("options", `${place}: ${why}`);
 }

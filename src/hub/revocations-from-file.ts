@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { readRevocationLists, type RevocationListTrust } from "../authn/revocation-lists.ts";
 import { RevocationListError, type SignedRevocations } from "../authn/signed-revocations.ts";
 import type { Client } from "../client/client.ts";
-import { errorText } from "./error-text.ts";
+import { systemErrorText } from "../core/system-error.ts";
 import { HubError } from "./hub-error.ts";
 import { importRevocations } from "./import-revocations.ts";
 
@@ -11,7 +11,7 @@ export async function revocationsFromFile(
   file: string,
   to: { readonly trust: RevocationListTrust; readonly client: Client; readonly now: number },
 ): Promise<{ readonly added: number; readonly present: number; readonly ended: number }> {
-  const { refused, ...counts } = await importRevocations(await listIn(file, to.trust), { ...to, dryRun: false });
+  const { refused, ...counts } = await importRevocations(await revocationsIn(file, to.trust), { ...to, dryRun: false });
   const [first] = refused;
   if (first === undefined) return counts;
   throw new HubError(
@@ -20,11 +20,13 @@ export async function revocationsFromFile(
   );
 }
 
-async function listIn(file: string, trust: RevocationListTrust): Promise<SignedRevocations> {
+/** The revocations of `--revocations-from`. @throws HubError options for a file that is none of this hub */
+export async function revocationsIn(file: string, trust: RevocationListTrust): Promise<SignedRevocations> {
   try {
     return await readRevocationLists(await readFile(file), trust);
   } catch (error) {
-    const why = error instanceof RevocationListError ? error.message : `cannot be read: ${errorText(error)}`;
-    throw new HubError("options", `--revocations-from ${file} ${why}`, { cause: error });
+    const why = error instanceof RevocationListError ? error.message : undefined;
+    const what = why === undefined ? `: ${systemErrorText(error, { operation: "read", at: file })}` : ` ${file} ${why}`;
+    throw new HubError("options", `--revocations-from${what}`, { cause: error });
   }
 }

@@ -37,21 +37,46 @@ export async function openServiceAccountIssuer(
   dir: string,
   mayCreate = true,
 ): Promise<ServiceAccountIssuer> {
-  const [issuer = defaultIssuer, ...others] = options.serviceAccountIssuers ?? [];
-  const issuers = [issuer, ...others] as const;
-  for (const one of issuers) checkIssuer(one);
+  const { issuers, audiences } = namesIn(options);
   const signing = await signingKey(options.serviceAccountSigningKeyFile, dir, mayCreate);
-  const files = options.serviceAccountKeyFiles ?? [];
-  const verifying = await Promise.all(files.map((file) => keysIn(file)));
-  const audiences = options.apiAudiences ?? [];
   return {
     issuers,
-    audiences: audiences.length === 0 ? issuers : audiences,
-    keys: distinctKeys([signing.key, ...verifying.flat()]),
+    audiences,
+    keys: distinctKeys([signing.key, ...(await furtherKeys(options))]),
     sign: signing.sign,
     maxExpirationSeconds: checkedMaximum(options.serviceAccountMaxTokenExpirationSeconds),
     extendExpiration: options.serviceAccountExtendTokenExpiration ?? true,
   };
+}
+
+/** Reads the keys that the options name, and makes none. @throws HubError with the file or option that is wrong */
+export async function checkServiceAccountFlags(
+  options: HubOptions,
+): Promise<Pick<ServiceAccountIssuer, "issuers" | "audiences">> {
+  const { serviceAccountSigningKeyFile: file } = options;
+  checkedMaximum(options.serviceAccountMaxTokenExpirationSeconds);
+  if (file !== undefined) await givenSigningKey(file);
+  await furtherKeys(options);
+  return namesIn(options);
+}
+
+/** The keys that verify tokens of a hub that has not started yet: those given, and the one in `dir` where there is one. @throws HubError */
+export async function tokenKeysThere(options: HubOptions, dir: string): Promise<readonly TokenKey[]> {
+  const { serviceAccountSigningKeyFile: file } = options;
+  const own = file === undefined ? await ownSigningKey(dir) : await givenSigningKey(file);
+  return distinctKeys([...(own === undefined ? [] : [own.key]), ...(await furtherKeys(options))]);
+}
+
+function namesIn(options: HubOptions): Pick<ServiceAccountIssuer, "issuers" | "audiences"> {
+  const [issuer = defaultIssuer, ...others] = options.serviceAccountIssuers ?? [];
+  const issuers = [issuer, ...others] as const;
+  for (const one of issuers) checkIssuer(one);
+  const audiences = options.apiAudiences ?? [];
+  return { issuers, audiences: audiences.length === 0 ? issuers : audiences };
+}
+
+async function furtherKeys({ serviceAccountKeyFiles: files = [] }: HubOptions): Promise<readonly TokenKey[]> {
+  return (await Promise.all(files.map((file) => keysIn(file)))).flat();
 }
 
 /** A text with a colon is a URL to whoever reads the token. Source: RFC 7519 StringOrURI. */
@@ -63,7 +88,10 @@ function checkIssuer(issuer: string): void {
 function checkedMaximum(seconds: number | undefined): number | undefined {
   if (seconds === undefined || seconds === 0) return undefined;
   if (seconds >= 3600 && seconds <= 2 ** 32) return seconds;
-  throw new HubError("options", "--service-account-max-token-expiration must be between 1 hour and 2^32 seconds");
+  throw new HubError(
+    "options",
+    `--service-account-max-token-expiration ${seconds}s: must be between 1 hour and 2^32 seconds`,
+  );
 }
 
 interface Signing {
@@ -72,18 +100,26 @@ interface Signing {
 }
 
 async function signingKey(file: string | undefined, dir: string, mayCreate: boolean): Promise<Signing> {
-  if (file !== undefined) {
-    const pem = await textOf("--service-account-signing-key-file", file);
-    return read(`--service-account-signing-key-file ${file}`, () => signingWith(loadPrivateKey(pem)));
-  }
-  const own = join(dir, "sa.key");
-  const pem = await textIfThere(own);
-  if (pem !== undefined) return read(own, () => signingWith(loadPrivateKey(pem)));
+  if (file !== undefined) return givenSigningKey(file);
+  const there = await ownSigningKey(dir);
+  if (there !== undefined) return there;
   if (mayCreate) return makeKey(dir);
+  const own = join(dir, "sa.key");
   throw new HubError(
     "data-dir",
     `${own} is missing, where a hub has run: no token of a ServiceAccount would be accepted any more; restore it from the backup, give --service-account-signing-key-file if the hub ran with it, or put a new private key there and start once with --service-account-signing-key-file ${own} to replace it`,
   );
+}
+
+async function givenSigningKey(file: string): Promise<Signing> {
+  const pem = await textOf("--service-account-signing-key-file", file);
+  return read(`--service-account-signing-key-file ${file}`, () => signingWith(loadPrivateKey(pem)));
+}
+
+async function ownSigningKey(dir: string): Promise<Signing | undefined> {
+  const own = join(dir, "sa.key");
+  const pem = await textIfThere(own);
+  return pem === undefined ? undefined : read(own, () => signingWith(loadPrivateKey(pem)));
 }
 
 /** The key ID of `sa.key` in `dir`; undefined where there is no such file, or none that signs tokens. */

@@ -219,7 +219,7 @@ describe("pratique hub", () => {
     "hub --cluster-signing-cert-file c":
       "error: --cluster-signing-cert-file and --cluster-signing-key-file come together\n",
     "hub --cluster-signing-duration 5m":
-      "error: --cluster-signing-duration must be 10m or more, the shortest life that may be asked for\n",
+      "error: --cluster-signing-duration 300s: must be 10m or more, the shortest life that may be asked for\n",
     "hub --serving-approval-config g": "error: --serving-approval-config needs --serving-approval\n",
     "hub --serving-approval everything":
       "error: --serving-approval everything: must be one of inventory, networks, source-address, dns\n",

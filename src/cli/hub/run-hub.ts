@@ -74,7 +74,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
   if (clusterSigningDurationSeconds < 600) {
     throw new CliError(
       "usage",
-      "--cluster-signing-duration must be 10m or more, the shortest life that may be asked for",
+      `--cluster-signing-duration ${clusterSigningDurationSeconds}s: must be 10m or more, the shortest life that may be asked for`,
     );
   }
   return {
@@ -189,7 +189,8 @@ function tokenWebhook(args: Args): HubOptions["tokenWebhook"] {
 
 function auditFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `audit${string}`>> {
   const auditWebhookBatchMaxSize = args.number("audit-webhook-batch-max-size");
-  if (auditWebhookBatchMaxSize === 0) throw new CliError("usage", "--audit-webhook-batch-max-size must be 1 or more");
+  if (auditWebhookBatchMaxSize === 0)
+    throw new CliError("usage", "--audit-webhook-batch-max-size 0: must be 1 or more");
   return {
     auditPolicyFile: args.text("audit-policy-file"),
     auditLogPath: args.text("audit-log-path"),
