@@ -55,6 +55,7 @@ async function acceptOne(accepting: Accepting): Promise<void> {
       if (plan.kind === "wait") return { missing: plan.missing };
       if (plan.kind === "gone") throw new CliError("conflict", `${name} is being deleted`);
       if (plan.kind === "refuse") throw refusal(name, plan);
+      if (plan.kind === "denied") throw deniedBefore(name, plan);
       const before = await heartbeatOf(client, name);
       for (const warning of plan.warnings) said(`warning: ${warning}`);
       const halves = await decideBoth(plan, accepting);
@@ -100,6 +101,21 @@ function refusal(name: string, { why, choice }: Extract<ClusterPlan, { kind: "re
     `Compare with what the agent itself shows, then name it: pratique cluster accept ${name} ${how}`,
     `Turn all of them away: pratique cluster deny ${name}`,
   ]);
+}
+
+function deniedBefore(name: string, { requests }: Extract<ClusterPlan, { kind: "denied" }>): CliError {
+  const [{ agent }] = requests;
+  const rows = requests.map(
+    (one) => `csr/${one.name} of agent ${JSON.stringify(one.agent)} with key ${one.fingerprint} was denied`,
+  );
+  return new CliError(
+    "conflict",
+    `${name} is not accepted, and nothing was done: ${rows.join("; ")}. A denied request cannot be approved; the agent makes a new one when this one is deleted`,
+    [
+      `Delete it: kubectl delete csr ${requests.map((one) => shellWord(one.name)).join(" ")}`,
+      `Then accept what the agent asks for anew: pratique cluster accept ${name} --agent-id ${shellWord(agent)}`,
+    ],
+  );
 }
 
 /** How one half went: with no right it is left to somebody else. */

@@ -6,7 +6,7 @@ import { leaseKey } from "../../controllers/clusters/managed-cluster-grant.ts";
 import { shellWord } from "../../core/shell-word.ts";
 import type { Lease } from "../../resources/lease.ts";
 import { clusterCondition, isAccepted, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { hasJoined, lookAtCluster, openRequests, unless } from "./cluster-review.ts";
+import { deniedRequests, hasJoined, lookAtCluster, openRequests, unless, type AgentRequest } from "./cluster-review.ts";
 import { clusterLines } from "./cluster-access.ts";
 import { CliError } from "../cli-error.ts";
 import type { Io } from "../io.ts";
@@ -116,12 +116,20 @@ async function missingAgent(
 
 /** An agent whose certificate was revoked asks as another one, which is approved for itself. */
 async function othersAsking(name: string, agent: string | undefined, client: Client): Promise<string> {
-  const asking = openRequests(await lookAtCluster(client, name)).filter((one) => one.agent !== agent);
+  const sight = await lookAtCluster(client, name);
+  const asking = openRequests(sight).filter((one) => one.agent !== agent);
   const ids = [...new Set(asking.map((one) => one.agent))].map((id) => shellWord(id));
-  if (ids.length === 0) return "";
+  if (ids.length === 0) return deniedAgents(deniedRequests(sight).filter((one) => one.agent !== agent));
   const [id = "", ...others] = ids;
   const which = others.length === 0 ? `agent ${id} asks` : `agents ${ids.join(", ")} ask`;
   return `; ${which} in its name: if one is its agent with a new id, pratique cluster accept ${name} --agent-id ${others.length === 0 ? id : "ID"}`;
+}
+
+function deniedAgents(denied: readonly AgentRequest[]): string {
+  if (denied.length === 0) return "";
+  const which = denied.map((one) => `csr/${one.name} of agent ${shellWord(one.agent)}`).join(", ");
+  const names = denied.map((one) => shellWord(one.name)).join(" ");
+  return `; ${which} was denied: if that is its agent with a new id, it asks anew after kubectl delete csr ${names}`;
 }
 
 function arrivedText({ agent, before, wasIn }: Expected, cluster: ManagedCluster): string {

@@ -5,7 +5,7 @@ import type { ManagedCluster } from "../../resources/managed-cluster.ts";
 import { createCsr } from "../../pki/csr.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { csrKey, csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
-import { planOf, type Chosen } from "./cluster-plan.ts";
+import { planOf, type Chosen, type ClusterPlan } from "./cluster-plan.ts";
 import { clusterWarnings, openRequests, sightOf, type ClusterSight } from "./cluster-review.ts";
 
 const now = Date.UTC(2026, 10, 21);
@@ -74,6 +74,22 @@ describe("what is to be done to let a cluster in", () => {
       missing:
         "a certificate request of its agent; csr/foreign bears its name and cannot be its agent's: its common name is that of another cluster than its label",
     });
+  });
+
+  test("is nothing where the request of its agent was denied, which must be deleted before the agent asks anew", () => {
+    const denied = { type: "Denied", status: "True" };
+    const seen = sight(
+      cluster(),
+      request({ name: "old", created: "2026-11-20T00:00:00Z", conditions: [denied] }),
+      request({ name: "new", created: "2026-11-20T12:00:00Z", conditions: [denied] }),
+    );
+    const names = (plan: ClusterPlan): readonly string[] =>
+      plan.kind === "denied" ? plan.requests.map(({ name }) => name) : [plan.kind];
+    expect(names(planOf(seen, anyOne, now))).toEqual(["new", "old"]);
+    expect(names(planOf(seen, { ...anyOne, request: "old" }, now))).toEqual(["old"]);
+    expect(names(planOf(seen, { ...anyOne, agentId: "other" }, now))).toEqual(["wait"]);
+    const again = sight(cluster(), request({ name: "r" }), request({ name: "old", conditions: [denied] }));
+    expect(names(planOf(again, { ...anyOne, agentId: "x7k2p" }, now))).toEqual(["go"]);
   });
 
   test("is both halves for the only agent that asks", () => {

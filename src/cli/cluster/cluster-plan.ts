@@ -1,6 +1,12 @@
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { clusterWarnings, openRequests, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
+import {
+  clusterWarnings,
+  deniedRequests,
+  openRequests,
+  type AgentRequest,
+  type ClusterSight,
+} from "./cluster-review.ts";
 
 /** Which request an approver means, where not any will do. */
 export interface Chosen {
@@ -14,6 +20,8 @@ export type ClusterPlan =
   /** Somebody has to compare first: why, and what there is to choose from. */
   | { readonly kind: "refuse"; readonly why: readonly string[]; readonly choice: readonly AgentRequest[] }
   | { readonly kind: "gone" }
+  /** The requests of its agents were denied, which cannot be undone: the agent asks anew when they are gone. The newest first. */
+  | { readonly kind: "denied"; readonly requests: readonly [AgentRequest, ...AgentRequest[]] }
   | {
       readonly kind: "go";
       readonly cluster: ManagedCluster;
@@ -62,6 +70,8 @@ function withoutOpen(sight: ClusterSight, { cluster, chosen, accept, isMeant, no
   if (approved !== undefined) return { kind: "go", cluster, accept, approved, warnings: [] };
   const holders = [...agentsOn(cluster)].filter(([id, end]) => end > now && (chosen.agentId ?? id) === id);
   if (holders.length > 0 && chosen.request === undefined) return { kind: "go", cluster, accept, warnings: [] };
+  const [denied, ...more] = deniedRequests(sight).filter(isMeant);
+  if (denied !== undefined) return { kind: "denied", requests: [denied, ...more] };
   const who = chosen.agentId === undefined ? "its agent" : `agent ${JSON.stringify(chosen.agentId)}`;
   const which = chosen.request === undefined ? "" : ` named ${JSON.stringify(chosen.request)}`;
   const others = [...new Set(openRequests(sight).map(({ agent }) => JSON.stringify(agent)))];

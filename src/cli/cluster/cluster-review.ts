@@ -117,6 +117,11 @@ export function openRequests({ requests = [] }: ClusterSight): readonly AgentReq
   return requests.filter(({ state }) => state === "Pending");
 }
 
+/** Those that were denied, the newest first; their agents ask anew when they are gone. */
+export function deniedRequests({ requests = [] }: ClusterSight): readonly AgentRequest[] {
+  return requests.filter(({ state }) => state === "Denied");
+}
+
 /** Whether a user is one of those that clusters join with. */
 function isBootstrapIdentity({ username, groups }: UserInfo): boolean {
   const { namespace, name } = clusterBootstrapAccount;
