@@ -1,7 +1,12 @@
 import { isIP } from "node:net";
+import { ConnectionError } from "../../client/client.ts";
+import { environmentProxy } from "../../client/environment-proxy.ts";
+import { requiredProxy } from "../../client/tunnel.ts";
 import { CliError } from "../cli-error.ts";
+import type { Args } from "../command.ts";
 import { reloadingPolicy, type DecidingPolicy } from "./deciding-policy.ts";
 import { opaServer, type OpaServer } from "./opa-server.ts";
+import type { Io } from "../io.ts";
 import { policyFile, type PolicyFile } from "./policy-file.ts";
 import type { PolicyWorld } from "./policy-source.ts";
 import { queryPath } from "./query-path.ts";
@@ -18,11 +23,15 @@ export async function openOpaPolicy(given: string, world: PolicyWorld): Promise<
   const url = urlOf(given, args.text("opa-ca-file") !== undefined);
   const timeoutMs = args.number("opa-timeout") ?? 0;
   if (!(timeoutMs > 0 && timeoutMs <= longestTimeoutMs))
-    throw new CliError("usage", "--opa-timeout: must be more than 0 and at most 30s");
+    throw new CliError("usage", `--opa-timeout ${timeoutMs / 1000}s: must be more than 0 and at most 30s`);
+  const proxyUrl = proxyFor(url, io);
   const path = queryPath(args.text("query") ?? "");
   const fileOf = async (option: string, most: number): Promise<PolicyFile | undefined> => {
     const file = args.text(option);
-    return file === undefined ? undefined : policyFile(file, io, most);
+    if (file === undefined) return undefined;
+    return policyFile(file, io, most).catch((error: unknown) => {
+      throw error instanceof CliError ? new CliError("usage", `--${option}: ${error.message}`) : error;
+    });
   };
   return reloadingPolicy({
     read: async () => {
@@ -35,9 +44,10 @@ export async function openOpaPolicy(given: string, world: PolicyWorld): Promise<
               url,
               path,
               timeoutMs,
+              proxyUrl,
               clock: io.clock,
-              caPem: pemOf((await ca?.bytes())?.toString("utf8")),
-              token: tokenOf((await token?.bytes())?.toString("utf8")),
+              caPem: pemOf((await ca?.bytes())?.toString("utf8"), args),
+              token: tokenOf((await token?.bytes())?.toString("utf8"), args),
             }),
             () => log({ level: "warn", message: noValue, query: path.join(".") }),
           ),
@@ -66,12 +76,10 @@ function withWarning(server: OpaServer, warn: () => void): OpaServer {
 }
 
 function urlOf(given: string, hasCa: boolean): URL {
-  const problem = (why: string): CliError => new CliError("usage", `--opa-url: ${why}`);
   // Whatever stands before an @ may be a secret.
-  const form = new CliError(
-    "usage",
-    `--opa-url${given.includes("@") ? "" : ` ${JSON.stringify(given)}`}: must be http[s]://HOST[:PORT]`,
-  );
+  const shown = given.includes("@") ? "" : ` ${JSON.stringify(given)}`;
+  const problem = (why: string): CliError => new CliError("usage", `--opa-url${shown}: ${why}`);
+  const form = problem("must be http[s]://HOST[:PORT]");
   if (!URL.canParse(given)) throw form;
   const url = new URL(given);
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
@@ -84,19 +92,35 @@ function urlOf(given: string, hasCa: boolean): URL {
   return url;
 }
 
+/** As the environment says, for https:// alone: http:// never leaves this machine. @throws CliError usage */
+function proxyFor(url: URL, io: Io): string | undefined {
+  const proxy = url.protocol === "https:" ? environmentProxy(url.href, io.env) : undefined;
+  try {
+    if (proxy !== undefined) requiredProxy(proxy);
+  } catch (error) {
+    throw error instanceof ConnectionError
+      ? new CliError("usage", `--opa-url, through HTTPS_PROXY: ${error.message}`)
+      : error;
+  }
+  return proxy;
+}
+
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-function pemOf(text: string | undefined): string | undefined {
+function pemOf(text: string | undefined, args: Args): string | undefined {
   if (text !== undefined && !text.includes("-----BEGIN CERTIFICATE-----"))
-    throw new CliError("usage", "--opa-ca-file holds no PEM certificate");
+    throw new CliError("usage", `--opa-ca-file ${args.text("opa-ca-file")}: holds no PEM certificate`);
   return text;
 }
 
-function tokenOf(text: string | undefined): string | undefined {
+function tokenOf(text: string | undefined, args: Args): string | undefined {
   const token = text?.trim();
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
-    throw new CliError("usage", "--opa-token-file holds no token: one line of printable characters");
+    throw new CliError(
+      "usage",
+      `--opa-token-file ${args.text("opa-token-file")}: holds no token, which is one line of printable characters`,
+    );
   return token;
 }

@@ -1,5 +1,7 @@
 import { Agent as PlainAgent, request as plainRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { ConnectionError } from "../../client/client.ts";
+import { connectThrough, requiredProxy } from "../../client/tunnel.ts";
 import type { Clock } from "../../core/clock.ts";
 import { isJsonObject, ownValue } from "../../core/json-value.ts";
 import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";
@@ -17,6 +19,8 @@ export interface OpaOptions {
   /** The only roots that are trusted; undefined: those of the runtime. */
   readonly caPem: string | undefined;
   readonly token: string | undefined;
+  /** Carries every connection to an https:// server; it may hold a password. Undefined: none. */
+  readonly proxyUrl?: string | undefined;
   readonly clock: Clock;
 }
 
@@ -36,20 +40,13 @@ class OpaError extends Error {
 
 /**
  * Asks an OPA server over its REST data API, on connections that are kept. Redirects are not followed; an answer in time of status 200
- * that is JSON is the only one that counts. Source: OPA docs, REST API, "Get a Document (with Input)".
+ * that is JSON is the only one that counts. @throws ConnectionError INVALID_PROXY. Source: OPA docs, REST API, "Get a Document (with Input)".
  */
 export function opaServer(options: OpaOptions): OpaServer {
-  const { url, path, timeoutMs, clock, token, caPem } = options;
-  const kept = { keepAlive: true, maxSockets: mostSockets, maxFreeSockets: mostSockets };
+  const { url, path, timeoutMs, clock, token } = options;
   const isTls = url.protocol === "https:";
-  const agent = isTls
-    ? new TlsAgent({
-        ...kept,
-        minVersion: "TLSv1.2",
-        rejectUnauthorized: true,
-        ...(caPem === undefined ? {} : { ca: caPem }),
-      })
-    : new PlainAgent(kept);
+  const closing = new AbortController();
+  const agent = agentFor(options, closing.signal);
   const start = isTls ? tlsRequest : plainRequest;
   const target: RequestOptions = {
     method: "POST",
@@ -74,7 +71,8 @@ export function opaServer(options: OpaOptions): OpaServer {
       request.on("error", (error: NodeJS.ErrnoException) => {
         // A kept connection that the server has closed meanwhile says nothing about the server.
         const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
-        reject(new OpaError(isStale ? "stale" : "unreachable", `OPA cannot be asked: ${error.code ?? "failed"}`));
+        const why = error instanceof ConnectionError ? error.message : (error.code ?? "failed");
+        reject(new OpaError(isStale ? "stale" : "unreachable", `OPA cannot be asked: ${why}`));
       });
       request.end(body);
     });
@@ -117,8 +115,20 @@ export function opaServer(options: OpaOptions): OpaServer {
       isRetired = true;
       end();
     },
-    close: () => agent.destroy(),
+    close: () => {
+      closing.abort();
+      agent.destroy();
+    },
   };
+}
+
+function agentFor({ url, caPem, proxyUrl }: OpaOptions, signal: AbortSignal): PlainAgent | TlsAgent {
+  const kept = { keepAlive: true, maxSockets: mostSockets, maxFreeSockets: mostSockets };
+  if (url.protocol !== "https:") return new PlainAgent(kept);
+  const ca = caPem === undefined ? {} : { ca: caPem };
+  const agent = new TlsAgent({ ...kept, minVersion: "TLSv1.2", rejectUnauthorized: true, ...ca });
+  if (proxyUrl !== undefined) connectThrough(agent, requiredProxy(proxyUrl), { caPem, signal });
+  return agent;
 }
 
 async function wholeBody(message: IncomingMessage): Promise<string> {

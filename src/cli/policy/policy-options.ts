@@ -37,7 +37,8 @@ export const policyOptions: readonly Option[] = [
     name: "opa-url",
     kind: "text",
     value: "URL",
-    description: "in place of --policy: an OPA server; http:// only on this machine",
+    description:
+      "in place of --policy: an OPA server; http:// only on this machine, https:// through HTTPS_PROXY but for what NO_PROXY lists",
   },
   {
     name: "opa-ca-file",
