@@ -4,7 +4,8 @@ import type { PrivateFiles } from "../private-files.ts";
 import { credentialKeys, type CredentialFiles, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
 import { systemErrorCode, systemErrorWords } from "../../core/system-error.ts";
 
-const stateFile = "klusterlet.json";
+/** Its name in the folder. */
+export const stateFile = "klusterlet.json";
 const dataLink = "..data";
 const generations = ["..credential-a", "..credential-b"] as const;
 

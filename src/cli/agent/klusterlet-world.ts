@@ -1,16 +1,17 @@
 import { join, resolve } from "node:path";
 import type { KlusterletOptions } from "../../agent/klusterlet/klusterlet-options.ts";
 import { mirroredStore, type KlusterletStore } from "../../agent/klusterlet/klusterlet-store.ts";
-import { folderStore } from "../../agent/klusterlet/folder-store.ts";
+import { folderStore, stateFile } from "../../agent/klusterlet/folder-store.ts";
 import { secretStore } from "../../agent/klusterlet/secret-store.ts";
 import { privateFiles } from "../../agent/private-files.ts";
-import { parseKubeconfig } from "../../client/kubeconfig.ts";
+import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
+import { dnsLabelProblems } from "../../core/names.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
-import { warnOfOpenKubeconfigFile, type Warn } from "../open-secrets.ts";
+import { warnOfOpenKubeconfigFile, warnOfOpenSecrets, type Warn } from "../open-secrets.ts";
 import { release } from "../release.ts";
 import { systemErrorText } from "../../core/system-error.ts";
 
@@ -26,6 +27,10 @@ export async function withKlusterlet<T>(
   for (const file of [...args.list("bootstrap-kubeconfig"), args.text("spoke-kubeconfig")]) {
     if (file !== undefined) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io, warn);
   }
+  const namespace = checkedNamespace(args);
+  const [servers, seconds] = [externalServers(args), expirationSeconds(args)];
+  const dir = klusterletDir(args, io);
+  if (dir !== undefined) await warnOfOpenSecrets(secretFiles(dir), io, { warn });
   const config = await spokeConfig(args, io);
   const spoke = config === undefined ? undefined : await io.connect(config);
   try {
@@ -34,9 +39,9 @@ export async function withKlusterlet<T>(
       clusterName: args.text("cluster-name"),
       spoke,
       spokeCaPem: config?.caPem,
-      store: storeOf(args, io, spoke),
-      externalServers: externalServers(args),
-      expirationSeconds: expirationSeconds(args),
+      store: storeOf({ spoke, namespace, dir }),
+      externalServers: servers,
+      expirationSeconds: seconds,
       machine: io.machine(),
       readFile: io.readFile,
       clock: io.clock,
@@ -55,17 +60,50 @@ async function spokeConfig(args: Args, io: Io): Promise<ResolvedKubeconfig | und
   const bytes = await io.readFile(path).catch((error: unknown) => {
     throw new CliError("usage", `--spoke-kubeconfig: ${systemErrorText(error, { operation: "read", at: path })}`);
   });
-  return resolveKubeconfig(parseKubeconfig(Buffer.from(bytes).toString("utf8"), path), { readFile: io.readFile });
+  try {
+    return await resolveKubeconfig(parseKubeconfig(Buffer.from(bytes).toString("utf8"), path), {
+      readFile: io.readFile,
+    });
+  } catch (error) {
+    throw error instanceof KubeconfigError ? new CliError("usage", `--spoke-kubeconfig ${error.message}`) : error;
+  }
 }
 
-function storeOf(args: Args, io: Io, spoke: RemoteClient | undefined): KlusterletStore {
+/** @throws CliError usage */
+function checkedNamespace(args: Args): string {
+  const namespace = args.text("namespace") ?? "";
+  const [problem] = dnsLabelProblems(namespace);
+  if (problem !== undefined) throw new CliError("usage", `--namespace ${JSON.stringify(namespace)}: ${problem}`);
+  return namespace;
+}
+
+/** The folder of credential and state; undefined where the cluster itself keeps them, and nothing is laid out beside. */
+function klusterletDir(args: Args, io: Io): string | undefined {
   const dir = args.text("dir");
-  if (spoke === undefined) {
-    const usual = io.isRoot ? "/var/lib/pratique/klusterlet" : join(io.home, ".pratique", "klusterlet");
-    return folderStore(dir === undefined ? usual : resolve(io.cwd, dir), privateFiles);
-  }
-  const secret = secretStore(spoke, args.text("namespace") ?? "open-cluster-management-agent");
-  return dir === undefined ? secret : mirroredStore(secret, folderStore(resolve(io.cwd, dir), privateFiles));
+  if (dir !== undefined) return resolve(io.cwd, dir);
+  if (args.text("spoke-kubeconfig") !== undefined) return undefined;
+  return io.isRoot ? "/var/lib/pratique/klusterlet" : join(io.home, ".pratique", "klusterlet");
+}
+
+/** What is secret of it: the key in use, and the state, which holds the key of a request under way. */
+function secretFiles(dir: string): readonly string[] {
+  return ["tls.key", stateFile].map((name) => join(dir, name));
+}
+
+function storeOf({
+  spoke,
+  namespace,
+  dir,
+}: {
+  readonly spoke: RemoteClient | undefined;
+  readonly namespace: string;
+  readonly dir: string | undefined;
+}): KlusterletStore {
+  const folder = dir === undefined ? undefined : folderStore(dir, privateFiles);
+  if (spoke === undefined && folder !== undefined) return folder;
+  if (spoke === undefined) throw new TypeError("without an API of the cluster there is a folder");
+  const secret = secretStore(spoke, namespace);
+  return folder === undefined ? secret : mirroredStore(secret, folder);
 }
 
 /** The addresses of --external-server. @throws CliError usage */
@@ -80,6 +118,6 @@ function expirationSeconds(args: Args): number | undefined {
   const ms = args.number("certificate-duration");
   if (ms === undefined) return undefined;
   const seconds = Math.floor(ms / 1000);
-  if (seconds < shortestSeconds) throw new CliError("usage", "--certificate-duration is less than 1h");
+  if (seconds < shortestSeconds) throw new CliError("usage", `--certificate-duration ${seconds}s: must be 1h or more`);
   return seconds;
 }

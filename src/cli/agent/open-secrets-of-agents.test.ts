@@ -1,3 +1,4 @@
+import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import { describe, expect, it } from "vitest";
 import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
@@ -79,7 +80,7 @@ describe("pratique agent", () => {
       [["/here/own.pem"], [expect.stringContaining("/here/own.pem is open")]],
       [[], []],
     ] as const) {
-      const { io, looked } = world(open, { files, runAgent });
+      const { io, looked } = world(open, { files: { ...files, "/here/own.pem": "key" }, runAgent });
       await runLine("agent --dir access --key own.pem", io);
       expect(warnings(io)).toEqual(warned);
       expect(looked).toContainEqual(["/here/own.pem", 0]);
@@ -144,7 +145,38 @@ describe("pratique klusterlet", () => {
       expect.stringContaining("/here/k.pem is open"),
     ]);
     expect(io.err()).not.toContain(bootstrapToken);
-    expect(looked.map(([path]) => path)).toEqual(["/here/boot", "/here/k.pem"]);
+    const own = ["/here/d/tls.key", "/here/d/klusterlet.json"];
+    expect(looked.map(([path]) => path)).toEqual(["/here/boot", "/here/k.pem", ...own]);
+  });
+
+  it.each(["--bootstrap-kubeconfig boot --cluster-name c", "--status", "--leave"])(
+    "warns of its own key and state with %s",
+    async (words) => {
+      const open = ["/here/d/tls.key", "/here/d/klusterlet.json"];
+      const leaveHub = async (): Promise<LeftHub> => ({
+        cluster: "c",
+        agent: "a",
+        server: undefined,
+        onHub: "nothing",
+      });
+      const { io } = world(open, { files, runKlusterlet, leaveHub });
+      await runLine(`klusterlet ${words} --dir d`, io);
+      expect(warnings(io)).toEqual(open.map((path) => expect.stringContaining(`${path} is open`)));
+    },
+  );
+
+  it("warns of what is laid out beside the Secret of the cluster, and of the usual folder", async () => {
+    const connect = async (): Promise<never> => {
+      throw new TypeError("no cluster is asked here");
+    };
+    for (const [words, path] of [
+      ["--spoke-kubeconfig boot --dir d", "/here/d/tls.key"],
+      ["", "/home/ada/.pratique/klusterlet/tls.key"],
+    ] as const) {
+      const { io } = world([path], { files, runKlusterlet, connect });
+      await runLine(`klusterlet --bootstrap-kubeconfig boot ${words}`, io).catch(() => undefined);
+      expect(warnings(io)).toEqual([expect.stringContaining(`${path} is open`)]);
+    }
   });
 
   it("says nothing where they are private", async () => {
