@@ -23,7 +23,7 @@ export async function accessKey(
 ): Promise<AccessKey> {
   const text = await folder.text(folder.key);
   if (text !== undefined) return { ...loaded(text, folder.key, options.comment), reused: true };
-  if (options.isOwn) throw new JoinError("bad-key", `there is no key at ${folder.key}`);
+  if (options.isOwn) throw new JoinError("bad-key", `--key: there is no key at ${folder.key}: check the path`);
   const { privateKey: key } = generateKeyPairSync("ed25519");
   await folder.write(folder.key, exportPkcs8Pem(key));
   return { key, public: sshPublicKeyOf(key, options.comment), reused: false };

@@ -3,7 +3,7 @@ import { kubeconfigAccess, type KubeconfigAccess } from "../client/kubeconfig-ac
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { parseClusterInfo } from "../trust/cluster-info.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
-import { formatToken } from "../trust/token.ts";
+import { formatToken, type BootstrapToken } from "../trust/token.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
 import { requireJoinToken } from "./discover-by-token.ts";
 import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
@@ -16,22 +16,33 @@ import { hubClient } from "./hub-client.ts";
 
 const pollMs = 1000;
 
+/** A discovery file, and the token to come with, of a form that can be used. The token is secret. */
+export interface FileDiscovery {
+  readonly file: DiscoveryFile;
+  readonly token: BootstrapToken | undefined;
+}
+
+/** Reads a discovery file and says what is wrong with it, before anything is made here or asked of the hub that it names. @throws JoinError */
+export async function fileDiscovery(
+  wanted: { readonly location: string; readonly token?: string | undefined },
+  context: DiscoveryContext,
+): Promise<FileDiscovery> {
+  const token = wanted.token === undefined ? undefined : requireJoinToken(wanted.token);
+  const file = await readDiscoveryFile(wanted.location, context);
+  requireVerified(file);
+  if (token === undefined && !hasCredentials(file.config)) {
+    throw new JoinError("bad-discovery-file", `${file.shown} holds no credentials: give a bootstrap token as well`);
+  }
+  return { file, token };
+}
+
 /**
  * Takes the hub from a kubeconfig that vouches for it, and asks that hub for cluster-info, with the credentials of the file where
  * it has any; a hub that answers 403 is taken as it is. Only a missing CA is filled in from there. @throws JoinError
  * @see cmd/kubeadm/app/discovery/file
  */
-export async function discoverByFile(
-  wanted: { readonly location: string; readonly token: string | undefined },
-  context: DiscoveryContext,
-): Promise<HubAccess> {
-  const token = wanted.token === undefined ? undefined : requireJoinToken(wanted.token);
-  const file = await readDiscoveryFile(wanted.location, context);
+export async function discoverByFile({ file, token }: FileDiscovery, context: DiscoveryContext): Promise<HubAccess> {
   const { config } = file;
-  requireVerified(file);
-  if (token === undefined && !hasCredentials(config)) {
-    throw new JoinError("bad-discovery-file", `${file.shown} holds no credentials: give a bootstrap token as well`);
-  }
   context.report({ kind: "discovering", server: config.server });
   const access = kubeconfigAccess(config, processWorld(context));
   const found = await clusterInfoOf(file, access, context);

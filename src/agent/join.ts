@@ -1,6 +1,6 @@
 import { hostname, homedir } from "node:os";
 import type { CaPin } from "../trust/pins.ts";
-import { bootstrapKubeconfigAccess, discoverByFile } from "./discover-by-file.ts";
+import { bootstrapKubeconfigAccess, discoverByFile, fileDiscovery, type FileDiscovery } from "./discover-by-file.ts";
 import { discoverByToken, tokenDiscovery } from "./discover-by-token.ts";
 import type { DiscoveryContext } from "./discovery-context.ts";
 import { enrol, writeHub, writeRecord, type Enrolled, type Enrolment } from "./enrol.ts";
@@ -27,6 +27,7 @@ const defaultDiscoveryMs = 10_000;
 export async function join(options: JoinOptions, report: JoinReport): Promise<Joined> {
   const plan = planOf(options, report);
   const { folder, nodeName, clock, force } = plan;
+  await plan.check();
   await folder.prepare();
   const existing = force ? undefined : await existingJoin(folder, clock.now());
   if (existing !== undefined && plan.pins !== undefined) {
@@ -74,6 +75,8 @@ const refusedCodes: ReadonlySet<JoinError["code"]> = new Set(["unauthorized", "f
 interface Plan extends Enrolment {
   /** The pins of the hub's CA, where the person gave some. */
   readonly pins: readonly CaPin[] | undefined;
+  /** Reads the file that vouches for the hub, where there is one, before anything is made. @throws JoinError */
+  readonly check: () => Promise<void>;
   readonly discover: () => Promise<HubAccess>;
 }
 
@@ -104,19 +107,29 @@ function planOf(options: JoinOptions, report: JoinReport): Plan {
   };
 }
 
-function discoveryOf(discovery: Discovery, context: DiscoveryContext): Pick<Plan, "pins" | "discover"> {
+function discoveryOf(discovery: Discovery, context: DiscoveryContext): Pick<Plan, "pins" | "check" | "discover"> {
   switch (discovery.kind) {
     case "token": {
       const wanted = tokenDiscovery(discovery);
       const pins = wanted.pins === "unsafe-skip" ? undefined : wanted.pins;
-      return { pins, discover: () => discoverByToken(wanted, context) };
+      return { pins, check: async () => undefined, discover: () => discoverByToken(wanted, context) };
     }
     case "file": {
-      const { location, token } = discovery;
-      return { pins: undefined, discover: () => discoverByFile({ location, token }, context) };
+      let read: Promise<FileDiscovery> | undefined;
+      const file = (): Promise<FileDiscovery> => (read ??= fileDiscovery(discovery, context));
+      return {
+        pins: undefined,
+        check: async () => void (await file()),
+        discover: async () => discoverByFile(await file(), context),
+      };
     }
     case "bootstrap-kubeconfig":
-      return { pins: undefined, discover: () => bootstrapKubeconfigAccess(discovery.path, context) };
+      return {
+        pins: undefined,
+        check: async () =>
+          void (await bootstrapKubeconfigAccess(discovery.path, { ...context, report: () => undefined })),
+        discover: () => bootstrapKubeconfigAccess(discovery.path, context),
+      };
   }
 }
 

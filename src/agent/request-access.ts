@@ -2,7 +2,7 @@ import { tokenFileKubeconfig } from "../client/build-kubeconfig.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
-import { generatedName } from "../core/names.ts";
+import { dnsSubdomainProblems, generatedName } from "../core/names.ts";
 import { StatusError } from "../core/status.ts";
 import { accessRequests, notIssuedIn, sealBinding, type AccessRequest } from "../resources/access-request.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
@@ -66,6 +66,9 @@ export async function requestAccess(options: RequestAccessOptions, report: JoinR
   const endpoint = parseEndpoint(options.endpoint);
   const pins = readCaPins(options.pins);
   const folder = accessFolder(options.dir, options.keyFile, options.files ?? privateFiles);
+  if (options.name !== undefined) requireRequestName(options.name);
+  // A key of the operator's own is looked at before anything is made.
+  if (options.keyFile !== undefined) await accessKey(folder, { isOwn: true, comment: options.hostname });
   await folder.prepare();
   const key = await accessKey(folder, { isOwn: options.keyFile !== undefined, comment: options.hostname });
   report({ kind: "key-ready", fingerprint: key.public.fingerprint, reused: key.reused });
@@ -85,6 +88,16 @@ export async function requestAccess(options: RequestAccessOptions, report: JoinR
   } finally {
     client.close();
   }
+}
+
+/** @throws JoinError bad-node-name */
+function requireRequestName(name: string): void {
+  const [problem] = name === "" ? ["it is empty"] : dnsSubdomainProblems(name);
+  if (problem === undefined) return;
+  throw new JoinError(
+    "bad-node-name",
+    `--name ${JSON.stringify(plainText(name, 100))} cannot be the name of an access request: ${problem}`,
+  );
 }
 
 interface Asking {

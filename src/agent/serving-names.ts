@@ -43,13 +43,13 @@ export function servingWish(given: {
   readonly addresses: readonly string[];
 }): ServingWish {
   const names = given.names.map((name) => {
-    if (dnsSubdomainProblems(name).length > 0) throw wrong(name, "DNS name in lower case");
+    if (dnsSubdomainProblems(name).length > 0) throw wrong("--serving-name", name, "DNS name in lower case");
     return name;
   });
   const addresses = given.addresses.map((text) => {
     const bytes = ipAddressBytes(text);
     const canonical = bytes === undefined ? undefined : ipAddressText(bytes);
-    if (canonical === undefined) throw wrong(text, "address");
+    if (canonical === undefined) throw wrong("--serving-address", text, "address");
     return canonical;
   });
   if (names.length + addresses.length > namesAtMost) {
@@ -58,6 +58,9 @@ export function servingWish(given: {
   return { names: [...new Set(names)], addresses: [...new Set(addresses)] };
 }
 
-function wrong(text: string, what: string): JoinError {
-  return new JoinError("bad-node-name", `${JSON.stringify(plainText(text, 100))} is no ${what} to serve under`);
+function wrong(option: string, text: string, what: string): JoinError {
+  return new JoinError(
+    "bad-node-name",
+    `${option} ${JSON.stringify(plainText(text, 100))} is no ${what} to serve under`,
+  );
 }

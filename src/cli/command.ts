@@ -19,8 +19,10 @@ export interface Option {
   readonly commas?: "kept";
   /** The only values that are accepted. */
   readonly choices?: readonly string[];
-  /** What a shell offers for the value. */
+  /** What a shell offers for the value, which is then a path and must not be empty. */
   readonly completes?: "file" | "directory";
+  /** Set for a path of which the empty text says something. */
+  readonly empty?: "allowed";
   readonly description: string;
 }
 

@@ -76,12 +76,21 @@ function valueOf(option: Option, text: string | undefined): Value {
     case "duration":
       return durationOf(option, text ?? "");
     case "list":
+      path(option, text ?? "");
       return (option.commas === "kept" ? [text ?? ""] : (text ?? "").split(","))
         .filter((part) => part !== "")
         .map((part) => choice(option, part));
     case "text":
-      return choice(option, text ?? "");
+      return choice(option, path(option, text ?? ""));
   }
+}
+
+/** An empty path, such as that of a variable that is not set, would be the working folder. */
+function path(option: Option, text: string): string {
+  if (text !== "" || option.completes === undefined || option.empty === "allowed") return text;
+  const what = option.completes === "directory" ? "a folder" : "a file";
+  const example = option.default === undefined ? "" : `, such as ${option.default}`;
+  throw usage(`--${option.name} is empty; name ${what}${example}`);
 }
 
 function merged(option: Option, before: Value | undefined, value: Value): Value {

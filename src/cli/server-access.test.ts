@@ -58,12 +58,12 @@ describe("the kubeconfig", () => {
     "that is no kubeconfig": [
       "token list --kubeconfig k",
       { files: { "/here/k": "- 1" } },
-      "error: k: not a kubeconfig: the document is not a mapping\n",
+      "error: --kubeconfig k: not a kubeconfig: the document is not a mapping\nSee 'pratique token list --help'.\n",
     ],
     "whose context does not exist": [
       "token list --context other",
       { files: own },
-      'error: /home/ada/.kube/config: there is no contexts["other"]; contexts there: c\n',
+      'error: --context "other": /home/ada/.kube/config: there is no contexts["other"]; contexts there: c\nSee \'pratique token list --help\'.\n',
     ],
   };
   test.each(Object.entries(refusals))("%s is refused with code 2", async (_title, [line, options, text]) => {

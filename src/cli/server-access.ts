@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { mergeKubeconfigs, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
+import { KubeconfigError, mergeKubeconfigs, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { StatusError } from "../core/status.ts";
@@ -58,9 +58,20 @@ export async function findKubeconfig(args: Args, io: Io, warn?: Warn): Promise<R
   const [first, ...others] = found;
   if (first === undefined) return undefined;
   const merged = others.length === 0 ? first : mergeKubeconfigs(found);
-  const config = await resolveKubeconfig(merged, { context: args.text("context"), readFile: io.readFile });
+  const config = await resolved(merged, args, io);
   await warnOfOpenCredentials(config, io, warn);
   return config;
+}
+
+async function resolved(config: Kubeconfig, args: Args, io: Io): Promise<ResolvedKubeconfig> {
+  const context = args.text("context");
+  try {
+    return await resolveKubeconfig(config, { context, readFile: io.readFile });
+  } catch (error) {
+    const isContext = context !== undefined && !config.contexts.has(context);
+    if (!isContext || !(error instanceof KubeconfigError)) throw error;
+    throw new CliError("usage", `--context ${JSON.stringify(context)}: ${error.message}`);
+  }
 }
 
 async function readKubeconfigs(args: Args, io: Io): Promise<readonly Kubeconfig[]> {
@@ -79,9 +90,13 @@ async function readKubeconfigs(args: Args, io: Io): Promise<readonly Kubeconfig[
 }
 
 async function readNamed(file: string, io: Io): Promise<Kubeconfig> {
-  const found = await readIfThere(file, io);
-  if (found === undefined) throw new CliError("usage", `--kubeconfig ${file} does not exist`);
-  return found;
+  try {
+    const found = await readIfThere(file, io);
+    if (found !== undefined) return found;
+  } catch (error) {
+    throw error instanceof KubeconfigError ? new CliError("usage", `--kubeconfig ${error.message}`) : error;
+  }
+  throw new CliError("usage", `--kubeconfig ${file} does not exist`);
 }
 
 async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined> {

@@ -178,7 +178,7 @@ describe("pratique authorizer whose clock is wrong for a while", () => {
 
 describe("pratique authorizer does not start", () => {
   it.each<[string, readonly string[], string]>([
-    ["no CA of clients", ["--client-ca-file=FILE"], "--client-ca-file: CA bundle: there is no PEM block"],
+    ["no CA of clients", ["--client-ca-file=FILE"], "no.pem: CA bundle: there is no PEM block"],
     ["a CA of clients that is not there", ["--client-ca-file=nowhere"], "--client-ca-file: nowhere does not exist"],
     [
       "an address of nobody",
@@ -189,7 +189,7 @@ describe("pratique authorizer does not start", () => {
     [
       "no certificate",
       ["--tls-cert-file=FILE", "--tls-private-key-file=FILE"],
-      "--tls-cert-file and --tls-private-key-file hold no certificate and key",
+      "no.pem hold no certificate and key in PEM that belong together",
     ],
     [
       "a certificate that is not there",

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { dnsLabelProblems, generatedName } from "../../core/names.ts";
-import { JoinError } from "../join-error.ts";
+import { JoinError, plainText } from "../join-error.ts";
 import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bootstrap-hub.ts";
 import { chooseHub } from "./choose-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
@@ -48,7 +48,12 @@ export async function runKlusterlet(options: KlusterletOptions): Promise<Kluster
   return { cluster: state.now().clusterName, agent: state.now().agentName, server };
 }
 
-const wrongUse: ReadonlySet<string> = new Set(["already-joined", "bad-node-name", "write-failed"]);
+const wrongUse: ReadonlySet<string> = new Set([
+  "already-joined",
+  "bad-node-name",
+  "bad-discovery-file",
+  "write-failed",
+]);
 const endsWaiting: ReadonlySet<string> = new Set(["denied", "bad-discovery-file", "write-failed"]);
 
 function isWrongUse({ code }: JoinError): boolean {
@@ -90,7 +95,10 @@ async function openState(options: KlusterletOptions): Promise<KeptState> {
   const { store, clusterName, random } = options;
   const problem = clusterName === undefined ? undefined : dnsLabelProblems(clusterName)[0];
   if (problem !== undefined) {
-    throw new JoinError("bad-node-name", `--cluster-name cannot be the name of a cluster: ${problem}`);
+    throw new JoinError(
+      "bad-node-name",
+      `--cluster-name ${JSON.stringify(plainText(clusterName ?? "", 100))} cannot be the name of a cluster: ${problem}`,
+    );
   }
   const text = await store.readState();
   const files = await store.readCredential();
@@ -104,9 +112,29 @@ async function openState(options: KlusterletOptions): Promise<KeptState> {
       `${store.place} belongs to the cluster ${stored.clusterName} and not to ${clusterName}: choose another place, or leave first with --leave`,
     );
   }
+  if (text === undefined && Object.keys(files).length === 0) await requireOneHub(options);
   const state = keptState(store, stored);
   if (text === undefined) await state.change({});
   return state;
+}
+
+/**
+ * Of a cluster that has never registered one bootstrap kubeconfig at the least must be of use, before anything is kept here. @throws
+ * JoinError bad-discovery-file for the first of those that are not
+ */
+async function requireOneHub({ bootstrapKubeconfigs, readFile, clock }: KlusterletOptions): Promise<void> {
+  let first: JoinError | undefined;
+  for (const file of bootstrapKubeconfigs) {
+    try {
+      await readBootstrapHub(file, { readFile, clock });
+      return;
+    } catch (error) {
+      if (!(error instanceof JoinError)) throw error;
+      first ??= error;
+    }
+  }
+  if (first === undefined) return;
+  throw new JoinError(first.code, `--bootstrap-kubeconfig: ${first.message}`, { cause: first });
 }
 
 /** What one life leaves for the next. */

@@ -61,7 +61,7 @@ async function entryOf(
   if (!/^\d{1,10}$/.test(id)) {
     throw new CliError(
       "usage",
-      `there is no ${what} ${JSON.stringify(name)} in ${file}; give a number for one that is kept elsewhere`,
+      `--owner: there is no ${what} ${JSON.stringify(name)} in ${file}; give a number for one that is kept elsewhere`,
     );
   }
   return {

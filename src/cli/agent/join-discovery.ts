@@ -32,6 +32,9 @@ export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
   const token = await tokenOf(args, io);
   if (file !== undefined) {
     const isRemote = /^https:\/\//i.test(file);
+    if (!isRemote && /^[a-z][a-z0-9+.-]*:\/\//i.test(file)) {
+      throw new CliError("usage", `--discovery-file ${JSON.stringify(file)}: must be a path or an https:// URL`);
+    }
     if (!isRemote) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io);
     return { kind: "file", location: isRemote ? file : resolve(io.cwd, file), token };
   }

@@ -191,6 +191,7 @@ describe("pratique agent", () => {
 
   test("logs what it does and when it acts next, and is ready once", async () => {
     const io = world(start, undefined, {
+      files: { "/here/k.pem": "key" },
       runAgent: async ({ report, reportRequest, ...options }) => {
         expect(options).toMatchObject({ dirs: [dir], once: false, askAgain: true, keyFile: "/here/k.pem" });
         const plan = {

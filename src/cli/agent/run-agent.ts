@@ -16,6 +16,7 @@ import { warnOfOpenAgentFiles, warnOfOpenAgentFolders } from "./open-agent-files
 import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { logTo } from "../log-to.ts";
 import { writeResult } from "../output.ts";
+import { readText } from "../read-text.ts";
 import { release } from "../release.ts";
 import { serviceManager, type ServiceManager } from "./service-manager.ts";
 import { standing, type Standing } from "./standing.ts";
@@ -62,6 +63,7 @@ async function run(args: Args, io: Io, { log, signal, stands, manager }: Running
   const dirs = agentFolders(args, io);
   const warn = warnInLog(log);
   await warnOfOpenAgentFolders(dirs, io, warn);
+  if (keyFile !== undefined) await readText("key", keyFile, io);
   await warnOfOpenSecrets([keyFile], io, { warn });
   await io.runAgent({
     dirs,

@@ -264,7 +264,7 @@ describe("a join that fails", () => {
   test.each(Object.entries(codes))("for the reason %s ends with its code and the sentence", async (code, exit) => {
     const { io } = world(new JoinError(code as JoinErrorCode, "what went wrong; what to do"));
     expect(await runLine(line, io)).toBe(exit);
-    expect(io.err().split("\n")[0]).toBe("error: what went wrong; what to do");
+    expect(io.err().split("\n")[0]).toMatch(/^error: (--[a-z-]+: )?what went wrong; what to do$/);
     expect(io.out()).toBe("");
   });
 });

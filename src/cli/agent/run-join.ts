@@ -5,12 +5,11 @@ import type { Joined } from "../../agent/join-options.ts";
 import type { ServingWish } from "../../agent/join-record.ts";
 import { servingWish } from "../../agent/serving-names.ts";
 import { rfc3339 } from "../../core/clock.ts";
-import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { discoveryOf } from "./join-discovery.ts";
-import { joinExit } from "./join-exit.ts";
+import { joinFailure, type BlamedOptions } from "./join-failure.ts";
 import { tellWay } from "./tell-way.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
@@ -45,9 +44,17 @@ export async function runJoin(args: Args, io: Io): Promise<ExitName> {
     return "ok";
   } catch (error) {
     shown.stop();
-    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    if (error instanceof JoinError) throw joinFailure(error, blamedOptions(args));
     throw error;
   }
+}
+
+function blamedOptions(args: Args): BlamedOptions {
+  return {
+    "bad-token-format": args.text("token") === undefined ? "token-file" : "token",
+    "bad-pin-format": "discovery-token-ca-cert-hash",
+    "bad-discovery-file": args.text("discovery-file") === undefined ? "bootstrap-kubeconfig" : "discovery-file",
+  };
 }
 
 /** What the agent is to keep beside the client certificate. @throws JoinError bad-node-name */

@@ -98,7 +98,7 @@ describe("pratique klusterlet", () => {
   });
 
   it.each([
-    ["--certificate-duration 10m", "less than 1h"],
+    ["--certificate-duration 10m", "must be 1h or more"],
     ["--external-server http://s:1", "no https:// URL"],
   ])("refuses %s", async (option, why) => {
     const { code, err } = await run(`klusterlet --bootstrap-kubeconfig a ${option}`);

@@ -7,7 +7,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { joinExit } from "./join-exit.ts";
+import { joinFailure } from "./join-failure.ts";
 import { tellWay } from "./tell-way.ts";
 import { warnOfOpenSecrets } from "../open-secrets.ts";
 import { writeResult } from "../output.ts";
@@ -48,7 +48,7 @@ export async function runRequest(args: Args, io: Io): Promise<ExitName> {
     return "ok";
   } catch (error) {
     shown.stop();
-    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
+    if (error instanceof JoinError) throw joinFailure(error, { "bad-pin-format": "ca-cert-hash", "bad-key": "key" });
     throw error;
   }
 }

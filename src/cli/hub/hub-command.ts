@@ -320,6 +320,7 @@ export const hubCommand: Command = {
       kind: "text",
       value: "FILE",
       completes: "file",
+      empty: "allowed",
       description:
         "append audit events to this file, one line of JSON each; - for stdout, none for no log (default audit/audit.log in the data directory)",
     },

@@ -54,14 +54,6 @@ function aborted(signal: AbortSignal): Promise<"signal"> {
   });
 }
 
-/** Never the working folder by accident: an unset variable of a shell is an empty text. @throws CliError usage */
-function dataDirIn(args: Args): string {
-  const dataDir = args.text("data-dir") ?? "";
-  if (dataDir === "")
-    throw new CliError("usage", "--data-dir is empty; name the folder of the hub, such as ./pratique-data");
-  return dataDir;
-}
-
 function hubOptions(args: Args, io: Io): HubOptions {
   const securePort = args.number("secure-port") ?? 6443;
   if (securePort > 65_535) throw new CliError("usage", `--secure-port ${securePort}: must be 0 to 65535`);
@@ -78,7 +70,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     );
   }
   return {
-    dataDir: resolve(io.cwd, dataDirIn(args)),
+    dataDir: resolve(io.cwd, args.text("data-dir") ?? ""),
     bindAddress: args.text("bind-address") ?? "",
     securePort,
     tlsSans: tlsSans(args),

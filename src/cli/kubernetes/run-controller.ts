@@ -8,6 +8,7 @@ import { registrationControllers } from "../../controllers/clusters/registration
 import { servingApproving, type ServingApproval } from "../../controllers/certificates/serving-approving.ts";
 import { runControllers } from "../../controllers/runner.ts";
 import { sharedInformers } from "../../controllers/shared-informers.ts";
+import { dnsLabelProblems, dnsSubdomainProblems } from "../../core/names.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
 import { readClusterRegistration } from "../../hub/cluster-registration.ts";
@@ -16,7 +17,7 @@ import type { LogEntry } from "../../hub/hub-options.ts";
 import { readServingApproval } from "../../hub/serving-approval.ts";
 import { systemResolver } from "../../hub/system-resolver.ts";
 import { parseCsr } from "../../pki/csr.ts";
-import { certificatesOfBundle } from "../../trust/pins.ts";
+import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { apiNames } from "../api-names.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
@@ -27,6 +28,7 @@ import type { Io } from "../io.ts";
 import { logTo } from "../log-to.ts";
 import { clusterRevocations } from "./cluster-revocations.ts";
 import { warnInLog } from "../open-secrets.ts";
+import { readText } from "../read-text.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 
 /** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
@@ -69,11 +71,25 @@ async function planOf(args: Args, io: Io, server: ServerAccess): Promise<Plan> {
   if (args.text("registration-config") !== undefined && !names.includes("registration")) {
     throw new CliError("usage", "--registration-config needs --controllers registration");
   }
+  checkLease(args);
   return {
     ca: names.includes("access-request") ? await caToHandOut(args, io, server) : undefined,
     serving: names.includes("serving-approving") ? await servingPlan(args, server) : undefined,
     clusters: names.includes("registration") ? await clustersPlan(args) : undefined,
   };
+}
+
+/** @throws CliError usage */
+function checkLease(args: Args): void {
+  const checks = [
+    ["leader-elect-lease-namespace", dnsLabelProblems],
+    ["leader-elect-lease-name", dnsSubdomainProblems],
+  ] as const;
+  for (const [option, problemsOf] of checks) {
+    const given = args.text(option) ?? "";
+    const [problem] = problemsOf(given);
+    if (problem !== undefined) throw new CliError("usage", `--${option} ${JSON.stringify(given)}: ${problem}`);
+  }
 }
 
 /** Who joins clusters without a person; nobody, where no file says so. */
@@ -89,6 +105,8 @@ async function clustersPlan(args: Args): Promise<readonly AutoApproval[]> {
 async function servingPlan(args: Args, { client, config }: ServerAccess): Promise<ServingApproval> {
   const flags = { providers: args.list("serving-approval"), configFile: args.text("serving-approval-config") };
   try {
+    // What is wrong with the flags is told before the server is asked.
+    await readServingApproval(flags, []);
     return await readServingApproval(flags, await apiNames(client, config.server));
   } catch (error) {
     throw error instanceof HubError ? new CliError("usage", error.message) : error;
@@ -224,14 +242,16 @@ export async function caToHandOut(
   { client, config }: ServerAccess,
 ): Promise<{ readonly pem: string; readonly pins: readonly string[] }> {
   const file = args.text("ca-file");
-  const pem =
-    file === undefined
-      ? (config.caPem ?? (await rootCa(client)))
-      : Buffer.from(await io.readFile(file)).toString("utf8");
+  const pem = file === undefined ? (config.caPem ?? (await rootCa(client))) : await readText("ca-file", file, io);
   if (pem === undefined) {
     throw new CliError("usage", "there is no CA to give to machines: the kubeconfig names none; give --ca-file");
   }
-  return { pem, pins: certificatesOfBundle(pem).map(({ pin }) => pin) };
+  try {
+    return { pem, pins: certificatesOfBundle(pem).map(({ pin }) => pin) };
+  } catch (error) {
+    if (file === undefined || !(error instanceof PinError)) throw error;
+    throw new CliError("usage", `--ca-file ${file}: ${error.message}`);
+  }
 }
 
 async function rootCa(client: Client): Promise<string | undefined> {

@@ -12,6 +12,7 @@ import { accessWorkloads } from "./manifests/access-workloads.ts";
 import { clusterRbac, conversionRbac } from "./manifests/cluster-rbac.ts";
 import { addOnDefinitionName, clusterWebhookConfigurations, convertedAddOns } from "./manifests/cluster-webhooks.ts";
 import { webhookConfigurations, type InventoryGuard, type WebhookPlace } from "./manifests/webhook-configurations.ts";
+import { readText } from "../read-text.ts";
 import { yamlText } from "../yaml-text.ts";
 
 /** Prints everything that access requests need on a cluster, as documents of YAML in the order in which they are to be made. */
@@ -21,7 +22,7 @@ export async function runManifests(args: Args, io: Io): Promise<ExitName> {
   if (problem !== undefined) throw new CliError("usage", `--namespace ${JSON.stringify(namespace)}: ${problem}`);
   const url = args.text("webhook-url");
   const caFile = args.text("webhook-ca-file");
-  const ca = caFile === undefined ? undefined : Buffer.from(await io.readFile(caFile)).toString("utf8");
+  const ca = caFile === undefined ? undefined : await readText("webhook-ca-file", caFile, io);
   const place = placeOf(url, namespace);
   const clusters = args.on("managed-clusters");
   const olderAddOns = asksForOlderAddOns(args);
@@ -57,12 +58,11 @@ export function asksForOlderAddOns(args: Args): boolean {
 }
 
 /** Where the webhook is. @throws CliError usage for a URL that kube-apiserver would refuse */
-export function placeOf(url: string | undefined, namespace: string): WebhookPlace {
+export function placeOf(url: string | undefined, namespace: string, option = "--webhook-url"): WebhookPlace {
   if (url === undefined) return { service: { namespace, name: accountNames.webhook } };
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   const isPlain =
     parsed?.protocol === "https:" && `${parsed.username}${parsed.password}${parsed.search}${parsed.hash}` === "";
-  if (!isPlain)
-    throw new CliError("usage", `the webhook's URL ${JSON.stringify(url)} must be https://host[:port][/path]`);
+  if (!isPlain) throw new CliError("usage", `${option} ${JSON.stringify(url)}: must be https://HOST[:PORT][/PATH]`);
   return { url };
 }

@@ -21,6 +21,7 @@ import { accessRequests, stateOf, type AccessRequest } from "../../resources/acc
 import { answeredConversion } from "../../resources/add-on-conversion.ts";
 import { namespaces } from "../../resources/namespace.ts";
 import type { Resource } from "../../resources/resource.ts";
+import { checkServing, servingPort } from "../check-serving.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -54,9 +55,11 @@ import { renewalLoop } from "../../hub/renewal-loop.ts";
 export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
   const place = placeOfWebhook(args);
   const olderAddOns = asksForOlderAddOns(args);
-  const pair = await servingPair({ args, io, place, commonName: "pratique-webhook" });
+  await checkServing(args, io);
+  const pairOf = (): Promise<ServingPair> => servingPair({ args, io, place, commonName: "pratique-webhook" });
   if (args.on("print-configuration")) {
     const inventory = args.on("node-inventory") ? "configmaps" : "unguarded";
+    const pair = await pairOf();
     const clusters = args.on("managed-clusters") ? clusterWebhookConfigurations(place, pair.caPem) : [];
     const converted = olderAddOns ? [convertedAddOns(place, pair.caPem)] : [];
     io.stdout.write(
@@ -68,17 +71,26 @@ export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
   }
   const log = logTo(args, io);
   await warnOfOpenSecrets([args.text("tls-private-key-file")], io, { warn: warnInLog(log) });
-  await withServer(args, io, async (server) => serve({ args, io, server, pair, log }), warnInLog(log));
-
+  await withServer(
+    args,
+    io,
+    async (server) => {
+      const ca = await caToHandOut(args, io, server);
+      // Made last: a kubeconfig or CA that cannot be used leaves no CA of the webhook's own behind.
+      await serve({ args, io, server, pair: await pairOf(), pins: ca.pins, log });
+    },
+    warnInLog(log),
+  );
   log({ level: "info", message: "stopped" });
   return "ok";
 }
 
 function placeOfWebhook(args: Args): WebhookPlace {
   const [namespace = "", name = "", more] = (args.text("service") ?? "").split("/");
-  if (namespace === "" || name === "" || more !== undefined) throw new CliError("usage", "--service: NAMESPACE/NAME");
+  if (namespace === "" || name === "" || more !== undefined)
+    throw new CliError("usage", `--service ${JSON.stringify(args.text("service"))}: must be NAMESPACE/NAME`);
   const url = args.text("url");
-  return url === undefined ? { service: { namespace, name } } : placeOf(url, namespace);
+  return url === undefined ? { service: { namespace, name } } : placeOf(url, namespace, "--url");
 }
 
 interface Serving {
@@ -86,16 +98,16 @@ interface Serving {
   readonly io: Io;
   readonly server: ServerAccess;
   readonly pair: ServingPair;
+  /** Of the CA that machines are given. */
+  readonly pins: readonly string[];
   readonly log: (entry: LogEntry) => void;
 }
 
 const drainMs = 5_000;
 
 async function serve(serving: Serving): Promise<void> {
-  const { args, io } = serving;
-  const port = args.number("secure-port") ?? 0;
-  if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
-  const stop = io.interrupted();
+  const port = servingPort(serving.args);
+  const stop = serving.io.interrupted();
   // Where nothing can be served, nothing is watched any longer either.
   const failed = new AbortController();
   try {
@@ -181,10 +193,9 @@ interface Guard {
 }
 
 /** The plugins of a hub, over what informers see of the cluster. */
-async function guarded({ args, io, server, log }: Serving, signal: AbortSignal): Promise<Guard> {
+async function guarded({ args, io, server, pins, log }: Serving, signal: AbortSignal): Promise<Guard> {
   const { client } = server;
   const { clock } = io;
-  const { pins } = await caToHandOut(args, io, server);
   log({ level: "info", message: "proofs must be for this CA", pins });
   const follow = (resource: Resource): ReturnType<typeof informer> =>
     informer({

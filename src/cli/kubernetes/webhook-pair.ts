@@ -30,13 +30,10 @@ interface PairOptions {
   readonly commonName: string;
 }
 
-/** The pair of --tls-cert-file, or one of the CA in --cert-dir, which is made there at the first start. @throws CliError usage; HubError */
+/** The pair of --tls-cert-file, or one of the CA in --cert-dir, which is made there at the first start; `checkServing` has been called. @throws CliError usage; HubError */
 export async function servingPair(options: PairOptions): Promise<ServingPair> {
   const { args } = options;
   const [cert, key] = [args.text("tls-cert-file"), args.text("tls-private-key-file")];
-  if ((cert === undefined) !== (key === undefined)) {
-    throw new CliError("usage", "--tls-cert-file and --tls-private-key-file come together");
-  }
   return cert === undefined || key === undefined ? madePair(options) : givenPair(options, cert, key);
 }
 

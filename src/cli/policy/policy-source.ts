@@ -34,5 +34,10 @@ export async function openPolicy(world: PolicyWorld): Promise<DecidingPolicy> {
   const open = kinds[name];
   if (open === undefined)
     throw new CliError("usage", "--policy is needed, or one of --bundle, --cel and --opa-url: what decides");
-  return open(world.args.text(name) ?? "", world);
+  try {
+    return await open(world.args.text(name) ?? "", world);
+  } catch (error) {
+    const isUnnamed = error instanceof CliError && error.code === "usage" && !error.message.startsWith("--");
+    throw isUnnamed ? new CliError("usage", `--${name}: ${error.message}`, error.hints) : error;
+  }
 }

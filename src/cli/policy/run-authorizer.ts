@@ -1,6 +1,7 @@
 import type { LogEntry } from "../../hub/hub-options.ts";
 import { authorizerMetrics, type AuthorizerMetrics, type ReviewDecision } from "./authorizer-metrics.ts";
 import { askedReview, statusOf, type ReviewStatus } from "./authorizer-review.ts";
+import { checkServing, servingPort } from "../check-serving.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { DecidingPolicy } from "./deciding-policy.ts";
@@ -20,10 +21,13 @@ import { renewalLoop } from "../../hub/renewal-loop.ts";
 
 /** Serves decisions until a signal, or prints the kubeconfig that leads there. */
 export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
+  await checkServing(args, io);
   const url = urlOf(args, io);
-  const pair = await servingPair({ args, io, place: { url }, commonName: "pratique-authorizer" });
+  const pairOf = (): Promise<ServingPair> =>
+    servingPair({ args, io, place: { url }, commonName: "pratique-authorizer" });
   if (args.on("print-kubeconfig")) {
-    io.stdout.write(yamlText(webhookKubeconfig(url, pair.caPem, args.text("client-ca-file") !== undefined)));
+    const { caPem } = await pairOf();
+    io.stdout.write(yamlText(webhookKubeconfig(url, caPem, args.text("client-ca-file") !== undefined)));
     return "ok";
   }
   const log = logTo(args, io);
@@ -34,6 +38,8 @@ export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
   const isAlone = followed !== undefined && policyKinds.every((name) => args.text(name) === undefined);
   const policy = isAlone ? noPolicy : await openPolicy({ args, io, log, reloaded: metrics.reloaded });
   try {
+    // Made last: a policy or a kubeconfig that cannot be used leaves no CA behind.
+    const pair = await pairOf();
     await serve(policy, pair, { args, io, log, metrics, revocations: followed?.revocations });
   } finally {
     policy.close();
@@ -89,7 +95,7 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
     ...pair.current(),
     caPem: pair.caPem,
     host: args.text("bind-address") ?? "",
-    port: portOf(args),
+    port: servingPort(args),
     clientCaPem: clientCaFile === undefined ? undefined : await readText("client-ca-file", clientCaFile, io),
     answerTo: (path) => (path === "/authorize" ? answer : undefined),
     isReady: () => world.revocations?.isLoaded() ?? true,
@@ -143,16 +149,10 @@ function decisionOf({ allowed, denied }: ReviewStatus): ReviewDecision {
   return denied === true ? "denied" : allowed ? "allowed" : "no_opinion";
 }
 
-function portOf(args: Args): number {
-  const port = args.number("secure-port") ?? 0;
-  if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
-  return port;
-}
-
 function urlOf(args: Args, io: Io): string {
   const bind = args.text("bind-address") ?? "";
   const host = bind === "0.0.0.0" || bind === "::" ? io.hostname : bind.includes(":") ? `[${bind}]` : bind;
-  const given = args.text("url") ?? `https://${host}:${portOf(args)}`;
+  const given = args.text("url") ?? `https://${host}:${servingPort(args)}`;
   const problem = new CliError("usage", `--url ${JSON.stringify(given)}: must be https://HOST[:PORT]`);
   try {
     const url = new URL(given);
