@@ -98,7 +98,7 @@ export function hubStanding(serving: Serving): HubStanding {
     if (clock.now() - askedAt < refusedAgainMs) return;
     askedAt = clock.now();
     const hub = await serving.bootstrap();
-    if (hub === undefined) return isUnknown ? undefined : shutOut();
+    if (hub === undefined) return isUnknown ? tellFailure(serving, "hub", withoutBootstrap(serving)) : shutOut();
     const client = bootstrapClient(hub, options);
     try {
       const cluster = await managedClusterOn(client, state.now().clusterName);
@@ -141,6 +141,12 @@ export function hubStanding(serving: Serving): HubStanding {
       else tellFailure(serving, "hub", saidFailure(error, session.server));
     },
   };
+}
+
+function withoutBootstrap({ session, options }: Serving): string {
+  const files = options.bootstrapKubeconfigs.join(", ");
+  const where = files === "" ? "no bootstrap kubeconfig is given" : `no bootstrap kubeconfig can be read (${files})`;
+  return `${session.server} refuses the certificate of this agent (401), and ${where}: write a new one with pratique cluster token`;
 }
 
 /** Whether the hub has such a cluster and is not about to have none. */
