@@ -32,6 +32,8 @@ export interface Io {
   readonly stderr: Output;
   /** All of standard input as text, at most 1 MiB. */
   readonly stdin: () => Promise<string>;
+  /** The same as bytes, at most 32 MiB. */
+  readonly stdinBytes: () => Promise<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;

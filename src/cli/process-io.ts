@@ -19,7 +19,11 @@ export function processIo(): Io {
     stderr: outputTo(process.stderr),
     stdin: () => {
       isStdinRead = true;
-      return readStdin();
+      return readStdinText();
+    },
+    stdinBytes: () => {
+      isStdinRead = true;
+      return readStdin(maximumBytes);
     },
     env: process.env,
     cwd: process.cwd(),
@@ -97,17 +101,24 @@ function onFirstSignal(): AbortSignal {
   return controller.signal;
 }
 
-const maximumStdinBytes = 1_048_576;
+const mebibyte = 1 << 20;
+const maximumTextBytes = mebibyte;
+/** As much as a list of revocations may hold. */
+const maximumBytes = 32 * mebibyte;
 
-async function readStdin(): Promise<string> {
+async function readStdinText(): Promise<string> {
+  return (await readStdin(maximumTextBytes)).toString("utf8");
+}
+
+async function readStdin(atMost: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > maximumStdinBytes) throw new CliError("usage", "standard input holds more than 1 MiB");
+    if (length > atMost) throw new CliError("usage", `standard input holds more than ${atMost / mebibyte} MiB`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 /** A reader that has gone, as in `| head -1`, is no failure of ours. */

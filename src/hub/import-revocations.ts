@@ -32,10 +32,11 @@ export async function importRevocations(
   to: { readonly client: Client; readonly now: number; readonly dryRun: boolean },
 ): Promise<ImportedRevocations> {
   const reason = `imported from the list of ${rfc3339(issuedAt)}`;
+  const serials = await revokedSerials(revocations, to.client);
   const outcomes: Outcome[] = [];
   for (let at = 0; at < revocations.length; at += maxUnderWay) {
     const some = revocations.slice(at, at + maxUnderWay);
-    outcomes.push(...(await Promise.all(some.map((one) => importOne(one, { ...to, reason })))));
+    outcomes.push(...(await Promise.all(some.map((one) => importOne(one, { ...to, reason, serials })))));
   }
   const count = (kind: string): number => outcomes.filter((outcome) => outcome === kind).length;
   return {
@@ -46,7 +47,28 @@ export async function importRevocations(
   };
 }
 
+/** By serial number the end of what is revoked already whatever CA has issued it; a revocation list of X.509 names the CA as well. */
+type RevokedSerials = ReadonlyMap<string, number>;
+
+async function revokedSerials(listed: readonly ListedRevocation[], client: Client): Promise<RevokedSerials> {
+  if (!listed.some(({ spec }) => spec.certificate?.issuer !== undefined)) return new Map();
+  try {
+    const { items } = await client.list<CredentialRevocation>(credentialRevocations);
+    const found = items.flatMap(({ spec }): readonly (readonly [string, number])[] =>
+      spec.certificate === undefined || spec.certificate.issuer !== undefined
+        ? []
+        : [[spec.certificate.serialNumber, endOf(spec)]],
+    );
+    return new Map(found);
+  } catch (error) {
+    // Without the right to look, one is revoked twice, which is no harm.
+    if (error instanceof StatusError && error.reason === "Forbidden") return new Map();
+    throw error;
+  }
+}
+
 interface Importing {
+  readonly serials: RevokedSerials;
   readonly client: Client;
   readonly now: number;
   readonly dryRun: boolean;
@@ -55,6 +77,9 @@ interface Importing {
 
 async function importOne(one: ListedRevocation, importing: Importing): Promise<Outcome> {
   if (Date.parse(one.spec.expiresAt ?? "") <= importing.now) return "ended";
+  const { certificate } = one.spec;
+  const until = certificate?.issuer === undefined ? undefined : importing.serials.get(certificate.serialNumber);
+  if (until !== undefined && endOf(one.spec) <= until) return "present";
   try {
     return await written(one, importing);
   } catch (error) {

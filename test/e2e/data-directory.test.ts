@@ -452,9 +452,18 @@ describe("a hub that was restored from an older backup", () => {
 
   /** `pratique revocations import`: exit code, standard output and standard error. */
   async function importing(hub: TestHub, ...more: readonly string[]): Promise<readonly [number, string, string]> {
+    return fromStdin(hub, Buffer.alloc(0), ...more);
+  }
+
+  async function fromStdin(
+    hub: TestHub,
+    stdin: Uint8Array,
+    ...more: readonly string[]
+  ): Promise<readonly [number, string, string]> {
     const written = { out: "", err: "" };
     const code = await runProgram(commands, ["revocations", "import", ...more, "--kubeconfig", hub.kubeconfig], {
       ...processIo(),
+      stdinBytes: async () => stdin,
       stdout: { write: (text: string) => void (written.out += text), isTty: false },
       stderr: { write: (text: string) => void (written.err += text), isTty: false },
     });
@@ -501,6 +510,24 @@ describe("a hub that was restored from an older backup", () => {
     await hub.close("keep");
   });
 
+  it("takes no serial number of a revocation list a second time that is revoked whatever CA has issued it", async () => {
+    const hub = await startTestHub({ dir });
+    await revoke(hub, "for-ever", { certificate: { serialNumber: "0c" } });
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    await revoke(hub, "for-an-hour", { certificate: { serialNumber: "0d" }, expiresAt: soon });
+    const file = join(dir, "both.pem");
+    await writeFile(file, await list(hub, "/revocations/crl"));
+    const [code, out] = await importing(hub, file);
+    // What ends is listed without its end: a list of X.509 has none.
+    expect([code, out]).toEqual([0, expect.stringMatching(/Z: 1 added, [1-9]\d* in force already, 0 over by now\n$/)]);
+    const api = apiClient(hub);
+    const specs = (await api(crev)).items().map((item) => item["spec"] as { certificate?: { serialNumber: string } });
+    api.close();
+    const times = (serial: string): number => specs.filter((spec) => spec.certificate?.serialNumber === serial).length;
+    expect([times("0c"), times("0d")]).toEqual([1, 2]);
+    await hub.close("keep");
+  });
+
   it("takes revocation lists of X.509 that its CA has signed, at its start and while it runs, once", async () => {
     await cp(at("store"), join(dir, "backup"), { recursive: true });
     const first = await startTestHub({ dir });
@@ -533,6 +560,7 @@ describe("a hub that was restored from an older backup", () => {
     const again = expect.stringMatching(/^revocations of \S+Z: 0 added, 2 in force already, 0 over by now\n$/);
     expect(await importing(hub, derFile)).toEqual([0, again, ""]);
     expect(await importing(hub, pemFile)).toEqual([0, again, ""]);
+    expect(await fromStdin(hub, await readFile(derFile), "-")).toEqual([0, again, ""]);
     const other = await startTestHub();
     const theirs = join(dir, "theirs.pem");
     await writeFile(theirs, `${await list(other, "/revocations/crl")}${pem}`);

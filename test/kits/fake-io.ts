@@ -47,6 +47,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
     stdout: { write: (text) => void (written.out += text), isTty: tty },
     stderr: { write: (text) => void (written.err += text), isTty: tty },
     stdin: () => Promise.resolve(stdin),
+    stdinBytes: () => Promise.resolve(Buffer.from(stdin)),
     env: {},
     cwd: "/here",
     home: "/home/ada",

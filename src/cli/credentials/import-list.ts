@@ -3,6 +3,7 @@ import { readRevocationLists, type RevocationListTrust } from "../../authn/revoc
 import { RevocationListError, type SignedRevocations } from "../../authn/signed-revocations.ts";
 import { tokenKey, type TokenKey } from "../../authn/service-account-keys.ts";
 import { rfc3339 } from "../../core/clock.ts";
+import { systemErrorText } from "../../core/system-error.ts";
 import { importRevocations } from "../../hub/import-revocations.ts";
 import { loadTrustRoots, type TrustRoot } from "../../pki/verify-chain.ts";
 import { fieldListAt, stringAt } from "../../resources/json-fields.ts";
@@ -17,7 +18,7 @@ import { withServer, type ServerAccess } from "../server-access.ts";
 export async function importList(args: Args, io: Io): Promise<ExitName> {
   const [, file] = args.operands;
   if (file === undefined) throw new CliError("usage", "revocations import needs the file of a list, or - for stdin");
-  const bytes = file === "-" ? Buffer.from(await io.stdin(), "utf8") : await bytesOf(file, io);
+  const bytes = file === "-" ? await io.stdinBytes() : await bytesOf(file, io);
   const dryRun = args.on("dry-run");
   return withServer<ExitName>(args, io, async ({ client }) => {
     const list = await listIn(bytes, file, {
@@ -36,8 +37,7 @@ async function bytesOf(file: string, io: Io): Promise<Uint8Array> {
   try {
     return await io.readFile(file);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new CliError("usage", `${file} cannot be read (${code})`);
+    throw new CliError("usage", systemErrorText(error, { operation: "read", at: file }));
   }
 }
 
@@ -46,7 +46,7 @@ async function listIn(bytes: Uint8Array, file: string, trust: RevocationListTrus
     return await readRevocationLists(bytes, trust);
   } catch (error) {
     if (!(error instanceof RevocationListError)) throw error;
-    throw new CliError("usage", `${file} ${error.message}`);
+    throw new CliError("usage", `${file === "-" ? "standard input" : file} ${error.message}`);
   }
 }
 
