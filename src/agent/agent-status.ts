@@ -1,7 +1,7 @@
 import type { ClientCredentials } from "../client/transport.ts";
 import type { CredentialName } from "./agent-event.ts";
 import { accessFolder } from "./access-folder.ts";
-import { credentialDigest, type Acceptance } from "./ask-acceptance.ts";
+import type { Acceptance } from "./ask-acceptance.ts";
 import { readAgentState } from "./agent-state.ts";
 import { certificateFolder, type CertificatePrefix } from "./certificate-folder.ts";
 import { readCertificateState, type CertificateState } from "./certificate-state.ts";
@@ -11,7 +11,7 @@ import { keptAccess } from "./kept-access.ts";
 import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
 import { nodeHubAddress } from "./node-hub.ts";
 import type { PrivateFiles } from "./private-files.ts";
-import { isRefused, readRefusals } from "./refusal-state.ts";
+import { refusalOf, type Refused } from "./refusal-state.ts";
 import type { Trust } from "./keep-trust.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
@@ -25,7 +25,7 @@ export interface CredentialStatus extends CredentialName {
   /** Why it cannot be read. */
   readonly problem?: string;
   /** That the hub does not take it, before its end: since when, and what it said. */
-  readonly refused?: { readonly since: number; readonly message: string };
+  readonly refused?: Refused;
   /** What the hub said when it was asked for this status; absent where it was not asked. */
   readonly hub?: Acceptance;
   /** Of this very credential; absent where no agent has looked at it. */
@@ -119,15 +119,12 @@ async function askedHub(trust: Trust, ask: StatusView["ask"]): Promise<Pick<Cred
   return ask === undefined ? {} : { hub: await ask(trust) };
 }
 
-/** What was written about another credential says nothing of this one. */
 async function refusedNow(
   { refusals, text }: { readonly refusals: string; readonly text: (path: string) => Promise<string | undefined> },
   credentials: ClientCredentials,
 ): Promise<Pick<CredentialStatus, "refused">> {
-  const found = await readRefusals({ text: () => text(refusals) });
-  if (!isRefused(found) || found.credential !== credentialDigest(credentials)) return {};
-  const { since, message } = found;
-  return { refused: { since, message } };
+  const refused = await refusalOf(credentials, { text: () => text(refusals) });
+  return refused === undefined ? {} : { refused };
 }
 
 /** What was written about an earlier certificate says nothing of this one. */

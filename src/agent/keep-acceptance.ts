@@ -39,7 +39,7 @@ export const remedies: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], st
   token:
     "see why on the hub (pratique credentials, pratique revocations list); then ask anew with pratique request, which an approver must approve",
   "client-certificate":
-    "see why on the hub (pratique credentials, pratique revocations list); then delete the revocation there, or join anew with pratique join --force",
+    "see why on the hub (pratique credentials, pratique revocations list); where only this certificate was revoked, join anew with pratique join --force; where the node was (user system:node:NAME), that revocation must be deleted there first, and this certificate is accepted again",
 };
 
 const nouns: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {

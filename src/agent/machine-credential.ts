@@ -9,6 +9,7 @@ import { keptAccess } from "./kept-access.ts";
 import { readKeptCertificate } from "./kept-certificate.ts";
 import { nodeHubAddress } from "./node-hub.ts";
 import type { PrivateFiles } from "./private-files.ts";
+import { refusalOf, type Refused } from "./refusal-state.ts";
 
 /** What a program of this machine needs to speak with the hub. The credentials are secret. Times in milliseconds since the epoch. */
 export interface MachineCredential {
@@ -18,6 +19,8 @@ export interface MachineCredential {
   readonly expiresAt: number;
   /** When the agent means to replace it, where an agent keeps it. */
   readonly renewsAt: number | undefined;
+  /** That the hub refuses it, as the agent that keeps it has found. */
+  readonly refused: Refused | undefined;
 }
 
 /**
@@ -44,7 +47,9 @@ async function tokenIn(dir: string, files: PrivateFiles): Promise<MachineCredent
   // The token counts by the hub's clock, and whoever asks goes by this machine's.
   const ahead = state?.aheadMs ?? 0;
   const renewsAt = state?.expiresAt === expiresAt ? state.nextAt : undefined;
-  return { server, caPem, credentials: { token }, expiresAt: expiresAt + ahead, renewsAt };
+  const credentials = { token };
+  const refused = await refusalOf(credentials, { text: () => folder.text(folder.refusals) });
+  return { server, caPem, credentials, expiresAt: expiresAt + ahead, renewsAt, refused };
 }
 
 async function certificateIn(
@@ -61,5 +66,7 @@ async function certificateIn(
   const state = await readCertificateState(folder);
   const { certificatesPem: clientCertPem, keyPem: clientKeyPem, notAfter: expiresAt, serial } = current;
   const renewsAt = state?.serial === serial ? state.nextAt : undefined;
-  return { server, caPem, credentials: { clientCertPem, clientKeyPem }, expiresAt, renewsAt };
+  const credentials = { clientCertPem, clientKeyPem };
+  const refused = await refusalOf(credentials, { text: () => folder.text(folder.refusals) });
+  return { server, caPem, credentials, expiresAt, renewsAt, refused };
 }

@@ -1,4 +1,6 @@
+import type { ClientCredentials } from "../client/transport.ts";
 import { rfc3339 } from "../core/clock.ts";
+import { credentialDigest } from "./ask-acceptance.ts";
 import { JoinError } from "./join-error.ts";
 
 /** How often in a row a hub has refused a credential before its end. */
@@ -47,6 +49,19 @@ function refusalsIn(value: Partial<Record<keyof Refusals, unknown>>): Refusals |
   if (typeof credential !== "string" || typeof message !== "string") return undefined;
   if (typeof count !== "number" || !Number.isSafeInteger(count) || Number.isNaN(since)) return undefined;
   return { credential, count, since, message };
+}
+
+/** That the hub does not take a credential before its end: since when, in milliseconds since the epoch, and what it said. */
+export type Refused = Pick<Refusals, "since" | "message">;
+
+/** Whether what was written down says that this very credential is refused; what was written about another one says nothing of it. */
+export async function refusalOf(
+  credentials: ClientCredentials,
+  file: Pick<RefusalFile, "text">,
+): Promise<Refused | undefined> {
+  const found = await readRefusals(file);
+  if (!isRefused(found) || found.credential !== credentialDigest(credentials)) return undefined;
+  return { since: found.since, message: found.message };
 }
 
 /** Writes them down, or that there are none. It is for people and for the next agent; where it cannot be written, keeping goes on. */

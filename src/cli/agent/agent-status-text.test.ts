@@ -28,6 +28,20 @@ describe("what is to be done about a credential", () => {
     expect(agentStatusText([unread], now)).toContain("to do     join anew with pratique join --force\n");
   });
 
+  test("of a certificate that the hub refuses is told for the certificate and for the node, which joining anew does not help", () => {
+    const refused = { since: now - 60_000, message: "401 Unauthorized" };
+    const revoked = { kind: "client-certificate", path: "/pki/current.pem", good: false, expiresAt: now + 1 } as const;
+    for (const status of [
+      { ...revoked, refused },
+      { ...revoked, hub: { kind: "refused", message: "401 Unauthorized" } as const },
+    ]) {
+      const text = agentStatusText([status], now);
+      expect(text).toContain("to do     see why on the hub (pratique credentials, pratique revocations list); ");
+      expect(text).toContain("where only this certificate was revoked, join anew with pratique join --force; ");
+      expect(text).toContain("where the node was (user system:node:NAME), that revocation must be deleted there first");
+    }
+  });
+
   test("is left out of one that waits to come back, whose end is told", () => {
     const expired: CredentialStatus = {
       kind: "client-certificate",

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { credentialDigest } from "../../agent/ask-acceptance.ts";
+import { certificateFolder } from "../../agent/certificate-folder.ts";
+import { privateFiles } from "../../agent/private-files.ts";
 import { kubeletKubeconfig, tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { parseKubeconfig } from "../../client/kubeconfig.ts";
 import { exportSec1Pem, generatePrivateKey, spkiOf } from "../../pki/keys.ts";
@@ -31,6 +34,8 @@ const node = {
   "/here/n/kubelet.conf": kubeletKubeconfig({ server, ca: { pem: ca.pem }, credentialFile: current }),
 };
 
+const nodeFolder = { certDir: "/here/n/pki", prefix: "kubelet-client" } as const;
+
 function world(files: Readonly<Record<string, string>>, info?: unknown, now = start): FakeIo {
   const env = info === undefined ? {} : { KUBERNETES_EXEC_INFO: JSON.stringify(info) };
   return fakeIo({ files, env, clock: fakeClock(now) });
@@ -50,6 +55,31 @@ describe("pratique credential", () => {
     });
     expect(Math.abs(Date.parse(given.status.expirationTimestamp) - start - 60 * minute)).toBeLessThan(minute);
   });
+
+  test.each([
+    ["a", access, { token }, "pratique request"],
+    ["n", node, { clientCertPem: certPem, clientKeyPem: keyPem }, "pratique join --force"],
+  ] as const)(
+    "says of one in %s that the hub refuses it, and gives it all the same",
+    async (dir, files, own, remedy) => {
+      const since = "2026-11-21T00:10:00Z";
+      const refusals = (credential: string): string =>
+        JSON.stringify({ credential, count: 3, since, message: "401 Unauthorized" });
+      const file =
+        "token" in own ? "/here/a/refused.json" : certificateFolder(nodeFolder, privateFiles, undefined).refusals;
+      const [refused, another] = [
+        world({ ...files, [file]: refusals(credentialDigest(own)) }, info),
+        world({ ...files, [file]: refusals("0".repeat(64)) }, info),
+      ];
+      for (const io of [refused, another]) expect(await runLine(`credential --dir ${dir}`, io)).toBe(0);
+      expect(refused.out()).toBe(another.out());
+      expect(another.err()).toBe("");
+      expect(refused.err()).toMatch(
+        /^warning: https:\/\/hub\.example:6443 has refused this credential since 2026-11-21T00:10:00Z \(401 Unauthorized\): see why on the hub/,
+      );
+      expect(refused.err()).toContain(remedy);
+    },
+  );
 
   test("gives a token, in the version that is asked for", async () => {
     const io = world(access, { ...info, apiVersion: "client.authentication.k8s.io/v1beta1" });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { FoundCredential } from "../../agent/find-credentials.ts";
 import { JoinError } from "../../agent/join-error.ts";
+import { remedies } from "../../agent/keep-acceptance.ts";
 import { machineCredential, type MachineCredential } from "../../agent/machine-credential.ts";
 import { privateFiles, type PrivateFiles } from "../../agent/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
@@ -12,6 +13,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenAgentFiles } from "./open-agent-files.ts";
 import { joinExit } from "./join-exit.ts";
+import { printable } from "../printable.ts";
 import { jsonText } from "../json-text.ts";
 
 /** Prints the credential as client.authentication.k8s.io wants it, or the kubeconfig that makes clients ask for it so. @throws CliError */
@@ -25,6 +27,7 @@ export async function runCredential(args: Args, io: Io): Promise<ExitName> {
       io.stdout.write(kubeconfigFor(args, found, { ...credential, ca: await caOf(found, credential, files) }));
       return "ok";
     }
+    warnOfRefusal(found, credential, io);
     const asked = execInfo(io.env["KUBERNETES_EXEC_INFO"]);
     requireSameServer(asked.server, credential.server);
     io.stdout.write(`${jsonText(execCredential(asked.apiVersion, credential, io.clock.now()))}\n`);
@@ -33,6 +36,14 @@ export async function runCredential(args: Args, io: Io): Promise<ExitName> {
     if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
     throw error;
   }
+}
+
+/** The client is given it all the same: the hub may accept it again, and is the one to refuse it. */
+function warnOfRefusal(found: FoundCredential, { refused, server }: MachineCredential, io: Io): void {
+  if (refused === undefined) return;
+  const remedy = remedies[found.kind === "token" ? "token" : "client-certificate"];
+  const since = `${server} has refused this credential since ${rfc3339(refused.since)} (${refused.message})`;
+  io.stderr.write(`${printable(`warning: ${since}: ${remedy}`)}\n`);
 }
 
 async function chosen(args: Args, io: Io): Promise<FoundCredential> {
