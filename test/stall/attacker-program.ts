@@ -1,10 +1,11 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { openHttp2, openTls, requestBytes, sendHttp2, type WireReply, type WireRequest } from "../kits/wire.ts";
 import { corpus } from "./corpus.ts";
 import type { CostlyRequest, Sender } from "./costly-request.ts";
+import { processorTimes, takenByOthersMs } from "./processor-time.ts";
 import { lastPrepared, prepared } from "./world.ts";
 import type { ProberStart, Waits } from "./prober-program.ts";
 
@@ -46,26 +47,7 @@ function residentMegabytes(): number {
   return Number(kilobytes) / 1024;
 }
 
-/** Milliseconds that the hub's other threads have run. */
-function helpersMs(): number {
-  const threads = readdirSync(`/proc/${start.hubPid}/task`).filter((thread) => thread !== String(start.hubPid));
-  return threads.reduce((sum, thread) => sum + ranMs(thread), 0);
-}
-
-function ranMs(thread: string): number {
-  try {
-    return Number(readFileSync(`/proc/${start.hubPid}/task/${thread}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6;
-  } catch {
-    // A thread that has ended meanwhile.
-    return 0;
-  }
-}
-
-/** Milliseconds that a thread waited for a processor so far. Source: Linux's Documentation/scheduler/sched-stats. */
-function deprivedMs(): number {
-  const [, nanoseconds = "0"] = readFileSync(`/proc/${start.hubPid}/task/${start.hubPid}/schedstat`, "utf8").split(" ");
-  return Number(nanoseconds) / 1e6;
-}
+const hubTime = processorTimes(start.hubPid);
 
 type Sent = Pick<CostlyRequest, "method" | "path" | "type" | "accept"> & { readonly as: Sender };
 
@@ -159,7 +141,7 @@ async function attack(request: CostlyRequest, prober: () => Promise<Waits>, idle
     highest = Math.max(highest, residentMegabytes());
   }, 20);
   const begun = performance.now();
-  const before = deprivedMs() - helpersMs();
+  const before = hubTime();
   const replies = await answers(request, body);
   const ms = performance.now() - begun;
   await pause(100);
@@ -172,7 +154,7 @@ async function attack(request: CostlyRequest, prober: () => Promise<Waits>, idle
     allowed: request.statuses,
     ms,
     megabytes: highest - idle,
-    deprivedMs: Math.max(0, deprivedMs() - helpersMs() - before),
+    deprivedMs: takenByOthersMs(before, hubTime()),
     message,
     worseMs: [],
     ...waits,
@@ -235,7 +217,12 @@ async function confirmed(request: CostlyRequest, measure: () => Promise<Attacked
 async function main(): Promise<void> {
   await prepare();
   const child = fork(start.proberProgram, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  child.send({ url: start.url, caFile: start.caFile, token: start.tokens.tenant } satisfies ProberStart);
+  child.send({
+    url: start.url,
+    caFile: start.caFile,
+    token: start.tokens.tenant,
+    hubPid: start.hubPid,
+  } satisfies ProberStart);
   const prober = async (): Promise<Waits> => {
     const answer = once(child, "message");
     child.send("report");

@@ -102,8 +102,8 @@ function allowedCores(): readonly [number, number | undefined] {
   return [first, second];
 }
 
-const shown = ({ name, livez, lease, worseMs, ms, megabytes, statuses, message }: Attacked): string =>
-  `${name}: livez ${livez.toFixed(0)} ms, lease ${lease.toFixed(0)} ms${worseMs.map((wait) => ` (${wait.toFixed(0)} ms another time)`).join("")}, answered in ${ms.toFixed(0)} ms, ${megabytes.toFixed(0)} MB, ${[...new Set(statuses)].join(" ")} ${message}`;
+const shown = ({ name, livez, lease, clockMs, worseMs, ms, megabytes, statuses, message }: Attacked): string =>
+  `${name}: livez ${livez.toFixed(0)} ms, lease ${lease.toFixed(0)} ms, by the clock ${clockMs.toFixed(0)} ms${worseMs.map((wait) => ` (${wait.toFixed(0)} ms another time)`).join("")}, answered in ${ms.toFixed(0)} ms, ${megabytes.toFixed(0)} MB, ${[...new Set(statuses)].join(" ")} ${message}`;
 
 it("every request of the corpus was sent, and others were answered meanwhile", () => {
   process.stdout.write(`${attacks.map(shown).join("\n")}\n`);
