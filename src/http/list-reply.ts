@@ -2,7 +2,7 @@ import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { objectOf, passingObjectOf, type Entry } from "../registry/entry.ts";
 import { partsOf, type PartSize } from "../registry/entry-parts.ts";
 import type { Listed } from "../registry/list.ts";
-import { encodeListItems, encodeProtobufList, protobufListEnvelope } from "../resources/protobuf.ts";
+import { encodeListItems, encodeProtobufList, measureListItems, protobufListEnvelope } from "../resources/protobuf.ts";
 import { partialObjectMetadataSchema } from "../resources/schemas/meta.ts";
 import { notAcceptable, partial, table, type View } from "./encode.ts";
 import { tooLong, type LazyBody, type Reply } from "./exchange.ts";
@@ -237,14 +237,14 @@ async function encodedInSteps(
 }
 
 /**
- * In protobuf the length of a list is told before its items. So all parts are encoded before the first is sent; those for which there is
- * no room are encoded again when it is their turn to be sent.
+ * In protobuf the length of a list is told before its items. So all parts are measured before the first is sent; those for which there is
+ * room are encoded then, and the others when it is their turn to be sent.
  */
 async function protobufReply(view: View, list: ShownList, parts: readonly (readonly Entry[])[]): Promise<Reply> {
   const { media, resource } = view;
   const schema = media.as === undefined ? resource.schema : partialObjectMetadataSchema;
-  const encode = (entries: readonly Entry[]): Buffer =>
-    asBuffer(encodeListItems(list.shown(entries) as readonly ApiObject[], schema));
+  const shown = (entries: readonly Entry[]): readonly ApiObject[] => list.shown(entries) as readonly ApiObject[];
+  const encode = (entries: readonly Entry[]): Buffer => asBuffer(encodeListItems(shown(entries), schema));
   const [first = [], ...others] = parts;
   if (others.length === 0 && charactersOf(first) <= joinedPartSize.maxCharacters) {
     const body = encodeProtobufList(list.head, [encode(first)]);
@@ -256,9 +256,9 @@ async function protobufReply(view: View, list: ShownList, parts: readonly (reado
   let length = 0;
   for (const entries of parts) {
     await view.turn();
-    const encoded = encode(entries);
-    length += encoded.length;
-    kept.push(buffer.tryReserve(encoded.length) ? encoded : undefined);
+    const { bytes, encoded } = measureListItems(shown(entries), schema);
+    length += bytes;
+    kept.push(buffer.tryReserve(bytes) ? asBuffer(encoded()) : undefined);
   }
   const { head, end } = protobufListEnvelope(list.head, length);
   const pieces = async function* made(): AsyncGenerator<readonly Piece[]> {

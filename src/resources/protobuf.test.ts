@@ -10,6 +10,7 @@ import {
   decodeProtobuf,
   encodeProtobuf,
   encodeListItems,
+  measureListItems,
   encodeProtobufList,
   encodeWatchFrame,
   type SchemaLookup,
@@ -188,6 +189,13 @@ describe("lists and watch frames", () => {
     expect(encoded.toString("base64")).toBe(sample.protobuf);
     const single = items.map((item) => encodeListItems([item], configMapSchema));
     expect(encodeProtobufList(list, single).equals(encoded)).toBe(true);
+  });
+
+  it("measures the items of a list before they are encoded", () => {
+    const { items } = (read("protobuf-list.json") as Sample).json as { items: Json[] };
+    const { bytes, encoded } = measureListItems(items, configMapSchema);
+    expect(bytes).toBe(encodeListItems(items, configMapSchema).length);
+    expect(encoded()).toEqual(encodeListItems(items, configMapSchema));
   });
 
   it("writes a watch event as Go does", () => {

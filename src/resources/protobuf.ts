@@ -83,13 +83,21 @@ export interface ProtobufList {
 
 /** Items as they stand in a list, one after the other; what `encodeProtobufList` puts together. @throws ProtobufError `value`. */
 export function encodeListItems(items: readonly Readonly<Record<string, unknown>>[], schema: ObjectSchema): Uint8Array {
+  return measureListItems(items, schema).encoded();
+}
+
+/** The same in two steps: how many bytes it takes, and the bytes, which are not allocated before they are asked for. */
+export function measureListItems(
+  items: readonly Readonly<Record<string, unknown>>[],
+  schema: ObjectSchema,
+): { readonly bytes: number; readonly encoded: () => Uint8Array } {
   const writer = protobuf.Writer.create();
   const codec = messageCodec(schema);
   for (const item of items) {
     writer.uint32(18);
     nested(writer, () => codec.writeFields(writer, item));
   }
-  return writer.finish();
+  return { bytes: writer.len, encoded: () => writer.finish() };
 }
 
 /** Encodes a list with its envelope from parts that `encodeListItems` made, each byte of which is copied once. */
