@@ -10,7 +10,7 @@ export interface YamlLimits {
 /** What the main thread posts to the YAML thread. */
 export type YamlJob =
   | { readonly kind: "parse"; readonly text: string; readonly limits: YamlLimits }
-  | { readonly kind: "stringify"; readonly text: string };
+  | { readonly kind: "stringify"; readonly texts: readonly string[] };
 
 /** What is posted back. */
 export type YamlJobResult = { readonly text: string } | { readonly code: YamlErrorCode; readonly message: string };

@@ -5,7 +5,7 @@ import type { YamlJob, YamlJobResult } from "./yaml-job.ts";
 import { yamlText } from "./yaml-text.ts";
 
 function resultOf(job: YamlJob): YamlJobResult {
-  if (job.kind === "stringify") return { text: yamlText(JSON.parse(job.text)) };
+  if (job.kind === "stringify") return { text: yamlText(JSON.parse(job.texts.join(""))) };
   try {
     const { maxCharacters: maximumCharacters, maxValues } = job.limits;
     return { text: JSON.stringify(loadYaml(job.text, { maximumCharacters, maxValues, numbers: "number" })) };

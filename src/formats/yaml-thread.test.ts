@@ -94,6 +94,7 @@ describe("the YAML thread", () => {
     const property = fc.asyncProperty(fc.jsonValue(), async (value) => {
       const json = JSON.stringify(value);
       expect(await yaml.stringify(json)).toBe(yamlText(JSON.parse(json)));
+      expect(await yaml.stringify([json.slice(0, 1), json.slice(1)])).toBe(yamlText(JSON.parse(json)));
     });
     await expect(fc.assert(property, { numRuns: 200 })).resolves.toBeUndefined();
   });

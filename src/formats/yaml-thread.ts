@@ -13,8 +13,8 @@ export interface YamlWork {
    * @throws YamlError
    */
   readonly parse: (text: string, limits: YamlLimits) => Promise<string>;
-  /** JSON text as YAML. The JSON is trusted. @throws YamlError `time`, `memory`, `busy`, `closed` */
-  readonly stringify: (json: string) => Promise<string>;
+  /** JSON text, or the parts of one in order, as YAML. The JSON is trusted. @throws YamlError `time`, `memory`, `busy`, `closed` */
+  readonly stringify: (json: string | readonly string[]) => Promise<string>;
 }
 
 /** Reads and writes YAML outside the main thread, one job after the other; flows, of which each client has one, take turns. */
@@ -131,14 +131,14 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
   const add = (flow: string, job: YamlJob): Promise<string> =>
     new Promise((resolve, reject) => {
       if (isClosed) return reject(new YamlError("closed", "the YAML thread is closed"));
-      jobs.add({ flow, characters: job.text.length, job, resolve, reject });
+      jobs.add({ flow, characters: charactersOf(job), job, resolve, reject });
       if (current === undefined) begin();
     });
 
   return {
     of: (flow) => ({
       parse: (text, limits) => add(flow, { kind: "parse", text, limits }),
-      stringify: (text) => add(flow, { kind: "stringify", text }),
+      stringify: (json) => add(flow, { kind: "stringify", texts: typeof json === "string" ? [json] : json }),
     }),
     close: async () => {
       isClosed = true;
@@ -176,6 +176,10 @@ function jobQueue(limits: JobLimits): Omit<FlowQueue<Waiting>, "add"> & { readon
       else for (const { reject } of displaced) reject(new YamlError("busy", full));
     },
   };
+}
+
+function charactersOf(job: YamlJob): number {
+  return job.kind === "parse" ? job.text.length : job.texts.reduce((sum, { length }) => sum + length, 0);
 }
 
 function afterTimeout(ms: number, run: () => void): () => void {

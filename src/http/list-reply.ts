@@ -120,6 +120,11 @@ function joinedText(entries: readonly Entry[]): PartText {
   return { text, characters };
 }
 
+function encodedText(items: readonly object[]): PartText {
+  const text = JSON.stringify(items).slice(1, -1);
+  return { text: [text], characters: text.length };
+}
+
 function charactersOf(entries: readonly Entry[]): number {
   return entries.reduce((sum, { json }) => sum + json.length, 0);
 }
@@ -128,10 +133,7 @@ function plainForm({ head, field, shown }: ShownList): ListForm {
   return {
     none: () => JSON.stringify({ ...head, [field]: [] }),
     start: () => `${JSON.stringify(head).slice(0, -1)},"${field}":[`,
-    part: (entries) => {
-      const text = JSON.stringify(shown(entries)).slice(1, -1);
-      return { text: [text], characters: text.length };
-    },
+    part: (entries) => encodedText(shown(entries)),
     between: ",",
     end: "]}",
     isEncoded: true,
@@ -161,9 +163,9 @@ function yamlForm({ yaml }: View, { head, field, shown, isWhole }: ShownList): L
     start: async () => `${await yamlOfJson(yaml, JSON.stringify(head))}${before}`,
     part: async (entries) => {
       // Items that are shown as they are need not be parsed here.
-      const items = isWhole ? `[${entries.map(({ json }) => json).join(",")}]` : JSON.stringify(shown(entries));
-      const text = await yamlOfJson(yaml, `{"${field}":${items}}`);
-      return { text: [text.slice(before.length)], characters: items.length };
+      const items = isWhole ? joinedText(entries) : encodedText(shown(entries));
+      const text = await yamlOfJson(yaml, [`{"${field}":[`, ...items.text, "]}"]);
+      return { text: [text.slice(before.length)], characters: items.characters };
     },
     between: "",
     end: "",

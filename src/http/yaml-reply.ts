@@ -11,13 +11,15 @@ export function isWrittenInline(characters: number): boolean {
 }
 
 /**
- * JSON text as YAML, written by the YAML thread unless it is short.
+ * JSON text, or the parts of one in order, as YAML, written by the YAML thread unless it is short. Parts are joined by the thread, and
+ * leave no garbage here.
  * @throws StatusError NotAcceptable where that is too much work, TooManyRequests where too many texts wait.
  */
-export async function yamlOfJson(thread: YamlWork, json: string): Promise<string> {
-  if (isWrittenInline(json.length)) {
+export async function yamlOfJson(thread: YamlWork, json: string | readonly string[]): Promise<string> {
+  const characters = typeof json === "string" ? json.length : json.reduce((sum, { length }) => sum + length, 0);
+  if (isWrittenInline(characters)) {
     const { yamlText } = await import("../formats/yaml-text.ts");
-    return yamlText(JSON.parse(json));
+    return yamlText(JSON.parse(typeof json === "string" ? json : json.join("")));
   }
   try {
     return await thread.stringify(json);
