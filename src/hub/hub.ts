@@ -6,7 +6,7 @@ import { loadTrustRoots } from "../pki/verify-chain.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
-import { StorageError, type Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { mastersGroup } from "../core/user.ts";
 import { ownNames } from "./addresses.ts";
@@ -29,10 +29,10 @@ import { privateFolder } from "../agent/private-files.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import { serve } from "./serving.ts";
 import { watchClock } from "./watch-clock.ts";
+import { startError } from "./start-error.ts";
 import { keepStoreWritable } from "./store-upkeep.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
-import { systemErrorText, systemErrorWords } from "../core/system-error.ts";
 
 /** A running hub. */
 export interface Hub {
@@ -266,38 +266,4 @@ function closeOnce(closers: Closer[]): Closer {
 
 async function closeAll(closers: Closer[]): Promise<void> {
   for (let next = closers.pop(); next !== undefined; next = closers.pop()) await next();
-}
-
-/** The error to tell the operator; a locked or damaged data directory and a taken port each have their sentence. */
-function startError(error: unknown, options: HubOptions): unknown {
-  if (error instanceof StorageError) return new HubError("data-dir", error.message, { cause: error });
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "EADDRINUSE") {
-    return new HubError(
-      "port",
-      `${options.bindAddress}:${options.securePort} is in use; choose another --secure-port, or 0 for a free one`,
-      { cause: error },
-    );
-  }
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL") {
-    return new HubError("options", `--bind-address ${options.bindAddress}: must be an address of this machine`, {
-      cause: error,
-    });
-  }
-  const syscall = error instanceof Error && "syscall" in error ? error.syscall : undefined;
-  if (syscall === "mkdir") {
-    const isFile = code === "EEXIST" || code === "ENOTDIR";
-    const at = `the data directory ${options.dataDir}`;
-    const why = isFile
-      ? `${at} is a file, or lies below one`
-      : systemErrorWords(error, { operation: "write", at }).what;
-    return new HubError("data-dir", `${why}; choose another --data-dir`, {
-      cause: error,
-    });
-  }
-  if (code === "EACCES" || code === "EADDRNOTAVAIL") {
-    const at = `${options.bindAddress}:${options.securePort}`;
-    return new HubError("port", systemErrorText(error, { operation: "listen", at }), { cause: error });
-  }
-  return error;
 }
