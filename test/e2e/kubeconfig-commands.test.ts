@@ -152,9 +152,9 @@ describe("a kubeconfig of kubelogin, EKS, GKE or AKS", () => {
   });
 
   it("is reached through HTTPS_PROXY, but for what NO_PROXY lists", async () => {
-    const KUBECONFIG = await kubeconfigs(exec("v1", { interactiveMode: "Never" }), { server: "https://hub.test" });
+    const KUBECONFIG = await kubeconfigs({ token: "t" }, { server: "https://hub.test" });
     const HTTPS_PROXY = `http://127.0.0.1:${proxy.port}`;
-    expect(await firstSeen("version", { KUBECONFIG, HTTPS_PROXY })).toEqual(["authorization: Bearer of-v1"]);
+    expect(await firstSeen("version", { KUBECONFIG, HTTPS_PROXY })).toEqual(["authorization: Bearer t"]);
     expect(proxy.asked).toEqual(["hub.test:443"]);
     expect(await firstSeen("version", { KUBECONFIG, HTTPS_PROXY, NO_PROXY: ".test" })).toContain("hub.test");
     expect(proxy.asked).toEqual(["hub.test:443"]);
