@@ -330,6 +330,15 @@ describe("a cluster that stays", () => {
 });
 
 describe("a cluster with several hubs", () => {
+  it("says once which bootstrap kubeconfig it cannot read, and joins by another", async () => {
+    const missing = join(dir, "missing.kubeconfig");
+    const agent = start("half", { bootstrapKubeconfigs: [missing, bootstrap] });
+    const { message } = await agent.told("failed");
+    expect(message).toContain(missing);
+    await letIn("half", agent);
+    expect(agent.events.filter(({ kind }) => kind === "failed")).toHaveLength(1);
+  });
+
   it("goes to the next one when the first is silent for too long", async () => {
     const dying = await startClusterStage();
     const clock = skippingClock();

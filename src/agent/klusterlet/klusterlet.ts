@@ -40,7 +40,7 @@ export async function runKlusterlet(options: KlusterletOptions): Promise<Kluster
   if (state === undefined) return { cluster: options.clusterName ?? "", agent: "", server };
   const { clusterName: cluster, agentName: agent } = state.now();
   running.report({ kind: "started", cluster, agent, place: options.store.place });
-  const memory: Memory = { left: false };
+  const memory: Memory = { left: false, unreadable: "" };
   const isFinal = (error: JoinError): boolean => options.until !== undefined && endsWaiting.has(error.code);
   while (!signal.aborted) {
     await persistently(() => oneLife(state, memory, running), { options: running, hub, isFinal });
@@ -141,13 +141,20 @@ async function requireOneHub({ bootstrapKubeconfigs, readFile, clock }: Klusterl
 interface Memory {
   /** The hub in use was left, so another one is looked for. */
   left: boolean;
+  /** What was last reported of bootstrap kubeconfigs that cannot be read while others can. */
+  unreadable: string;
 }
 
 /** From the choice of a hub to the end of the conversation with it. */
 async function oneLife(state: KeptState, memory: Memory, options: KlusterletOptions): Promise<void> {
   await finishLayingOut(state, options);
   const credential = await usableCredential(state, options);
-  const hubs = await bootstrapHubs(state, options).catch((error: unknown) => {
+  const passOver = (failure: JoinError | undefined): void => {
+    const message = failure?.message ?? "";
+    if (message !== "" && message !== memory.unreadable) options.report({ kind: "failed", message });
+    memory.unreadable = message;
+  };
+  const hubs = await bootstrapHubs(state, options, passOver).catch((error: unknown) => {
     // A hub that is joined is not doubted because its bootstrap kubeconfig cannot be read at the moment.
     if (credential !== undefined && error instanceof JoinError) return [];
     throw error;
@@ -220,8 +227,15 @@ async function usableCredential(
   return found.identity.cluster === clusterName && found.identity.agent === agentName ? found : undefined;
 }
 
-/** Those that can be read. @throws JoinError bad-discovery-file where none can and there are some */
-async function bootstrapHubs(state: KeptState, options: KlusterletOptions): Promise<readonly BootstrapHub[]> {
+/**
+ * Those that can be read; `passOver` is told of the last one that cannot, or that all can. @throws JoinError bad-discovery-file where
+ * none can and there are some
+ */
+async function bootstrapHubs(
+  state: KeptState,
+  options: KlusterletOptions,
+  passOver: (failure: JoinError | undefined) => void = () => undefined,
+): Promise<readonly BootstrapHub[]> {
   const found: BootstrapHub[] = [];
   let failure: JoinError | undefined;
   for (const file of options.bootstrapKubeconfigs) {
@@ -233,5 +247,6 @@ async function bootstrapHubs(state: KeptState, options: KlusterletOptions): Prom
     }
   }
   if (found.length === 0 && failure !== undefined) throw failure;
+  passOver(failure);
   return found;
 }
