@@ -38,7 +38,9 @@ it("a definition whose names another one has says which, in condition, log and E
   const { lines, event } = await told("crd-naming", "NamesNotAccepted", "gizmos.example.com");
   expect(lines).toHaveLength(1);
   expect(event).toMatchObject({ type: "Warning", count: 1 });
-  expect(event.message).toMatch(/^not all names are accepted: "Widget(List)?" is already in use$/);
+  expect(event.message).toMatch(
+    /^not all names are accepted: "Widget(List)?" is already in use; choose other names, or delete /,
+  );
   expect(await conditionOf("gizmos.example.com", "NamesAccepted")).toMatchObject({ status: "False" });
   await api(`${definitions}/widgets.example.com`, { method: "DELETE" });
   await until(api, `${definitions}?fieldSelector=metadata.name=gizmos.example.com`, (crd) =>

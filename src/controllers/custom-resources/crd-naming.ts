@@ -88,7 +88,8 @@ function named(crd: CustomResourceDefinition, status: CrdStatus | undefined): Ou
   const condition = status?.conditions?.find(({ type }) => type === "NamesAccepted");
   if (condition?.status !== "False") return done;
   const about = referenceTo(customResourceDefinitions, crd);
-  const message = `not all names are accepted: ${condition.message ?? ""}`;
+  const next = `choose other names, or delete the definition of group ${crd.spec.group} that has them`;
+  const message = `not all names are accepted: ${condition.message ?? ""}; ${next}`;
   return { kind: "blocked", because: { reason: "NamesNotAccepted", about, message }, again: "woken" };
 }
 
