@@ -1,6 +1,6 @@
 import { isJsonObject } from "../core/json-value.ts";
 import type { YamlWork } from "../formats/yaml-thread.ts";
-import { auditLine, type Audit, type AuditRecord, type ObjectNames } from "./audit.ts";
+import { auditLine, truncatedAnnotation, type Audit, type AuditRecord, type ObjectNames } from "./audit.ts";
 import { requestBody, responseBody, type AuditBody, type ManagedFields } from "./audit-body.ts";
 import { traceAnnotation, traceText } from "./authorization-trace.ts";
 import type { AuditDecision, AuditStage } from "./audit-policy.ts";
@@ -129,7 +129,6 @@ function annotationsOf(
 ): Readonly<Record<string, string>> {
   const isTruncated = bodies?.request === "tooLong" || bodies?.response === "tooLong";
   return {
-    ...(annotations === undefined ? {} : Object.fromEntries(annotations)),
     ...(decision === undefined
       ? {}
       : {
@@ -137,6 +136,8 @@ function annotationsOf(
           "authorization.k8s.io/reason": decision.reason,
           ...(decision.trace === undefined ? {} : { [traceAnnotation]: traceText(decision.trace) }),
         }),
-    ...(isTruncated ? { "audit.k8s.io/truncated": "true" } : {}),
+    // Last, as the first are kept where all are too many.
+    ...(annotations === undefined ? {} : Object.fromEntries(annotations)),
+    ...(isTruncated ? { [truncatedAnnotation]: "true" } : {}),
   };
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { StatusError, badRequest } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
 import { YamlError } from "../formats/yaml-error.ts";
 import { yamlThread } from "../formats/yaml-thread.ts";
 import { auditLine, type AuditRecord } from "./audit.ts";
@@ -49,6 +50,43 @@ describe("an audit event", () => {
     const failure = new StatusError("Forbidden", dense, { details: { name: dense } });
     const told = eventOf({ requestUri: path, info: asked, userAgent: dense, code: 403, failure });
     expect(JSON.stringify(told).length).toBeLessThan(12_000);
+  });
+
+  test("is bounded in bytes, whatever groups, extra values and annotations there are, and says so", () => {
+    const dense = "\u0001".repeat(60_000);
+    const many = Array.from({ length: 30_000 }, (_, at) => `g${at}`);
+    const users: readonly UserInfo[] = [
+      { username: dense, uid: dense, groups: [], extra: {} },
+      { username: "a", groups: many },
+      { username: "a", groups: [dense, "later"] },
+      { username: "a", groups: [], extra: { scopes: many, [dense]: ["x"] } },
+      { username: "a", groups: [], extra: Object.fromEntries(many.map((name) => [name, []])) },
+    ];
+    for (const user of users) {
+      const told = eventOf({ user, impersonatedUser: user });
+      expect(JSON.stringify(told).length).toBeLessThan(64_000);
+      expect(told["annotations"]).toEqual({ "audit.k8s.io/truncated": "true" });
+    }
+    for (const annotations of [{ a: dense }, Object.fromEntries(many.map((name) => [name, "x".repeat(100)]))]) {
+      const told = eventOf({ annotations });
+      expect(JSON.stringify(told).length).toBeLessThan(40_000);
+      expect(told["annotations"]).toHaveProperty(["audit.k8s.io/truncated"], "true");
+    }
+  });
+
+  test("shows the first groups whole, never the beginning of one, which is the name of another", () => {
+    const groups = ["admins-of-nothing", "x".repeat(20_000), "later"];
+    expect(eventOf({ user: { username: "a", groups } })["user"]).toEqual({
+      username: "a",
+      groups: ["admins-of-nothing"],
+    });
+  });
+
+  test("shows a user of two hundred groups as a whole", () => {
+    const groups = Array.from({ length: 200 }, (_, at) => `company:department-${at}:members`);
+    const user = { username: "jane", uid: "1", groups, extra: { "example.com/scopes": ["a", "b"] } };
+    const told = eventOf({ user, annotations: { a: "b" } });
+    expect([told["user"], told["annotations"]]).toEqual([user, { a: "b" }]);
   });
 
   test("has no status before there is an answer", () => {

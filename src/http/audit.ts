@@ -1,5 +1,6 @@
 import { StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
+import { boundedAnnotations, boundedText, boundedUser, maxTextBytes } from "./audit-bounds.ts";
 import type { AuditDecision, AuditPolicy, AuditStage } from "./audit-policy.ts";
 import type { RequestInfo } from "./request-info.ts";
 
@@ -42,8 +43,10 @@ export interface AuditRecord {
   readonly responseObject: string | undefined;
 }
 
+/** On an event of which a part was left out because it was too long. Source: apiserver plugin/pkg/audit/truncate. */
+export const truncatedAnnotation = "audit.k8s.io/truncated";
+
 const maxUriBytes = 2048;
-const maxTextBytes = 1024;
 /** The messages of refused bodies quote values, and those do not belong into a log that holds no bodies. */
 const quotingCodes: ReadonlySet<number> = new Set([400, 422]);
 
@@ -52,7 +55,10 @@ export function auditLine(
   record: AuditRecord,
   at: { readonly stage: AuditStage; readonly decision: AuditDecision; readonly now: number },
 ): string {
-  const { info, user, impersonatedUser } = record;
+  const { info } = record;
+  const [user, impersonated] = [record.user, record.impersonatedUser].map((one) => one && boundedUser(one));
+  const annotations = boundedAnnotations(record.annotations);
+  const isWhole = user?.isWhole !== false && impersonated?.isWhole !== false && annotations.isWhole;
   const { level } = at.decision;
   const head = JSON.stringify({
     kind: "Event",
@@ -60,19 +66,19 @@ export function auditLine(
     level,
     auditID: record.auditId,
     stage: at.stage,
-    requestURI: bounded(record.requestUri, maxUriBytes),
-    verb: bounded(info.verb, maxTextBytes),
-    user: user === undefined ? {} : shown(user),
-    ...(impersonatedUser === undefined ? {} : { impersonatedUser: shown(impersonatedUser) }),
+    requestURI: boundedText(record.requestUri, maxUriBytes),
+    verb: boundedText(info.verb, maxTextBytes),
+    user: user?.value ?? {},
+    ...(impersonated === undefined ? {} : { impersonatedUser: impersonated.value }),
     sourceIPs: [record.sourceIp],
-    ...(record.userAgent === undefined ? {} : { userAgent: bounded(record.userAgent, maxTextBytes) }),
+    ...(record.userAgent === undefined ? {} : { userAgent: boundedText(record.userAgent, maxTextBytes) }),
     ...(info.isResource ? { objectRef: objectRef(info, record.object) } : {}),
     ...(record.code === 0
       ? {}
       : { responseStatus: responseStatus(record, level === "Metadata" ? "no bodies" : "bodies") }),
     requestReceivedTimestamp: micro(record.receivedAt),
     stageTimestamp: micro(at.now),
-    annotations: record.annotations,
+    annotations: isWhole ? annotations.value : { ...annotations.value, [truncatedAnnotation]: "true" },
   });
   const request = record.requestObject === undefined ? "" : `,"requestObject":${record.requestObject}`;
   const response = record.responseObject === undefined ? "" : `,"responseObject":${record.responseObject}`;
@@ -85,15 +91,11 @@ function responseStatus({ code, failure }: AuditRecord, with_: "bodies" | "no bo
   return {
     metadata: {},
     status: "Failure",
-    ...(quotes ? {} : { message: bounded(failure.message, maxTextBytes) }),
+    ...(quotes ? {} : { message: boundedText(failure.message, maxTextBytes) }),
     ...(failure.reason === "" ? {} : { reason: failure.reason }),
     ...(quotes || failure.details === undefined || isLong(failure.details) ? {} : { details: failure.details }),
     code,
   };
-}
-
-function shown({ username, uid, groups, extra }: UserInfo): object {
-  return { username, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
 }
 
 function objectRef(info: RequestInfo, object: ObjectNames | undefined): object {
@@ -101,33 +103,20 @@ function objectRef(info: RequestInfo, object: ObjectNames | undefined): object {
   const namespace = info.namespace === "" ? object?.namespace : info.namespace;
   const name = info.name === "" ? object?.name : info.name;
   return {
-    resource: bounded(resource, maxTextBytes),
+    resource: boundedText(resource, maxTextBytes),
     ...optional("namespace", namespace),
     ...optional("name", name),
     ...optional("uid", object?.uid),
     ...optional("apiGroup", group),
-    apiVersion: bounded(version, maxTextBytes),
+    apiVersion: boundedText(version, maxTextBytes),
     ...optional("resourceVersion", object?.resourceVersion),
     ...optional("subresource", subresource),
   };
 }
 
 function optional(field: string, value: string | undefined): Readonly<Record<string, string>> {
-  return value === undefined || value === "" ? {} : { [field]: bounded(value, maxTextBytes) };
+  return value === undefined || value === "" ? {} : { [field]: boundedText(value, maxTextBytes) };
 }
-
-/** The beginning of a text that takes at most so many bytes as JSON: what a client sends fills no log, whatever characters it is made of. */
-function bounded(text: string, maxBytes: number): string {
-  if (text.length * maxEscapedBytes <= maxBytes || Buffer.byteLength(JSON.stringify(text)) <= maxBytes) return text;
-  let shown = text.slice(0, maxBytes);
-  while (shown !== "" && Buffer.byteLength(JSON.stringify(shown)) > maxBytes) {
-    shown = shown.slice(0, Math.floor(shown.length / 2));
-  }
-  return shown;
-}
-
-/** What one character takes at most: an escape such as \u0001. */
-const maxEscapedBytes = 6;
 
 function isLong(details: object): boolean {
   return JSON.stringify(details).length > maxTextBytes;

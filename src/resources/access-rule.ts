@@ -9,11 +9,14 @@ export interface AccessRuleFacts {
   readonly profile: unknown;
 }
 
-/** A compiled rule: whether it holds, or why nobody can say. Never throws. */
-export type AccessRuleProgram = (facts: AccessRuleFacts) => { readonly holds: boolean } | { readonly error: string };
+/** A compiled rule: whether it holds, or why that cannot be said, and what that cost of the `budget`. Never throws. */
+export type AccessRuleProgram = (
+  facts: AccessRuleFacts,
+  budget: number,
+) => ({ readonly holds: boolean } | { readonly error: string }) & { readonly cost: number };
 
-/** Source: apiserver's PerCallLimit for admission policies. */
-const budget = 1_000_000;
+/** What all rules of a profile together may cost for one request. Source: apiserver's PerCallLimit for admission policies. */
+export const accessRulesBudget = 1_000_000;
 const longestExpression = 10_000;
 
 /** Compiles a rule over `object`, `evidence` and `profile`, whose value must be a bool. @throws CelError */
@@ -22,8 +25,9 @@ export function compileAccessRule(expression: string): AccessRuleProgram {
   const variables = { object: dynType, evidence: dynType, profile: dynType };
   const program = compileKubernetesCel(expression, variables);
   if (program.type.kind !== "bool") throw new CelError("type", "must evaluate to bool");
-  return ({ object, evidence, profile }) => {
+  return ({ object, evidence, profile }, budget) => {
     const result = program.evaluate({ object, evidence, profile }, { budget });
-    return "error" in result ? { error: result.error } : { holds: result.value === true };
+    const { cost } = result;
+    return "error" in result ? { error: result.error, cost } : { holds: result.value === true, cost };
   };
 }

@@ -77,6 +77,22 @@ describe("a request that nobody has decided", () => {
     });
   });
 
+  it("is left to people where its rules cost more than all together may", () => {
+    const list = `[${Array.from({ length: 100 }, (_, at) => at).join(",")}]`;
+    const costly = { expression: `${list}.exists(x, ${list}.exists(y, x + y == -1))`, effect: "Refuse" as const };
+    const rules = (
+      count: number,
+    ): readonly { readonly expression: string; readonly effect: "Approve" | "Refuse" }[] => [
+      ...Array.from({ length: count }, () => costly),
+      { expression: "true", effect: "Approve" as const },
+    ];
+    expect(step(request(), { profile: pods({ rules: rules(1) }) })).toMatchObject({ status: { accepted: true } });
+    expect(step(request(), { profile: pods({ rules: rules(31) }) })).toMatchObject({
+      kind: "wait",
+      why: "nobody has decided",
+    });
+  });
+
   it("is left to people where a rule cannot be evaluated, whatever later ones say", () => {
     const rules = [
       { expression: "object.spec.missing.field == 'a'", effect: "Refuse" as const },

@@ -8,7 +8,7 @@ import {
   type AccessProfile,
 } from "../../resources/access-profile.ts";
 import { readKey, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
-import { compileAccessRule } from "../../resources/access-rule.ts";
+import { accessRulesBudget, compileAccessRule } from "../../resources/access-rule.ts";
 import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
 import { provesPossession } from "../../trust/possession.ts";
 
@@ -155,12 +155,17 @@ function observed(
   };
 }
 
-/** The verdict of the first rule that holds. A rule that cannot be evaluated decides nothing, and none after it does: a person must. */
+/**
+ * The verdict of the first rule that holds. A rule that cannot be evaluated, or for which the budget of all rules does not suffice, decides
+ * nothing, and none after it does: an approver must.
+ */
 function ruled({ request, profile }: AccessView, status: AccessRequestStatus): AccessStep | undefined {
   if (profile === undefined) return undefined;
   const facts = { object: request, evidence: status.evidence ?? {}, profile };
+  let left = accessRulesBudget;
   for (const { expression, effect, message = "" } of profile.spec.rules ?? []) {
-    const result = compileAccessRule(expression)(facts);
+    const result = compileAccessRule(expression)(facts, left);
+    left -= result.cost;
     if ("error" in result) return undefined;
     if (!result.holds) continue;
     const reason = message === "" ? `by a rule of profile ${profile.metadata.name}` : message;
