@@ -290,3 +290,27 @@ test("a name is free once its certificate has ended", async () => {
   hub.shiftClock(366 * 24 * 60 * minute);
   expect(await outcome((await ask(second, node)).name)).toBe("issued");
 });
+
+describe("a name that no Node can have, and that looks like that of another, is left to a person", () => {
+  const lookAlikes: Readonly<Record<string, (node: string) => string>> = {
+    "a blank at the end": (node) => `${node} `,
+    "a dot at the end": (node) => `${node}.`,
+    "a letter that is not seen": (node) => `${node}\u200b`,
+    "a letter of another alphabet": (node) => node.replace("o", "\u043e"),
+    "a mark that turns the direction of reading": (node) => `${node}\u202e`,
+    "another subject behind it": (node) => `${node},O=system:masters`,
+    "a path around it": (node) => `../${node}`,
+    "a letter that becomes another in lower case": (node) => node.toUpperCase().replace("K", "\u212a"),
+    nothing: () => "",
+  };
+  test.each(Object.entries(lookAlikes))("%s", async (_title, alike) => {
+    const { node } = await machine();
+    const { name } = await ask(second, alike(node));
+    const left = await eventually("a decision", async () => {
+      const { certificate, conditions = [] } = await stored(name);
+      if (certificate !== undefined) return "issued";
+      return conditions.find(({ type }) => type === "NotApprovedAutomatically")?.message;
+    });
+    expect(left).toContain("no Node can have the name");
+  });
+});

@@ -1,4 +1,6 @@
 import type { ApiObject, Condition } from "../../core/object.ts";
+import { dnsSubdomainProblems } from "../../core/names.ts";
+import { nodeUserPrefix } from "../../core/user.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { hasCondition } from "./csr-view.ts";
@@ -33,10 +35,24 @@ export function isUndecided(csr: CsrView): boolean {
   return csr.certificate === "" && !hasCondition(csr, "Approved") && !hasCondition(csr, "Denied");
 }
 
-/** The recognisers to try, in order; none leaves the request to a person. Source: Kubernetes pkg/controller/certificates/approver. */
+/**
+ * The recognisers to try, in order; none leaves the request to a person. Source: Kubernetes pkg/controller/certificates/approver, which
+ * recognises any node name; here it must be one that a Node can have.
+ */
 export function recognisersOf(csr: CsrView, facts: CsrFacts): readonly Recogniser[] {
-  if (!isClientKubelet(csr.signerName, facts, csr.usages)) return [];
+  if (!isClientKubelet(csr.signerName, facts, csr.usages) || nodeNameProblem(facts) !== undefined) return [];
   return facts.subject.commonName === csr.requester.username ? [selfNodeClient, nodeClient] : [nodeClient];
+}
+
+/**
+ * Why no Node can have the name in the subject of a node; undefined where one can. `worker-1` with a blank behind it, or with a letter of
+ * another alphabet, is another user of the API, which an approver cannot tell from `worker-1`.
+ */
+export function nodeNameProblem({ subject }: CsrFacts): string | undefined {
+  const name = subject.commonName.slice(nodeUserPrefix.length);
+  // Names are in use without regard to case, so letters in upper case pass; those that only become ASCII in lower case do not.
+  const [problem] = dnsSubdomainProblems(name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()));
+  return problem === undefined ? undefined : `no Node can have the name ${JSON.stringify(name)}: ${problem}`;
 }
 
 /** The question whether the requester may have such a certificate without being asked. */

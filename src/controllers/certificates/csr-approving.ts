@@ -15,6 +15,7 @@ import {
   approvalOf,
   isAllowed,
   isUndecided,
+  nodeNameProblem,
   recognisersOf,
   type Recogniser,
 } from "./csr-approving-policy.ts";
@@ -159,10 +160,18 @@ function rightText({ access: { verb, resource, subresource } }: Recogniser): str
 function abstentionOf(csr: CsrView, facts: CsrContents, recognisers: readonly Recogniser[]): Abstention | undefined {
   const last = recognisers.at(-1);
   if (last !== undefined) return notAllowed(csr.requester.username, rightText(last));
-  const problem = csr.signerName === nodeSigner ? signerChecks.get(nodeSigner)?.(facts, csr.usages) : undefined;
-  if (problem === undefined) return undefined;
-  const message = `it has not the form of a kubelet client certificate, which its signer requires: ${problem}; deny it, and create a corrected request`;
-  return { reason: "RequestNotRecognized", message, again: "woken" };
+  if (csr.signerName !== nodeSigner) return undefined;
+  const problem = signerChecks.get(nodeSigner)?.(facts, csr.usages);
+  const form =
+    problem === undefined
+      ? nodeNameProblem(facts)
+      : `it has not the form of a kubelet client certificate, which its signer requires: ${problem}`;
+  if (form === undefined) return undefined;
+  return {
+    reason: "RequestNotRecognized",
+    message: `${form}; deny it, and create a corrected request`,
+    again: "woken",
+  };
 }
 
 async function unmark(client: Client, { object, csr }: Looked, names: NameCheck | undefined): Promise<void> {
