@@ -21,6 +21,7 @@ describe("printable", () => {
       "a\\u{200b}b\\u{ad}c\\u{feff}d\\u{3164}e",
     ],
     "shows blanks that are not the blank": ["a\u00a0b\u3000c", "a\\u{a0}b\\u{3000}c"],
+    "shows blanks at the end, and leaves those at the beginning": ["  a b  ", "  a b\\u{20}\\u{20}"],
     "shows half of a surrogate pair": ["a\ud800b", "a\\u{d800}b"],
     "shows tag characters beyond the basic plane": ["a\u{e0041}b", "a\\u{e0041}b"],
     "doubles a backslash, so that an escape cannot be faked": ["\\u{1b}", "\\\\u{1b}"],

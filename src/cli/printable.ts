@@ -3,10 +3,15 @@ const unsafe = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
  * Text of unknown origin for one line of a terminal: each character that could move the cursor, start an escape sequence, turn
- * the direction of reading, or stay invisible is written as `\u{1b}`. Blanks stay; a backslash is doubled, so that nobody can fake the rest.
+ * the direction of reading, or stay invisible is written as `\u{1b}`, and so are blanks at the end, without which two names look the same.
+ * A backslash is doubled, so that the rest cannot be imitated.
  */
 export function printable(text: string): string {
-  return text.replaceAll("\\", "\\\\").replace(unsafe, (character) => (character === " " ? " " : escaped(character)));
+  const shown = text
+    .replaceAll("\\", "\\\\")
+    .replace(unsafe, (character) => (character === " " ? " " : escaped(character)));
+  const end = shown.trimEnd();
+  return end + escaped(" ").repeat(shown.length - end.length);
 }
 
 function escaped(character: string): string {
