@@ -37,6 +37,7 @@ export interface DeleteOptions {
  */
 export interface Client {
   get<T extends ApiObject>(resource: ResourceRef, key: ObjectKey): Promise<T>;
+  /** Every object, however many pages the server makes of them; with `limit` or `continue`, that page. */
   list<T extends ApiObject>(resource: ResourceRef, options?: ListOptions): Promise<ApiList<T>>;
   /** Ends when `signal` aborts or the server closes the stream. @throws StatusError Expired when the version is too old. */
   watch<T extends ApiObject>(resource: ResourceRef, options: WatchOptions): AsyncIterable<WatchEvent<T>>;

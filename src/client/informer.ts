@@ -1,9 +1,10 @@
 import type { Clock } from "../core/clock.ts";
-import type { ApiList, ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
 import { jitteredBackoffMs } from "./backoff.ts";
 import type { Backoff } from "./backoff.ts";
 import type { Client, ListOptions, ResourceRef } from "./client.ts";
+import { listPages } from "./list-pages.ts";
 import { objectStore } from "./object-store.ts";
 import type { Change, Reader } from "./object-store.ts";
 
@@ -38,7 +39,6 @@ export interface Informer<T extends ApiObject = ApiObject> extends Reader<T> {
   run(signal: AbortSignal): Promise<void>;
 }
 
-const pageSize = 500;
 const shortestWatchMs = 1000;
 const resumesAtMost = 5;
 
@@ -55,9 +55,9 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
   let expiredBefore = false;
 
   async function relist(): Promise<void> {
-    const found = await listAll((page) => client.list<T>(resource, { ...selection, ...page }));
+    const found = await listPages((page) => client.list<T>(resource, { ...selection, ...page }));
     store.replace(found.items.map(kept));
-    version = found.resourceVersion;
+    version = found.metadata.resourceVersion;
     settle(true);
   }
 
@@ -130,26 +130,6 @@ function selectionOf(options: InformerOptions): Selection {
     ...(options.labelSelector === undefined ? {} : { labelSelector: options.labelSelector }),
     ...(options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector }),
   };
-}
-
-async function listAll<T extends ApiObject>(
-  list: (page: Pick<ListOptions, "limit" | "continue">) => Promise<ApiList<T>>,
-): Promise<{ readonly items: readonly T[]; readonly resourceVersion: string }> {
-  const items: T[] = [];
-  let page = await list({ limit: pageSize });
-  for (;;) {
-    items.push(...page.items);
-    const next = page.metadata.continue;
-    if (next === undefined || next === "") return { items, resourceVersion: page.metadata.resourceVersion };
-    try {
-      page = await list({ limit: pageSize, continue: next });
-    } catch (error) {
-      if (!(error instanceof StatusError) || error.reason !== "Expired") throw error;
-      // The snapshot is gone in the middle; a list without pages cannot be cut.
-      const whole = await list({});
-      return { items: whole.items, resourceVersion: whole.metadata.resourceVersion };
-    }
-  }
 }
 
 function resolvable<V>(): { readonly promise: Promise<V>; readonly resolve: (value: V) => void } {

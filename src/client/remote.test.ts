@@ -212,6 +212,35 @@ describe("remoteClient", () => {
     expect((await connect().client.list(configMaps)).items).toEqual([]);
   });
 
+  test("lists in pages, and asks for fewer objects where a page is larger than a reply may be", async () => {
+    const paths: string[] = [];
+    const items = Array.from({ length: 40 }, (_, index) => ({ metadata: { name: `${index}`, text: "x".repeat(100) } }));
+    handle = (request, response) => {
+      const url = new URL(request.url ?? "", origin);
+      paths.push(url.search);
+      const first = Number(url.searchParams.get("continue") ?? 0);
+      const end = first + Number(url.searchParams.get("limit") ?? items.length);
+      const more = end < items.length ? { continue: String(end), remainingItemCount: items.length - end } : {};
+      json(response, 200, {
+        kind: "ConfigMapList",
+        metadata: { resourceVersion: "7", ...more },
+        items: items.slice(first, end),
+      });
+    };
+    const { client } = connect({ maximumReplyBytes: 2048 });
+    const list = await client.list(configMaps, { labelSelector: "a=b", resourceVersion: "5" });
+    expect(list.items.map(({ metadata }) => metadata.name)).toEqual(items.map(({ metadata }) => metadata.name));
+    expect(list.metadata).toEqual({ resourceVersion: "7" });
+    expect(paths.slice(0, 4)).toEqual([
+      "?labelSelector=a%3Db&resourceVersion=5&limit=500",
+      "?labelSelector=a%3Db&resourceVersion=5&limit=62",
+      "?labelSelector=a%3Db&resourceVersion=5&limit=7",
+      "?labelSelector=a%3Db&limit=7&continue=7",
+    ]);
+    handle = (_, response) => response.end("x".repeat(4096));
+    expect(await failure(client.list(configMaps))).toMatchObject({ code: "REPLY_TOO_LARGE" });
+  });
+
   test("waits as long as Retry-After says, and only on 429 and 5xx", async () => {
     let calls = 0;
     handle = (_, response) => {

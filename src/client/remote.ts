@@ -6,6 +6,7 @@ import { badRequest, StatusError } from "../core/status.ts";
 import { ConnectionError } from "./client.ts";
 import type { Client, DeleteOptions, ListOptions, ResourceRef, WatchEvent, WatchOptions } from "./client.ts";
 import { lineCutter } from "./lines.ts";
+import { listPages } from "./list-pages.ts";
 import { keyOf } from "./object-key.ts";
 import { listQuery, resourcePath, withQuery } from "./paths.ts";
 import type { PathTarget, Query } from "./paths.ts";
@@ -168,13 +169,22 @@ function fixedCredentials(options: ClientCredentials): () => ClientCredentials {
 }
 
 function verbs(send: Send): Omit<Client, "watch"> {
+  async function listPage<T extends ApiObject>(resource: ResourceRef, options: ListOptions): Promise<ApiList<T>> {
+    const path = withQuery(resourcePath(resource, target(options.namespace)), listQuery(options));
+    return withTypes((await send("GET", path)) as ApiList<T>, resource);
+  }
+
   return {
     get: async <T extends ApiObject>(resource: ResourceRef, key: ObjectKey) =>
       (await send("GET", resourcePath(resource, key))) as T,
 
     list: async <T extends ApiObject>(resource: ResourceRef, options: ListOptions = {}) => {
-      const path = withQuery(resourcePath(resource, target(options.namespace)), listQuery(options));
-      return withTypes((await send("GET", path)) as ApiList<T>, resource);
+      if (options.limit !== undefined || options.continue !== undefined) return listPage<T>(resource, options);
+      const { resourceVersion: _onFirstPages, ...others } = options;
+      // A page that continues another is at the version of that one.
+      return listPages<T>((page) =>
+        listPage(resource, { ...(page.continue === undefined ? options : others), ...page }),
+      );
     },
 
     create: async <T extends ApiObject>(resource: ResourceRef, object: ApiObject, options: WriteOptions = {}) => {
