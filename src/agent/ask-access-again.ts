@@ -48,7 +48,7 @@ export async function askAccessAgain(options: AskAgainOptions, report: JoinRepor
   if (step === "stop") {
     throw new JoinError(
       "denied",
-      `the request ${asked.name} was denied; ask with pratique request once that is settled`,
+      `the request ${asked.name} was denied; to request access again, run pratique request with another --name`,
     );
   }
   if (step === "go on") {

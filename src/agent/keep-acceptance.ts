@@ -37,7 +37,7 @@ const onceAgainMs = 5000;
 /** What to do where the hub takes a credential no more. */
 export const remedies: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
   token:
-    "see why on the hub (pratique credentials, pratique revocations list); then ask anew with pratique request, which an approver must approve",
+    "see why on the hub (pratique credentials, pratique revocations list); then request access with pratique request under another --name, which an approver must approve",
   "client-certificate":
     "see why on the hub (pratique credentials, pratique revocations list); where only this certificate was revoked, join anew with pratique join --force; where the node was (user system:node:NAME), that revocation must be deleted there first, and this certificate is accepted again",
 };

@@ -190,7 +190,9 @@ describe("an agent", () => {
     await here.clock.advance(43 * minute);
     const error = (await running) as JoinError;
     expect(error.code).toBe("unauthorized");
-    expect(error.message).toContain(`ask for access anew: pratique request https://hub.example:6443 --dir ${dir}`);
+    expect(error.message).toContain(
+      `request access again: pratique request https://hub.example:6443 --dir ${dir} --name NAME, with a name that was not used before`,
+    );
     expect(here.asked()).toBe(3);
     expect(JSON.parse(here.disk.get(folder.state) ?? "")).toMatchObject({ refused: true });
   });

@@ -237,7 +237,7 @@ async function refused(
   if (!options.askAgain && !expired) {
     return new JoinError(
       "unauthorized",
-      `${why}; ask for access anew: pratique request ${access.server} --dir ${folder.dir}`,
+      `${why}; request access again: pratique request ${access.server} --dir ${folder.dir} --name NAME, with a name that was not used before`,
     );
   }
   report({ ...nameOf(folder), event: "asking-again", message: why });

@@ -115,9 +115,12 @@ async function ask(asking: Asking): Promise<AskedRequest> {
   const before = await folder.asked();
   const sameHub = before?.caPin === hub.caPin && before.fingerprint === key.public.fingerprint;
   const name = options.name ?? (sameHub ? before.name : ownName(options));
-  const { request, found } = await posted(asking, name);
-  const { uid = "" } = request.metadata;
   const goesOn = sameHub && before.name === name;
+  // A request that is there is resumed before a new one is posted: the rules for new ones may have changed meanwhile.
+  const there = goesOn ? await current(asking.client, name) : undefined;
+  const { request, found } = there === undefined ? await posted(asking, name) : { request: there, found: true };
+  if (found) requireSameRequest(request, asking);
+  const { uid = "" } = request.metadata;
   const profile = options.profile ?? (goesOn ? before.profile : undefined);
   const claims = options.claims ?? (goesOn ? before.claims : undefined);
   const asked = {
@@ -170,21 +173,32 @@ async function posted(
   } catch (error) {
     if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
   }
-  const there = await client.get<AccessRequest>(accessRequests, { name });
-  if (there.status?.fingerprint !== key.public.fingerprint) {
-    throw new JoinError("csr-conflict", `the hub has a request ${name} of another key; ask under another --name`);
+  return { request: await client.get<AccessRequest>(accessRequests, { name }), found: true };
+}
+
+/** @throws JoinError csr-conflict for a request of another key, or for another profile than the one that is given */
+function requireSameRequest({ metadata, spec, status }: AccessRequest, { options, key }: Asking): void {
+  if (status?.fingerprint !== key.public.fingerprint) {
+    throw new JoinError(
+      "csr-conflict",
+      `the hub has a request ${metadata.name} of another key; ask under another --name`,
+    );
   }
-  return { request: there, found: true };
+  if (options.profile === undefined || options.profile === spec.profile) return;
+  const there = spec.profile === undefined ? "the default profile" : `profile "${plainText(spec.profile)}"`;
+  throw new JoinError(
+    "csr-conflict",
+    `the request ${metadata.name} of this machine is for ${there} and cannot be changed; to request profile "${options.profile}", give another --name`,
+  );
 }
 
 /** The request once it is answered. @throws JoinError denied, failed, deleted, timeout-waiting, aborted */
-async function answered(
-  { options, report, client }: Asking,
-  { name, uid, fingerprint }: AskedRequest,
-): Promise<AccessRequest> {
+async function answered({ options, report, client }: Asking, asked: AskedRequest): Promise<AccessRequest> {
+  const { name, uid, fingerprint } = asked;
   const { clock, signal } = options;
   const until = clock.now() + options.waitMs;
-  const commands = [`pratique approve accessrequest/${name}`];
+  const words = (await pairingWords(asked)).join(" ");
+  const commands = [`pratique approve accessrequest/${name} --words "${words}"`];
   let told = false;
   let blocked: string | undefined;
   for (;;) {
@@ -204,10 +218,11 @@ async function answered(
     blocked = obstacle?.message;
     if (!told) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
     told = true;
-    if (clock.now() + pollMs > until) {
+    const leftMs = until - clock.now();
+    if (leftMs <= 0) {
       throw new JoinError("timeout-waiting", `${unanswered(name, obstacle)}; run the same command again to resume`);
     }
-    await clock.sleep(pollMs, signal);
+    await clock.sleep(Math.min(pollMs, leftMs), signal);
     stopIfAborted(signal);
   }
 }
@@ -231,8 +246,10 @@ async function current(client: RemoteClient, name: string): Promise<AccessReques
 function ended({ metadata, status = {} }: AccessRequest): void {
   const reason = status.decisions?.at(-1)?.reason;
   const said = reason === undefined ? "" : `: ${plainText(reason)}`;
-  if (status.denied === true) throw new JoinError("denied", `the request ${metadata.name} was denied${said}`);
-  if (status.revoked === true) throw new JoinError("denied", `the access of ${metadata.name} was revoked${said}`);
+  const next = "to request access again, give another --name";
+  if (status.denied === true) throw new JoinError("denied", `the request ${metadata.name} was denied${said}; ${next}`);
+  if (status.revoked === true)
+    throw new JoinError("denied", `the access of ${metadata.name} was revoked${said}; ${next}`);
   const expired = status.conditions?.find(({ type, status: holds }) => type === "Expired" && holds === "True");
   if (expired !== undefined) {
     const why = plainText(expired.message ?? "");

@@ -76,12 +76,16 @@ interface Machine {
   readonly dir: string;
   /** What it shows its owner. */
   readonly words: string;
+  /** The line that an approver types, as the machine shows it. */
+  readonly line: Promise<string>;
   readonly granted: Promise<AccessGranted>;
 }
 
 /** A machine that has asked and waits. */
-async function machine(name: string, profile?: string): Promise<Machine> {
-  const dir = await mkdtemp(join(hub.dir, `${name}-`));
+async function machine(name: string, profile?: string, folder?: string): Promise<Machine> {
+  const dir = folder ?? (await mkdtemp(join(hub.dir, `${name}-`)));
+  let showLine: (line: string) => void;
+  const line = new Promise<string>((show) => (showLine = show));
   return new Promise((resolve, reject) => {
     const granted = requestAccess(
       {
@@ -102,7 +106,8 @@ async function machine(name: string, profile?: string): Promise<Machine> {
         userAgent: "test",
       },
       (event: JoinEvent) => {
-        if (event.kind === "access-asked") resolve({ dir, words: event.words.join(" "), granted });
+        if (event.kind === "waiting-for-access") showLine(event.commands[0] ?? "");
+        if (event.kind === "access-asked") resolve({ dir, words: event.words.join(" "), line, granted });
       },
     );
     granted.catch(reject);
@@ -153,6 +158,56 @@ describe("pratique approve --words", () => {
     expect(status).not.toHaveProperty("accepted");
     expect(status).not.toHaveProperty("decisions");
     expect((await pratique("ada", "deny", "areq/vm-between", "--reason", "the words differ")).code).toBe(0);
+  });
+});
+
+describe("a machine that requests access", () => {
+  it("shows the line with its words, which approves it as it stands", async () => {
+    const { words, line, granted } = await machine("vm-line");
+    const [, ...typed] = (await line).split(/ (?=(?:[^"]*"[^"]*")*[^"]*$)/);
+    expect(typed).toEqual(["approve", "accessrequest/vm-line", "--words", `"${words}"`]);
+    const ran = await pratique("ada", ...typed.map((word) => word.replaceAll('"', "")));
+    expect(ran).toMatchObject({ code: 0, out: expect.stringContaining("The words agree") as unknown });
+    await granted;
+  });
+
+  it("resumes its request although the profile takes no new ones meanwhile, and is told of another profile", async () => {
+    const type = "application/merge-patch+json";
+    const limit = async (networks: readonly string[] | null): Promise<void> => {
+      const body = { spec: { sourceNetworks: networks } };
+      expect((await admin(`${group}/accessprofiles/pods`, { method: "PATCH", type, body })).status).toBe(200);
+    };
+    const { dir, granted } = await machine("vm-resumed");
+    await limit(["192.0.2.0/24"]);
+    const again = await machine("vm-resumed", undefined, dir).finally(() => limit(null));
+    await expect(machine("vm-resumed", "two", dir)).rejects.toThrow(
+      'the request vm-resumed of this machine is for the default profile and cannot be changed; to request profile "two", give another --name',
+    );
+    await pratique("ada", "approve", "areq/vm-resumed");
+    await Promise.all([granted, again.granted]);
+  });
+
+  it.each([
+    ["denied", "deny", [], "the request vm-denied was denied: not ours; to request access again, give another --name"],
+    [
+      "revoked",
+      "revoke",
+      ["approve"],
+      "the access of vm-revoked was revoked: not ours; to request access again, give another --name",
+    ],
+  ])("is told what to do once it was %s", async (word, verb, before, message) => {
+    const name = `vm-${word}`;
+    const { dir, granted } = await machine(name);
+    for (const first of before) await pratique("ada", first, `areq/${name}`);
+    if (before.length > 0) await granted;
+    const refused = before.length > 0 ? undefined : expect(granted).rejects.toThrow(message);
+    expect((await pratique("ada", verb, `areq/${name}`, "--reason", "not ours")).code).toBe(0);
+    await refused;
+    const again = await machine(name, undefined, dir);
+    await expect(again.granted).rejects.toThrow(message);
+    const other = await machine(`${name}-2`, undefined, dir);
+    await pratique("ada", "approve", `areq/${name}-2`, "--words", other.words);
+    await other.granted;
   });
 });
 

@@ -49,7 +49,7 @@ const titles: Readonly<Record<CredentialStatus["kind"], string>> = {
 };
 
 const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
-  token: "ask anew with pratique request",
+  token: "request access with pratique request under another --name",
   "client-certificate": "join anew with pratique join --force",
   "serving-certificate": "run pratique agent, which asks for it",
 };

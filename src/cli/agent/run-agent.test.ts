@@ -62,7 +62,9 @@ token /here/access/token
     const io = world(now, state);
     expect(await runLine("agent --dir access --status", io)).toBe(code);
     expect(io.out()).toContain("The credential is of no use.\n");
-    expect(io.out()).toMatch(/^ {2}to do {5}(?:run pratique agent.*; else )?ask anew with pratique request$/m);
+    expect(io.out()).toMatch(
+      /^ {2}to do {5}(?:run pratique agent.*; else )?request access with pratique request under another --name$/m,
+    );
   });
 
   test("asks the hub, for five seconds at most, and tells apart that it refuses the token and that it cannot be reached", async () => {
@@ -79,7 +81,7 @@ token /here/access/token
     expect(refused.out()).toContain("The credential is of no use.\n");
     expect(refused.out()).toContain("  hub       refuses it: 401 Unauthorized\n");
     expect(refused.out()).toContain(
-      "  to do     see why on the hub (pratique credentials, pratique revocations list); then ask anew",
+      "  to do     see why on the hub (pratique credentials, pratique revocations list); then request access",
     );
     const message = "nothing listens at https://hub.example:6443: check that the server runs";
     const gone = answering({ kind: "unknown", message });
@@ -104,7 +106,7 @@ token /here/access/token
     expect(io.out()).toContain("The credential is of no use.\n");
     expect(io.out()).toContain("  refused   by the hub since 2026-11-21T00:10:00Z: 401 Unauthorized\n");
     expect(io.out()).toContain(
-      "  to do     see why on the hub (pratique credentials, pratique revocations list); then ask anew with pratique request, which an approver must approve\n",
+      "  to do     see why on the hub (pratique credentials, pratique revocations list); then request access with pratique request under another --name, which an approver must approve\n",
     );
     const json = world(start + 30 * minute, planned, { files: refusedToken({}) });
     expect(await runLine("agent --dir access --status -o json", json)).toBe(4);
