@@ -262,6 +262,8 @@ describe("many at once", () => {
     const here = await world([rack("a", true), { ...rack("b", true), evidence: { possession: "Unproven" } }]);
     expect(await runLine("approve areq --all --expect 2", here.io)).toBe(7);
     expect(here.io.err()).toContain("accessrequest/b has contents that need care");
+    expect(await runLine("approve areq --all --expect 2 --dry-run", here.io)).toBe(7);
+    expect(here.io.out()).toBe("");
     expect(here.stored("a").status?.accepted).toBeUndefined();
     expect(await runLine(["deny", "areq", "--all", "--expect", "2", "--reason", "not ours"], here.io)).toBe(0);
     expect(here.stored("a").status).toMatchObject({ denied: true, reason: "not ours" });

@@ -36,7 +36,7 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
     const targets =
       selection.kind === "named"
         ? selection.requests
-        : await selected(selection, { client: server.client, now: io.clock.now() }, args);
+        : await selected(selection, { client: server.client, now: io.clock.now() });
     let exit: ExitName = "ok";
     async function each(of: readonly Target[], act: (target: Target) => Promise<void>): Promise<readonly Target[]> {
       const done: Target[] = [];
@@ -157,7 +157,6 @@ function distinct(requests: readonly RequestName[]): readonly RequestName[] {
 async function selected(
   selection: Extract<Selection, { kind: "all" }>,
   { client, now }: Omit<Surroundings, "items">,
-  args: Args,
 ): Promise<readonly Target[]> {
   const { of, decision, labels, expected } = selection;
   const options = labels === undefined ? {} : { labelSelector: labels };
@@ -177,10 +176,10 @@ async function selected(
     );
   }
   const careful = decision === "Approved" ? await needCare(of, open, { client, now, items }) : [];
-  if (careful.length > 0 && !args.on("dry-run")) {
+  if (careful.length > 0) {
     throw new CliError(
       "conflict",
-      `${careful.join(", ")} has contents that need care, and must be approved by name or denied; nothing was done`,
+      `${careful.join(", ")} ${careful.length === 1 ? "has" : "have"} contents that need care, and must be approved by name or denied; nothing was done`,
       ["What they are: pratique pending"],
     );
   }
