@@ -179,7 +179,7 @@ describe("a machine that requests access", () => {
     };
     const { dir, granted } = await machine("vm-resumed");
     await limit(["192.0.2.0/24"]);
-    const again = await machine("vm-resumed", undefined, dir).finally(() => limit(null));
+    const again = await machine("vm-resumed", undefined, dir).finally(async () => limit(null));
     await expect(machine("vm-resumed", "two", dir)).rejects.toThrow(
       'the request vm-resumed of this machine is for the default profile and cannot be changed; to request profile "two", give another --name',
     );
@@ -200,9 +200,7 @@ describe("a machine that requests access", () => {
     const { dir, granted } = await machine(name);
     for (const first of before) await pratique("ada", first, `areq/${name}`);
     if (before.length > 0) await granted;
-    const refused = before.length > 0 ? undefined : expect(granted).rejects.toThrow(message);
     expect((await pratique("ada", verb, `areq/${name}`, "--reason", "not ours")).code).toBe(0);
-    await refused;
     const again = await machine(name, undefined, dir);
     await expect(again.granted).rejects.toThrow(message);
     const other = await machine(`${name}-2`, undefined, dir);
