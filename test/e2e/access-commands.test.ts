@@ -179,10 +179,11 @@ describe("a machine that requests access", () => {
     };
     const { dir, granted } = await machine("vm-resumed");
     await limit(["192.0.2.0/24"]);
-    const again = await machine("vm-resumed", undefined, dir).finally(async () => limit(null));
+    const again = await machine("vm-resumed", undefined, dir);
     await expect(machine("vm-resumed", "two", dir)).rejects.toThrow(
       'the request vm-resumed of this machine is for the default profile and cannot be changed; to request profile "two", give another --name',
     );
+    await limit(null);
     await pratique("ada", "approve", "areq/vm-resumed");
     await Promise.all([granted, again.granted]);
   });
