@@ -27,6 +27,8 @@ export interface FleetReport {
   /** Machines that have given up, with the reasons of the first few. */
   readonly lost: number;
   readonly lostBecause: readonly string[];
+  /** What the machines wait for that have neither joined nor given up, each reason once, at most 5. */
+  readonly notJoinedBecause: readonly string[];
   readonly rotations: number;
   readonly beats: number;
   readonly failures: number;
@@ -71,6 +73,9 @@ function summary(tallies: readonly MachineTally[], prefix: string, perSecond: re
   const sum = (of: (tally: MachineTally) => number): number => tallies.reduce((all, tally) => all + of(tally), 0);
   const count = (holds: (tally: MachineTally, index: number) => boolean): number => tallies.filter(holds).length;
   const reasons = new Set(tallies.map(({ lost }) => lost).filter((why) => why !== undefined));
+  const waits = new Set(
+    tallies.map(({ lost, waitsFor }) => (lost === undefined ? waitsFor : undefined)).filter((why) => why !== undefined),
+  );
   return {
     machines: tallies.length,
     joined: count(({ joined }) => joined),
@@ -79,6 +84,7 @@ function summary(tallies: readonly MachineTally[], prefix: string, perSecond: re
     ),
     lost: count(({ lost }) => lost !== undefined),
     lostBecause: [...reasons].slice(0, 5),
+    notJoinedBecause: [...waits].slice(0, 5),
     rotations: sum(({ rotations }) => rotations),
     beats: sum(({ beats }) => beats),
     failures: sum(({ failures }) => failures),

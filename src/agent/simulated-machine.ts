@@ -7,6 +7,7 @@ import type { AgentEvent } from "./agent-event.ts";
 import { hubClient } from "./hub-client.ts";
 import { join } from "./join.ts";
 import { JoinError } from "./join-error.ts";
+import type { JoinEvent } from "./join-event.ts";
 import type { Discovery } from "./join-options.ts";
 import { keepFresh } from "./keeper.ts";
 import { memoryFiles } from "./memory-files.ts";
@@ -26,6 +27,8 @@ export interface MachineTally {
   longestGapMs: number;
   /** The common names of all certificates that it was given. */
   readonly identities: Set<string>;
+  /** What its join waited for last; undefined before it waits, and once it has joined. */
+  waitsFor: string | undefined;
   /** Why it has given up, if it has. */
   lost: string | undefined;
 }
@@ -55,6 +58,7 @@ export function newTally(): MachineTally {
     failures: 0,
     longestGapMs: 0,
     identities: new Set(),
+    waitsFor: undefined,
     lost: undefined,
   };
 }
@@ -85,15 +89,29 @@ async function joined(options: SimulatedMachineOptions, files: PrivateFiles): Pr
   for (;;) {
     try {
       called();
-      await join(wanted, () => undefined);
+      await join(wanted, (event) => (tally.waitsFor = waitsFor(event) ?? tally.waitsFor));
       tally.joined = true;
+      tally.waitsFor = undefined;
       await identified(files, tally);
       return;
     } catch (error) {
       if (!(error instanceof JoinError) || signal.aborted || !mayPass(error)) throw error;
       tally.failures += 1;
+      tally.waitsFor = error.message;
       await clock.sleep(joinPauseMs * (1 + fraction()), signal);
     }
+  }
+}
+
+function waitsFor(event: JoinEvent): string | undefined {
+  switch (event.kind) {
+    case "retrying":
+    case "left-to-approver":
+      return event.message;
+    case "waiting-for-approval":
+      return "no approver has decided on the certificate request";
+    default:
+      return undefined;
   }
 }
 

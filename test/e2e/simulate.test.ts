@@ -76,9 +76,10 @@ it("a hub that is gone until the end is a gap, and machines that never came in a
   stop.abort();
   await fleet.ended;
   expect(fleet.report().longestGapMs).toBeGreaterThanOrEqual(600_000);
+  let out = "";
   const io = {
     ...processIo(),
-    stdout: { write: () => undefined, isTty: false },
+    stdout: { write: (text: string) => void (out += text), isTty: false },
     stderr: { write: () => undefined, isTty: false },
   };
   const words = [
@@ -93,6 +94,7 @@ it("a hub that is gone until the end is a gap, and machines that never came in a
   ];
   const pin = ["--discovery-token-ca-cert-hash", hub.hub.caPin];
   expect(await runProgram(commands, [...words, ...pin, "--spread", "0s"], io)).toBe(1);
+  expect(out).toContain(`\nnot joined: nothing listens at https://127.0.0.1:${port}`);
   hub = await startTestHub({ dir: hub.dir });
 }, 120_000);
 

@@ -79,6 +79,7 @@ function text(report: FleetReport): string {
     `${beats} beats and ${rotations} rotations; ${failures} failures, the longest gap between two beats ${formatDuration(longestGapMs)}`,
     `${mean.toFixed(1)} requests a second, ${Math.max(0, ...perSecond)} in the busiest`,
     ...lostBecause.map((why) => `lost: ${printable(why)}`),
+    ...report.notJoinedBecause.map((why) => `not joined: ${printable(why)}`),
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -7,8 +7,8 @@ export const simulateCommand: Command = {
   name: "simulate",
   summary: "Let many simulated machines join a hub and live there, to see what it bears",
   details: [
-    "Each machine is the real agent with its files in memory: it joins with the token, rotates its certificate, and renews its Lease as a kubelet does. Nodes, Leases and certificate requests stay on the hub; their names begin with --name-prefix.",
-    "It ends after --duration, or at SIGINT, and prints what the machines have seen. The exit code is 1 where a machine did not come in, was lost, or was given another identity.",
+    "Each machine is the real agent with its files in memory: it joins with the token, rotates its certificate, and renews its Lease as a kubelet does. No Node objects are made. Leases (in kube-node-lease), certificates and their requests stay on the hub, under names that begin with --name-prefix: a second run needs another prefix.",
+    "It ends after --duration, or at SIGINT, and prints what the machines have seen, and why machines have not joined. The exit code is 1 where a machine did not come in, was lost, or was given another identity.",
   ],
   operands: [hubOperand],
   options: [
