@@ -187,7 +187,7 @@ describe("waiting for a certificate", () => {
     );
     expect(said).toEqual(["NodeNameInUse: the node name n1 is in use"]);
     expect(error.message).toContain(
-      "within 60 seconds (the hub says: NodeNameInUse: the node name n1 is in use); have it approved",
+      "within 60 seconds (the hub says: NodeNameInUse: the node name n1 is in use); join with another --node-name, or have the certificate in use revoked on the hub, then run the same join again",
     );
   });
 

@@ -224,7 +224,7 @@ function timeoutError(
   const what =
     state === "approved"
       ? `the request ${request.name} is approved but was not signed within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}: check that the hub's signer runs`
-      : `no approver decided on the request ${request.name} within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}; have it approved with \`pratique approve csr/${request.name}\``;
+      : `no approver decided on the request ${request.name} within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}; ${said?.startsWith("NodeNameInUse: ") === true ? "join with another --node-name, or have the certificate in use revoked on the hub" : `have it approved with \`pratique approve csr/${request.name}\``}`;
   const next = advise ? ", then run the same join again: it goes on with the same key" : "";
   return new JoinError("timeout-waiting", `${what}${next}`);
 }

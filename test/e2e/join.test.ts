@@ -9,6 +9,9 @@ import type { Discovery, Joined, JoinOptions } from "../../src/agent/join-option
 import { certificateRequests, type RequestObject } from "../../src/agent/node-request.ts";
 import { privateFiles } from "../../src/agent/private-files.ts";
 import { wallClock } from "../../src/agent/wall-clock.ts";
+import { commands } from "../../src/cli/commands.ts";
+import { processIo } from "../../src/cli/process-io.ts";
+import { runProgram } from "../../src/cli/program.ts";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
@@ -166,6 +169,65 @@ describe("a hub that approves nodes by itself", () => {
     });
     expect((await run(discovery, { force: true })).outcome).toBe("joined");
     expect(await whoami(bench.kubeconfig)).toMatchObject({ username: `system:node:${machine}` });
+  });
+
+  describe("and the command", () => {
+    async function pratiqueJoin(): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+      const { endpoint, token, pins } = await discoveryOf(auto);
+      const written = { out: "", err: "" };
+      const io = {
+        ...processIo(),
+        stdout: { write: (text: string) => void (written.out += text), isTty: false },
+        stderr: { write: (text: string) => void (written.err += text), isTty: false },
+      };
+      const files = ["--cert-dir", bench.certDir, "--kubeconfig", bench.kubeconfig, "--node-name", machine];
+      const pin = pins.flatMap((one) => ["--discovery-token-ca-cert-hash", one]);
+      const code = await runProgram(commands, ["join", endpoint, "--token", token, ...pin, ...files], io);
+      return { code, ...written };
+    }
+
+    async function revoke(spec: Readonly<Record<string, string>>): Promise<void> {
+      const admin = await clientOf(auto.kubeconfig);
+      await admin.create(credentialRevocations, {
+        apiVersion: "access.pratique.dev/v1alpha1",
+        kind: "CredentialRevocation",
+        metadata: { name: machine },
+        spec,
+      });
+    }
+
+    test("fails on a machine that has joined and was revoked since, and says what to do", async () => {
+      expect(await pratiqueJoin()).toMatchObject({ code: 0 });
+      const current = joinPath(bench.certDir, "kubelet-client-current.pem");
+      const { fingerprint256 } = new X509Certificate(await readFile(current));
+      await revoke({ fingerprint: fingerprint256.replaceAll(":", "").toLowerCase() });
+      const { code, out, err } = await pratiqueJoin();
+      expect([code, out]).toEqual([4, ""]);
+      expect(err).toContain(
+        `this machine joined ${auto.url} earlier as system:node:${machine}, and the hub rejects its certificate (401 Unauthorized): see why on the hub`,
+      );
+    });
+
+    test("fails where the hub issues a certificate to a node that is revoked by its name", async () => {
+      await revoke({ user: `system:node:${machine}` });
+      const { code, out, err } = await pratiqueJoin();
+      expect([code, out]).toEqual([4, ""]);
+      expect(err).toContain(
+        `${auto.url} issued a certificate for system:node:${machine} and rejects it (401 Unauthorized): the node may be revoked`,
+      );
+    });
+
+    test("says on a machine that has joined that its hub cannot be reached, and how to change the address", async () => {
+      expect(await pratiqueJoin()).toMatchObject({ code: 0 });
+      const away = `https://127.0.0.1:${await freePort()}`;
+      await writeFile(bench.kubeconfig, (await readFile(bench.kubeconfig, "utf8")).replace(auto.url, away));
+      const { code, out, err } = await pratiqueJoin();
+      expect(code).toBe(0);
+      expect(out).toContain("This machine had joined already; nothing was changed.\n");
+      expect(err).toBe(
+        `note: nothing listens at ${away}: check that the server runs, and the address and the port. This machine uses ${away}; to change it to 127.0.0.1:${auto.port}, add --force\n`,
+      );
+    });
   });
 
   test("lets a machine in by a bootstrap kubeconfig", async () => {

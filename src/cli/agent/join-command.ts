@@ -72,7 +72,8 @@ export const joinCommand: Command = {
       name: "force",
       kind: "boolean",
       default: "false",
-      description: "join again with a new key, whatever is there",
+      description:
+        "join again with a new key although this machine has joined. A join that did not finish continues with its key, unless its request was denied or has failed",
     },
     outputOption,
   ],

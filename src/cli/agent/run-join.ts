@@ -1,13 +1,19 @@
 import { resolve } from "node:path";
+import type { Acceptance } from "../../agent/ask-acceptance.ts";
 import { JoinError } from "../../agent/join-error.ts";
 import type { JoinEvent } from "../../agent/join-event.ts";
-import type { Joined } from "../../agent/join-options.ts";
+import type { Discovery, Joined } from "../../agent/join-options.ts";
 import type { ServingWish } from "../../agent/join-record.ts";
+import { remedies } from "../../agent/keep-acceptance.ts";
+import { privateFiles } from "../../agent/private-files.ts";
 import { servingWish } from "../../agent/serving-names.ts";
+import { nodeTrust } from "../../agent/trust-files.ts";
 import { rfc3339 } from "../../core/clock.ts";
+import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { folderView } from "./agent-folders.ts";
 import { discoveryOf } from "./join-discovery.ts";
 import { joinFailure, type BlamedOptions } from "./join-failure.ts";
 import { tellWay } from "./tell-way.ts";
@@ -40,6 +46,11 @@ export async function runJoin(args: Args, io: Io): Promise<ExitName> {
       (event) => tell(event, shown),
     );
     shown.stop();
+    const hub = await acceptanceOf(joined, io);
+    if (hub?.kind === "refused") throw new CliError("refused", rejectedText(joined, hub.message));
+    if (hub?.kind === "unknown" && joined.outcome === "already-joined") {
+      io.stderr.write(`${printable(`note: ${hub.message}${otherAddress(discovery, joined.server)}`)}\n`);
+    }
     await writeResult(args, io, { data: joinedData(joined), table: () => joinedText(joined) });
     return "ok";
   } catch (error) {
@@ -55,6 +66,36 @@ function blamedOptions(args: Args): BlamedOptions {
     "bad-pin-format": "discovery-token-ca-cert-hash",
     "bad-discovery-file": args.text("discovery-file") === undefined ? "bootstrap-kubeconfig" : "discovery-file",
   };
+}
+
+/** A machine may have joined and be revoked since, and a certificate of a revoked node is issued and rejected. */
+const acceptanceTimeoutMs = 5000;
+
+/** Whether the hub accepts the certificate of this machine; undefined where the files cannot be read. */
+async function acceptanceOf(joined: Joined, io: Io): Promise<Acceptance | undefined> {
+  const files = { ...privateFiles, textIfThere: folderView(io).text };
+  try {
+    const trust = await nodeTrust(joined, files).read();
+    const signal = io.interrupted();
+    const userAgent = `pratique/${release}`;
+    return await io.askAcceptance(trust, { clock: io.clock, userAgent, signal, timeoutMs: acceptanceTimeoutMs });
+  } catch (error) {
+    if (error instanceof JoinError) return undefined;
+    throw error;
+  }
+}
+
+function rejectedText({ outcome, nodeName, server }: Joined, said: string): string {
+  return outcome === "joined"
+    ? `${server} issued a certificate for system:node:${nodeName} and rejects it (${said}): the node may be revoked. See why on the hub (pratique revocations list) and delete the revocation there; the files of this machine are complete, and nothing else is needed here`
+    : `this machine joined ${server} earlier as system:node:${nodeName}, and the hub rejects its certificate (${said}): ${remedies["client-certificate"]}`;
+}
+
+/** That the command names another address than the one this machine uses, and how to change to it. */
+function otherAddress(discovery: Discovery, server: string): string {
+  if (discovery.kind !== "token" || server === `https://${discovery.endpoint}` || server === discovery.endpoint)
+    return "";
+  return `. This machine uses ${server}; to change it to ${discovery.endpoint}, add --force`;
 }
 
 /** What the agent is to keep beside the client certificate. @throws JoinError bad-node-name */
@@ -90,7 +131,9 @@ function tell(event: JoinEvent, shown: Progress): void {
       );
       return shown.doing(`waiting for approval of ${event.name}`);
     case "left-to-approver":
-      return shown.note(`the hub says: ${event.message}`);
+      shown.note(`the hub says: ${event.message}`);
+      if (event.message.startsWith(nameInUse)) shown.note(nameInUseAdvice);
+      return undefined;
     case "approved":
       shown.done("approved");
       return shown.doing("waiting for the signature");
@@ -102,6 +145,10 @@ function tell(event: JoinEvent, shown: Progress): void {
       return tellWay(event, shown);
   }
 }
+
+const nameInUse = "NodeNameInUse: ";
+const nameInUseAdvice =
+  "if this is another machine than the one that uses the name, stop and join with another --node-name. If it is the same machine, set up anew, revoke the certificate in use on the hub; do not approve a second key while the first machine runs";
 
 const vouched = {
   pin: "its CA has the pinned key",

@@ -207,7 +207,7 @@ export const hubCommand: Command = {
       kind: "duration",
       value: "DURATION",
       default: "8760h",
-      description: "the longest life of a certificate that the hub signs",
+      description: "the longest life of a certificate that the hub signs, 10m or more",
     },
     {
       name: "service-account-issuer",
