@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { json, refuse, startFakeHub, type FakeHub } from "../../test/kits/fake-hub.ts";
+import type { JoinError } from "./join-error.ts";
 import { hastyClock } from "../../test/kits/hasty-clock.ts";
 import { failureOf, testToken } from "../../test/kits/join-bench.ts";
 import { remoteClient, type RemoteClient } from "../client/remote.ts";
@@ -157,8 +158,9 @@ describe("waiting for a certificate", () => {
     expect(await pauses({ random: () => 0 }, "9")).toEqual([9000, 9000, 9000, 15_000, 15_000, 15_000]);
   });
 
-  test("a trouble that has passed is not told at the end", async () => {
+  test("a failure to reach the hub is told when it begins and when it has passed, and not at the end", async () => {
     let lists = 0;
+    const told: (string | undefined)[] = [];
     hub.intercept = (asked, response) => {
       if ((asked.url ?? "").includes("watch=true")) {
         response.writeHead(200).end();
@@ -168,8 +170,10 @@ describe("waiting for a certificate", () => {
       if (lists < 3) response.destroy();
       return lists < 3;
     };
-    const error = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
+    const connection = (failure: JoinError | undefined): void => void told.push(failure?.code);
+    const error = await failureOf(waiting(() => {}, { timeoutMs: 60_000, connection }));
     expect(lists).toBeGreaterThan(3);
+    expect(told).toEqual(["unreachable", undefined]);
     expect(error.message).toContain("no approver decided");
   });
 

@@ -21,6 +21,8 @@ export interface Waiting {
   readonly advise?: boolean;
   /** Called with why there is no certificate yet, as the request's conditions say it: reason and message. Whenever that changes, and once when an approved request stays unsigned for half a minute. */
   readonly waitsFor?: ((message: string) => void) | undefined;
+  /** Called with each new failure to reach the hub, and with undefined once the hub answers again. */
+  readonly connection?: ((failure: JoinError | undefined) => void) | undefined;
   /** Called once when no decision has come after a second, and once when an approval has. */
   readonly on: (state: "pending" | "approved") => void;
 }
@@ -89,7 +91,9 @@ async function observe(client: Client, request: NodeRequest, observing: Observin
       if (pem !== undefined) return pem;
       failures = 0;
     } catch (error) {
-      observing.observation.trouble = passing(error, observing);
+      const trouble = passing(error, observing);
+      if (observing.observation.trouble?.message !== trouble.message) observing.connection?.(trouble);
+      observing.observation.trouble = trouble;
       failures += 1;
       pauseMs = troublePause(error, failures, observing);
     }
@@ -109,6 +113,7 @@ async function listAndWatch(client: Client, request: NodeRequest, observing: Obs
   const { signal, observation } = observing;
   const fieldSelector = `metadata.name=${request.name}`;
   const list = await client.list<RequestObject>(certificateRequests, { fieldSelector });
+  if (observation.trouble !== undefined) observing.connection?.(undefined);
   delete observation.trouble;
   const present = list.items.find((item) => item.metadata.name === request.name);
   if (present === undefined) throw deleted(request, observing);

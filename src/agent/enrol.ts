@@ -175,6 +175,12 @@ async function wait(
     signal,
     target,
     waitsFor: (message) => report({ kind: "left-to-approver", name, message }),
+    connection: (failure) =>
+      report(
+        failure === undefined
+          ? { kind: "reconnected", server: target.server }
+          : { kind: "retrying", code: failure.code, message: failure.message },
+      ),
     on: (state) =>
       report(
         state === "pending"

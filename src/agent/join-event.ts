@@ -5,7 +5,15 @@ export type JoinEvent =
   /** The first question goes out; nobody is trusted yet. */
   | { readonly kind: "discovering"; readonly server: string }
   /** A try failed for a reason that may pass; told once per reason, and tried again until the discovery time is over. */
-  | { readonly kind: "retrying"; readonly code: JoinErrorCode; readonly message: string }
+  | {
+      readonly kind: "retrying";
+      readonly code: JoinErrorCode;
+      readonly message: string;
+      /** How long it is tried in all, in milliseconds; absent while a decision is waited for, which has a time of its own. */
+      readonly forMs?: number;
+    }
+  /** The hub answers again, after a failure that was reported while a decision was waited for. */
+  | { readonly kind: "reconnected"; readonly server: string }
   /** The clocks differ by more than 30 seconds: `aheadMs` is how far this one is ahead of the hub's, negative when behind. */
   | { readonly kind: "clock-differs"; readonly aheadMs: number; readonly message: string }
   /** The discovery file and cluster-info name different servers; that of the file is used. */

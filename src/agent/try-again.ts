@@ -28,7 +28,7 @@ export async function tryAgain<T>(patience: Patience, attempt: () => Promise<Att
     if (clock.now() - begun + everyMs > timeoutMs) throw error;
     if (error.message !== told) {
       told = error.message;
-      report({ kind: "retrying", code: error.code, message: error.message });
+      report({ kind: "retrying", code: error.code, message: error.message, forMs: timeoutMs });
     }
     await clock.sleep(everyMs, signal);
     stopIfAborted(signal);

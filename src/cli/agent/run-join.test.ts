@@ -43,7 +43,7 @@ const line = `join hub.example:6443 --token ${token} --discovery-token-ca-cert-h
 
 const story: readonly JoinEvent[] = [
   { kind: "discovering", server: "https://hub.example:6443" },
-  { kind: "retrying", code: "unreachable", message: "nothing listens at hub.example:6443" },
+  { kind: "retrying", code: "unreachable", message: "nothing listens at hub.example:6443", forMs: 10_000 },
   { kind: "clock-differs", aheadMs: 60_000, message: "this clock is a minute ahead" },
   { kind: "verified", server: "https://hub.example:6443", caPins: [pin], by: "pin" },
   { kind: "key-ready", fingerprint: "SHA256:abc", reused: false },
@@ -54,17 +54,21 @@ const story: readonly JoinEvent[] = [
     fingerprint: "SHA256:abc",
     commands: ["pratique approve csr/node-csr-x", "kubectl certificate approve node-csr-x"],
   },
+  { kind: "retrying", code: "unreachable", message: "hub.example:6443 closed the connection" },
+  { kind: "reconnected", server: "https://hub.example:6443" },
   { kind: "approved", name: "node-csr-x" },
   { kind: "issued", name: "node-csr-x", validUntil },
   { kind: "written", path: "/etc/kubernetes/kubelet.conf" },
 ];
 
-const told = `trying again, since nothing listens at hub.example:6443
+const told = `trying again for up to 10s (--discovery-timeout), since nothing listens at hub.example:6443
 this clock is a minute ahead
 the hub https://hub.example:6443 is the right one: its CA has the pinned key
 made a private key: SHA256:abc
 asked for a certificate as m1: node-csr-x
 waiting for approval. On the hub, compare the key SHA256:abc, then: pratique approve csr/node-csr-x  or  kubectl certificate approve node-csr-x
+trying again, since hub.example:6443 closed the connection
+connected to https://hub.example:6443 again
 approved
 got the certificate, valid until 2027-11-21T00:00:00Z
 wrote /etc/kubernetes/kubelet.conf
@@ -117,7 +121,7 @@ describe("pratique join", () => {
     const clear = "\r\u001b[K";
     expect(io.err()).toBe(
       `${clear}\u001b[36m⠋\u001b[39m looking for the hub at https://hub.example:6443${clear}` +
-        "\u001b[33m!\u001b[39m trying again, since nothing listens at hub.example:6443\n" +
+        "\u001b[33m!\u001b[39m trying again for up to 10s (--discovery-timeout), since nothing listens at hub.example:6443\n" +
         "\u001b[33m!\u001b[39m this clock is a minute ahead\n" +
         "\u001b[32m✓\u001b[39m the hub https://hub.example:6443 is the right one: its CA has the pinned key\n",
     );

@@ -1,4 +1,5 @@
 import type { JoinEvent } from "../../agent/join-event.ts";
+import { humanDuration } from "../../core/duration.ts";
 import type { Progress } from "../progress.ts";
 
 /** Tells what a join and a request for access have in common: the way to the hub, and the files at its end; nothing of other events. */
@@ -7,7 +8,11 @@ export function tellWay(event: JoinEvent, shown: Progress): void {
     case "discovering":
       return shown.doing(`looking for the hub at ${event.server}`);
     case "retrying":
-      return shown.note(`trying again, since ${event.message}`);
+      return shown.note(
+        `trying again${event.forMs === undefined ? "" : tryingFor(event.forMs)}, since ${event.message}`,
+      );
+    case "reconnected":
+      return shown.note(`connected to ${event.server} again`);
     case "clock-differs":
       return shown.note(event.message);
     case "written":
@@ -15,4 +20,8 @@ export function tellWay(event: JoinEvent, shown: Progress): void {
     default:
       return undefined;
   }
+}
+
+function tryingFor(ms: number): string {
+  return ` for up to ${humanDuration(ms)} (--discovery-timeout)`;
 }
