@@ -106,6 +106,8 @@ export interface PipelineOptions {
     readonly info: RequestInfo;
     readonly code: number;
     readonly ms: number;
+    /** How much of that was a wait for a place. */
+    readonly waitedMs: number;
     /** Length of the body that was sent. */
     readonly bytes: number;
   }) => void;
@@ -192,7 +194,13 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
   }
   const now = options.clock.now();
   options.activity.ended(progress, now);
-  options.observe({ info: progress.info, code: progress.code, ms: now - progress.receivedAt, bytes });
+  options.observe({
+    info: progress.info,
+    code: progress.code,
+    ms: now - progress.receivedAt,
+    waitedMs: progress.waitedMs,
+    bytes,
+  });
   try {
     await trail.end(reply, now);
   } catch (error) {
@@ -240,7 +248,7 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
   progress.impersonated = await options.impersonate(request, authentication.user);
   const user = progress.impersonated ?? authentication.user;
   const entered = enter(options, passage, user);
-  const place = entered instanceof Promise ? await entered : entered;
+  const place = entered instanceof Promise ? await waited(entered, progress, options) : entered;
   const tracked = options.track(progress.info);
   try {
     return await admit(options, passage, { user, requester: authentication, query, place, tracked });
@@ -253,6 +261,21 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
 function senderOf(request: Incoming): Pick<RequestFacts, "address" | "userAgent"> {
   const [address, userAgent] = [request.socket?.remoteAddress, header(request, "user-agent")];
   return { ...(address === undefined ? {} : { address }), ...(userAgent === undefined ? {} : { userAgent }) };
+}
+
+/** A wait is counted however it ends. */
+async function waited(
+  place: Promise<Place>,
+  progress: Progress,
+  { clock }: Pick<PipelineOptions, "clock">,
+): Promise<Place> {
+  const begun = clock.now();
+  try {
+    return await place;
+  } finally {
+    // A clock may be set back meanwhile.
+    progress.waitedMs = Math.max(0, clock.now() - begun);
+  }
 }
 
 function enter(

@@ -22,6 +22,8 @@ export interface Progress {
   audited: AuditDecision | undefined;
   heard: HeardBody | undefined;
   names: ObjectNames | undefined;
+  /** How long it has waited for a place, in milliseconds. */
+  waitedMs: number;
   code: number;
   failure: StatusError | undefined;
   /** Whether something was thrown that is no answer to a client. */
@@ -58,6 +60,7 @@ export function newProgress(auditId: string, receivedAt: number): Progress {
     audited: undefined,
     heard: undefined,
     names: undefined,
+    waitedMs: 0,
     code: 0,
     failure: undefined,
     faulted: false,

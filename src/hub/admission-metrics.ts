@@ -1,6 +1,7 @@
 import type { Admission, AdmissionPlugin, AdmissionRequest } from "../admission/admission.ts";
 import type { WebhookAsked } from "../admission/webhook-ask.ts";
 import { histogram, labelText } from "./metric-family.ts";
+import { summary } from "./metric-summary.ts";
 
 /** What is counted of admission. */
 export interface AdmissionMetrics {
@@ -34,6 +35,17 @@ export function admissionMetrics(now: () => number): AdmissionMetrics {
     help: "How long the steps of admission took, all plugins together, by step and operation.",
     bounds: pluginBounds,
   });
+  const summaries = summary(
+    {
+      name: "apiserver_admission_step_admission_duration_seconds_summary",
+      help: "Quantiles of how long the steps of admission took, by step and operation.",
+    },
+    now,
+  );
+  const observeStep: typeof steps.observe = (labels, seconds) => {
+    steps.observe(labels, seconds);
+    summaries.observe(labels, seconds);
+  };
   const webhooks = histogram({
     name: "apiserver_admission_webhook_admission_duration_seconds",
     help: "How long admission webhooks took, by name, step and operation.",
@@ -51,8 +63,8 @@ export function admissionMetrics(now: () => number): AdmissionMetrics {
     timed: (plugin) => timedPlugin(plugin, { now, observe: plugins.observe }),
     timedSteps: ({ mutate, validate }) => {
       const [admitted, validated] = [
-        observer(steps.observe, { type: "admit" }),
-        observer(steps.observe, { type: "validate" }),
+        observer(observeStep, { type: "admit" }),
+        observer(observeStep, { type: "validate" }),
       ];
       return {
         mutate: (request) => timing(now, { seen: admitted, request, run: () => mutate(request) }),
@@ -61,7 +73,7 @@ export function admissionMetrics(now: () => number): AdmissionMetrics {
     },
     webhookAsked: ({ name, stage, operation, isRejected, ms }) =>
       observerOf(name, stage === "mutating" ? "admit" : "validating")(operation, isRejected, ms),
-    text: () => plugins.text() + steps.text() + webhooks.text(),
+    text: () => plugins.text() + steps.text() + summaries.text() + webhooks.text(),
   };
 }
 

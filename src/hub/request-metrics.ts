@@ -6,6 +6,8 @@ export interface FinishedRequest {
   readonly info: RequestInfo;
   readonly code: number;
   readonly ms: number;
+  /** How much of that was a wait for a place. */
+  readonly waitedMs: number;
   /** Length of the body that was sent, compressed where it was; 0 for what streams. */
   readonly bytes: number;
 }
@@ -58,6 +60,8 @@ const knownPaths: ReadonlySet<string> = new Set(
 const durationBounds: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
+/** Source: apiserver pkg/endpoints/metrics, requestSliLatencies. */
+const sliBounds: readonly number[] = durationBounds.filter((bound) => bound >= 0.05);
 /** Source: apiserver pkg/endpoints/metrics, responseSizes. */
 const sizeBounds: readonly number[] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
@@ -76,6 +80,11 @@ export function requestMetrics(
     help: "Response latency distribution in seconds; watches are not in it.",
     bounds: durationBounds,
   });
+  const sli = histogram({
+    name: "apiserver_request_sli_duration_seconds",
+    help: "Response latency distribution in seconds without the wait for a place; watches are not in it.",
+    bounds: sliBounds,
+  });
   const sizes = histogram({
     name: "apiserver_response_sizes",
     help: "Response size distribution in bytes, of what is read.",
@@ -83,10 +92,13 @@ export function requestMetrics(
   });
   const seriesFor = (info: RequestInfo): Series => seriesOf(boundedParts(info, isResource));
   return {
-    observe: ({ info, code, ms, bytes }) => {
+    observe: ({ info, code, ms, waitedMs, bytes }) => {
       const series = seriesFor(info);
       series.byCode.set(code, (series.byCode.get(code) ?? 0) + 1);
-      if (series.verb !== "WATCH") durations.observe(series.requestLabels, ms / 1000);
+      if (series.verb !== "WATCH") {
+        durations.observe(series.requestLabels, ms / 1000);
+        sli.observe(series.labels, (ms - waitedMs) / 1000);
+      }
       if (series.verb === "GET" || series.verb === "LIST") sizes.observe(series.labels, bytes);
     },
     track: (info) => {
@@ -132,6 +144,7 @@ export function requestMetrics(
         },
       ]) +
       durations.text() +
+      sli.text() +
       sizes.text(),
   };
 }

@@ -125,6 +125,7 @@ function metricsOf(
     credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
     standing: standingMetrics({
       ...parts,
+      resources: verbs.resources,
       pkiDir: parts.at.dir,
       dataDir: options.dataDir,
       version: versionInfo(options.release, platform()),

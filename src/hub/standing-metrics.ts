@@ -6,7 +6,7 @@ import { accessRequests, stateOf } from "../resources/access-request.ts";
 import { csrConditionCell } from "../resources/csr-conditions.ts";
 import { certificateSigningRequests } from "../resources/certificate-signing-request.ts";
 import { isAccepted, managedClusters } from "../resources/managed-cluster.ts";
-import { storagePrefix } from "../resources/resource.ts";
+import { storagePrefix, type Resource } from "../resources/resource.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { Authorities } from "./authority-folder.ts";
@@ -16,7 +16,9 @@ import { familiesText, histogramText, labelText, type Family, type Sample } from
 /** What stands in the hub at the time of a scrape. */
 export interface StandingParts {
   readonly store: Pick<Store, "condition" | "usage">;
-  readonly cache: Pick<WatchCache, "list">;
+  readonly cache: Pick<WatchCache, "list" | "count">;
+  /** All kinds that are served. */
+  readonly resources: () => readonly Resource[];
   readonly authorities: () => Authorities;
   /** The folder of the serving certificate. */
   readonly pkiDir: string;
@@ -30,7 +32,10 @@ export interface StandingParts {
 export function standingMetrics(parts: StandingParts): () => Promise<string> {
   return async () => {
     const [store, certificates] = await Promise.all([storeText(parts.store), certificateFamily(parts)]);
-    return [store, familiesText([...pendingFamilies(parts), certificates, buildFamily(parts.version)])].join("");
+    return [
+      store,
+      familiesText([objectsFamily(parts), ...pendingFamilies(parts), certificates, buildFamily(parts.version)]),
+    ].join("");
   };
 }
 
@@ -61,6 +66,18 @@ async function storeText(store: StandingParts["store"]): Promise<string> {
       series: [{ labels: "", buckets: commits.buckets, sum: commits.seconds }],
     })
   );
+}
+
+/** Objects by kind, whatever versions of it are served. Source: apiserver pkg/storage/etcd3/metrics, 1.34 on. */
+function objectsFamily({ cache, resources }: StandingParts): Family {
+  const stored = resources().filter(({ verbs }) => verbs.includes("list"));
+  const byKind = new Map(stored.map((one) => [labelText({ group: one.group, resource: one.plural }), one]));
+  return {
+    name: "apiserver_resource_objects",
+    type: "gauge",
+    help: "Number of objects that the hub keeps, by kind.",
+    samples: [...byKind].map(([labels, resource]): Sample => [labels, cache.count(storagePrefix(resource))]),
+  };
 }
 
 const pendingKinds: readonly {

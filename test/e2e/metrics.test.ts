@@ -122,6 +122,29 @@ describe("the metrics of a hub", () => {
     expect(text).toContain('apiserver_current_inflight_requests{request_kind="readOnly"} 1\n');
   });
 
+  it("show the kinds that are kept, how long requests took without their wait, and quantiles of admission", () => {
+    const shown = metricFamilies(text);
+    const wanted = [
+      "apiserver_resource_objects",
+      "apiserver_request_sli_duration_seconds",
+      "apiserver_admission_step_admission_duration_seconds_summary",
+    ];
+    expect(wanted.map((name) => [name, shown.get(name)])).toEqual(wanted.map((name) => [name, recorded.get(name)]));
+    const objects = [...text.matchAll(/^apiserver_resource_objects\{group="([^"]*)",resource="([^"]*)"\} (\d+)$/gm)];
+    const kinds = objects.map(([, group = "", resource = ""]) => `${resource}.${group}`);
+    expect(new Set(kinds).size).toBe(kinds.length);
+    expect(kinds).toEqual(expect.arrayContaining(["namespaces.", "clusterroles.rbac.authorization.k8s.io"]));
+    // Reviews are answered, and not kept.
+    expect(kinds.filter((kind) => kind.includes("review"))).toEqual([]);
+    expect(text).toMatch(/^apiserver_resource_objects\{group="",resource="namespaces"\} [4-9]$/m);
+    const labels =
+      'component="apiserver",group="",resource="configmaps",scope="resource",subresource="",verb="GET",version="v1"';
+    expect(text).toContain(`apiserver_request_sli_duration_seconds_bucket{${labels},le="60"} 1\n`);
+    expect(text).toMatch(
+      /^apiserver_admission_step_admission_duration_seconds_summary\{operation="CREATE",rejected="false",type="admit",quantile="0.99"\} [\d.e-]+$/m,
+    );
+  });
+
   it("count who was authenticated, with certificates of which end, what was answered and what watches were sent", () => {
     const value = (series: string): number => {
       const line = text.split("\n").find((one) => one.startsWith(`${series} `));
