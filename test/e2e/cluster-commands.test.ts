@@ -396,6 +396,21 @@ describe("pratique cluster deny", () => {
     });
   });
 
+  it("is told by accept, which waits for no request that the agent makes only when the denied one is deleted", async () => {
+    const { csr } = await asked("regretted");
+    expect((await cluster("admin", "deny", "regretted")).code).toBe(0);
+    const { code, err } = await cluster("admin", "accept", "regretted", "--timeout", "2h");
+    expect([code, err]).toEqual([7, expect.stringContaining(`csr/${csr} of agent "a1b2c" with key SHA256:`)]);
+    expect(err).toContain(`was denied. A denied request cannot be approved`);
+    expect(err).toContain(`\nDelete it: kubectl delete csr ${csr}\n`);
+    expect((await stage.cluster("regretted", () => true))["spec"]).toMatchObject({ hubAcceptsClient: false });
+    expect((await stage.admin(`${csrsPath}/${csr}`, { method: "DELETE" })).status).toBe(200);
+    await stage.request("regretted");
+    const next = /^Then accept what the agent asks for anew: pratique cluster (accept .*)$/m.exec(err)?.[1] ?? "";
+    const again = await cluster("admin", ...next.split(" "), "--wait=false");
+    expect([again.code, again.out]).toEqual([0, expect.stringContaining("regretted: accepted\n")]);
+  });
+
   it("shuts a cluster out, waits until its rights are gone, and says what became of its certificates", async () => {
     const agent = await (await stageJoined("shut")).enter();
     await stage.cluster(
