@@ -66,6 +66,16 @@ export function firstMatch(compiled: CompiledRules, query: RuleQuery): CompiledR
   return query.resource === "*" ? first : earlier(first, firstOf(compiled.byResource.get("*"), attributes));
 }
 
+/** How many rules of the role `firstMatch` looks at, at the most. */
+export function rulesToLookAt(
+  { byPath, byResource }: CompiledRules,
+  { attributes, resource, anyResource }: RuleQuery,
+): number {
+  if (attributes.path !== undefined) return byPath.length;
+  const any = anyResource === undefined ? 0 : (byResource.get(anyResource)?.length ?? 0);
+  return any + (byResource.get(resource)?.length ?? 0) + (resource === "*" ? 0 : (byResource.get("*")?.length ?? 0));
+}
+
 function firstOf(rules: readonly CompiledRule[] | undefined, attributes: Attributes): CompiledRule | undefined {
   if (rules === undefined) return undefined;
   for (const compiled of rules) {

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../core/object.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { Attributes } from "./authorizer.ts";
-import { type CompiledRules, type RuleQuery, firstMatch, ruleQuery } from "./compiled-rules.ts";
+import { type CompiledRules, type RuleQuery, firstMatch, ruleQuery, rulesToLookAt } from "./compiled-rules.ts";
 import type { RoleRef } from "../resources/binding.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import type { AnyBinding, AnyRole, RbacKind } from "./rbac-types.ts";
@@ -29,6 +29,13 @@ export interface HeldRules {
   readonly errors: readonly string[];
 }
 
+/** The first grant whose role permits the request. */
+interface FirstAllowing {
+  (attributes: Attributes): Grant | undefined;
+  /** `"tooManyRules"` where more than so many rules have to be looked at; then `searchAllowing` finds the grant. */
+  (attributes: Attributes, maxRules: number): Grant | undefined | "tooManyRules";
+}
+
 /**
  * The RBAC policy in memory, kept current by `apply`. Lookups touch only bindings that name the user or one of its groups:
  * ClusterRoleBindings first, then the RoleBindings of the namespace, each by name (UTF-16 order).
@@ -37,7 +44,12 @@ export interface RbacIndex {
   /** Takes over one change at once; calls must come in the order of the changes. Takes validated objects. */
   readonly apply: (event: RbacEvent) => void;
   /** The first grant whose role permits the request. */
-  readonly firstAllowing: (attributes: Attributes) => Grant | undefined;
+  readonly firstAllowing: FirstAllowing;
+  /**
+   * `firstAllowing` in parts: it yields before it looks at more than `rulesOfPart` rules. Changes that are applied between two parts count
+   * from then on; a grant that is returned holds at that moment.
+   */
+  readonly searchAllowing: (attributes: Attributes, rulesOfPart: number) => Generator<void, Grant | undefined>;
   /** Every grant that reaches the user in the namespace (`""`: cluster-wide only), in order, one per binding. */
   readonly grantsFor: (user: UserInfo, namespace: string) => readonly Grant[];
   /** All rules of `grantsFor`, duplicates included. */
@@ -90,6 +102,9 @@ export function rbacIndex(): RbacIndex {
     return local === undefined ? wide : [...wide, ...grantsOf(local, user)];
   };
 
+  const isBound = (grant: Grant): boolean =>
+    bindings.get(`${grant.kind}/${grant.namespace}/${grant.name}`)?.includes(grant) === true;
+
   return {
     apply({ type, kind, object }) {
       const { namespace = "", name = "" } = object.metadata;
@@ -102,14 +117,10 @@ export function rbacIndex(): RbacIndex {
       withdraw(key);
       if (type === "put") bind(key, kind, object as AnyBinding);
     },
-    firstAllowing(attributes) {
-      const query: RefusalMemory = { query: ruleQuery(attributes), asked: 0, refusing: undefined };
-      const wide = firstGrant(cluster, attributes.user, { permits, query });
-      // Paths are never granted through a namespace.
-      if (wide !== undefined || attributes.namespace === "" || attributes.path !== undefined) return wide;
-      const local = namespaces.get(attributes.namespace);
-      return local === undefined ? undefined : firstGrant(local, attributes.user, { permits, query });
-    },
+    firstAllowing: ((attributes: Attributes, maxRules: number = Infinity) =>
+      firstWithin({ cluster, local: namespaces.get(attributes.namespace) }, attributes, maxRules)) as FirstAllowing,
+    searchAllowing: (attributes, rulesOfPart) =>
+      search(grantsFor(attributes.user, scopeOf(attributes)), { query: ruleQuery(attributes), rulesOfPart, isBound }),
     grantsFor,
     rulesFor(user, namespace) {
       const roles = grantsFor(user, namespace).map((grant) => grant.role);
@@ -135,10 +146,58 @@ export function rbacIndex(): RbacIndex {
   };
 }
 
+/** Paths are never granted through a namespace. */
+function scopeOf({ path, namespace }: Attributes): string {
+  return path === undefined ? namespace : "";
+}
+
+function firstWithin(
+  { cluster, local }: { readonly cluster: SubjectTable; readonly local: SubjectTable | undefined },
+  attributes: Attributes,
+  maxRules: number,
+): Grant | undefined | "tooManyRules" {
+  const query: RefusalMemory = { query: ruleQuery(attributes), asked: 0, refusing: undefined, left: maxRules };
+  const wide = firstGrant(cluster, attributes.user, { permits, query });
+  // Grants that were not looked at for that reason may come before the one that was found.
+  if (query.left < 0) return "tooManyRules";
+  if (wide !== undefined || scopeOf(attributes) === "") return wide;
+  const found = local === undefined ? undefined : firstGrant(local, attributes.user, { permits, query });
+  return query.left < 0 ? "tooManyRules" : found;
+}
+
+function* search(
+  grants: readonly Grant[],
+  how: {
+    readonly query: RuleQuery;
+    readonly rulesOfPart: number;
+    readonly isBound: (grant: Grant) => boolean;
+  },
+): Generator<void, Grant | undefined> {
+  const { query, rulesOfPart, isBound } = how;
+  const refusing = new Set<CompiledRules>();
+  let lookedAt = 0;
+  for (const grant of grants) {
+    const { rules } = grant.role;
+    if (rules === undefined || refusing.has(rules)) continue;
+    lookedAt += rulesToLookAt(rules, query);
+    if (lookedAt > rulesOfPart) {
+      yield;
+      lookedAt = rulesToLookAt(rules, query);
+    }
+    // After a part the role and the binding may be others.
+    const now = grant.role.rules;
+    if (now !== undefined && firstMatch(now, query) !== undefined && isBound(grant)) return grant;
+    refusing.add(rules);
+  }
+  return undefined;
+}
+
 /** A question, and the roles that have not allowed it: thousands of bindings may refer to one of thousands of rules. */
 interface RefusalMemory {
   readonly query: RuleQuery;
   asked: number;
+  /** How many rules may still be looked at; below 0 the question is left to a search in parts. */
+  left: number;
   refusing: Set<RoleSlot> | undefined;
 }
 
@@ -146,7 +205,9 @@ interface RefusalMemory {
 const askedBeforeMemory = 8;
 
 function permits({ role }: Grant, memory: RefusalMemory): boolean {
-  if (role.rules === undefined || memory.refusing?.has(role) === true) return false;
+  if (role.rules === undefined || memory.left < 0 || memory.refusing?.has(role) === true) return false;
+  memory.left -= rulesToLookAt(role.rules, memory.query);
+  if (memory.left < 0) return false;
   if (firstMatch(role.rules, memory.query) !== undefined) return true;
   memory.asked += 1;
   if (memory.asked > askedBeforeMemory) (memory.refusing ??= new Set()).add(role);

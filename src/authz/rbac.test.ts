@@ -73,6 +73,40 @@ describe("rbac", () => {
     expect((await ask(index, request(ann))).reason).toContain('RoleBinding "a/prod"');
   });
 
+  describe("of a user with more rules than one part looks at", () => {
+    const many = Array.from({ length: 40 }, (_, at) => [
+      clusterRole(
+        `many-${at}`,
+        Array.from({ length: 10 }, (_rule, part) => rule("get", "core", "pods", [`p-${at}-${part}`])),
+      ),
+      clusterRoleBinding(`b-${at}`, `many-${at}`, [user("ann")]),
+    ]).flat();
+    const last = clusterRoleBinding("z", "reader", [group("devs")]);
+    const searched = async (
+      between: (index: RbacIndex) => void,
+    ): Promise<{ readonly decision: Decision; readonly parts: number }> => {
+      const index = indexOf(reader, ...many, last);
+      let parts = 1;
+      const turn = async (): Promise<void> => {
+        parts += 1;
+        if (parts === 3) between(index);
+      };
+      return { decision: await rbac(index, { turn, rulesOfPart: 100 })(request(ann, { name: "p" })), parts };
+    };
+
+    it("searches in parts, and leaves the event loop between them", async () => {
+      const { decision, parts } = await searched(() => undefined);
+      expect([parts, decision]).toEqual([6, await ask(indexOf(reader, last), request(ann))]);
+    });
+
+    it("allows nothing by a binding or a role that went while it searched", async () => {
+      const gone = await searched((index) => index.apply({ type: "delete", kind: "ClusterRoleBinding", object: last }));
+      const lesser = clusterRole("reader", []);
+      const less = await searched((index) => index.apply({ type: "put", kind: "ClusterRole", object: lesser }));
+      expect([gone.decision, less.decision]).toEqual([noOpinion, noOpinion]);
+    });
+  });
+
   it("follows changes of roles and bindings at once", async () => {
     const binding = clusterRoleBinding("b", "reader", [user("ann")]);
     const index = indexOf(reader, binding);

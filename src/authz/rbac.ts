@@ -8,19 +8,36 @@ import { accountNamespace, type Grant } from "./subject-table.ts";
 const nothing: Decision = { verdict: "noOpinion", reason: "" };
 
 /** Allows what the bindings of the index permit, and has no opinion on the rest. Source: plugin/pkg/auth/authorizer/rbac. */
-export function rbac(index: RbacIndex): Authorizer {
-  return rbacAuthorizer(index).authorize;
+export function rbac(index: RbacIndex, pace: RbacPace = {}): Authorizer {
+  return rbacAuthorizer(index, pace).authorize;
+}
+
+/** How long searches of many rules leave others to the event loop. */
+export interface RbacPace {
+  /** Resolves when the next part of a search for this user may run; parts follow each other at once where it is absent. */
+  readonly turn?: ((username: string) => Promise<void>) | undefined;
+  /** How many rules a part looks at; default 50,000, which take about two milliseconds. */
+  readonly rulesOfPart?: number;
 }
 
 /** `rbac(index)` as a member of a chain that can name the binding, the role and the rule behind a permission. */
-export function rbacAuthorizer(index: RbacIndex): NamedAuthorizer {
+export function rbacAuthorizer(index: RbacIndex, { turn, rulesOfPart = 50_000 }: RbacPace = {}): NamedAuthorizer {
   // A grant's sentence never changes, and the index makes new grants when a binding changes.
   const sentences = new WeakMap<Grant, Decision>();
   const grants = new WeakMap<Decision, Grant>();
+  const searched = async (attributes: Attributes): Promise<Grant | undefined> => {
+    const search = index.searchAllowing(attributes, rulesOfPart);
+    for (;;) {
+      await turn?.(attributes.user.username);
+      const part = search.next();
+      if (part.done === true) return part.value;
+    }
+  };
   return {
     name: "RBAC",
     authorize: async function rbac(attributes) {
-      const grant = index.firstAllowing(attributes);
+      const first = index.firstAllowing(attributes, rulesOfPart);
+      const grant = first === "tooManyRules" ? await searched(attributes) : first;
       if (grant === undefined) return refused(index, attributes);
       const known = sentences.get(grant);
       if (known !== undefined) return known;

@@ -35,6 +35,8 @@ export interface MemberParts {
   readonly clock: Clock;
   readonly release: string;
   readonly metrics: AuthorizationMetrics;
+  /** Lets a search of very many rules run in parts; absent where nothing else waits for the event loop. */
+  readonly turn?: (username: string) => Promise<void>;
   /** Answers reviews in place of the services that are configured; absent where those are asked. */
   readonly answer?: (review: object) => Promise<unknown>;
 }
@@ -58,7 +60,7 @@ type Open = (configured: ConfiguredAuthorizer, parts: MemberParts) => Member | P
 
 const openers: Readonly<Record<string, Open>> = {
   Node: (_, { graph }) => ({ authorizer: nodeAuthorizer(graph()), rules: nodeRules }),
-  RBAC: (_, { index }) => ({ authorizer: rbacAuthorizer(index), rules: rbacRules(index) }),
+  RBAC: (_, { index, turn }) => ({ authorizer: rbacAuthorizer(index, { turn }), rules: rbacRules(index) }),
   ABAC: (_, parts) => openAbac(parts),
   Webhook: (configured, parts) => openWebhook(configured, parts),
   AlwaysAllow: () => ({ authorizer: alwaysAllow, rules: alwaysAllowRules }),

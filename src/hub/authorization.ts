@@ -46,13 +46,17 @@ export interface Authorization {
  */
 export async function openAuthorization(
   options: HubOptions,
-  { cache, clock }: { readonly cache: WatchCache; readonly clock: Clock },
+  {
+    cache,
+    clock,
+    turn,
+  }: { readonly cache: WatchCache; readonly clock: Clock; readonly turn: (username: string) => Promise<void> },
 ): Promise<Authorization> {
   const file = options.authorizationConfigFile;
   const index = rbacIndex();
   feedRbac(index, cache);
   const metrics = authorizationMetrics();
-  const parts: MemberParts = { ...partsOf(options, clock), index, graph: graphOf(cache), metrics };
+  const parts: MemberParts = { ...partsOf(options, clock), index, graph: graphOf(cache), metrics, turn };
   const found = file === undefined ? undefined : await fileOf(file, options);
   let current = await buildChain(found?.authorizers ?? authorizersOfModes(options), parts);
   const stop = new AbortController();
@@ -73,7 +77,7 @@ export async function openAuthorization(
     });
   }
   const chain = countedChain(() => current, metrics);
-  const own = { name: "RBAC", authorize: rbac(index) };
+  const own = { name: "RBAC", authorize: rbac(index, { turn }) };
   const inside = firstDecision([masters, own, { name: "chain", authorize: chain.authorize }]).authorize;
   const enlisted = new WeakSet<UserInfo>();
   return {

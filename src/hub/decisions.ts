@@ -56,14 +56,14 @@ export async function openDecisions(
   },
 ): Promise<Decisions> {
   const { store, cache, authorities, clock } = base;
-  const access = await openAuthorization(options, { cache, clock });
+  const turns = loopTurns();
+  const access = await openAuthorization(options, { cache, clock, turn: turns.next });
   base.closers.push(async () => access.close());
   const identity = await identification(options, base, access);
   const { env } = hubWorld(base);
   const webhooks = webhookCaller({ proxyOf: (server) => environmentProxy(server, env) });
   base.closers.push(async () => webhooks.close());
   const versions = entryVersions();
-  const turns = loopTurns();
   const counts = { admission: admissionMetrics(monotonic), clients: clientMetrics(monotonic) };
   const backend: Backend = {
     store,
