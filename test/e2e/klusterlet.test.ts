@@ -219,7 +219,9 @@ describe("a cluster that is refused", () => {
     const agent = start("unwanted", { clock });
     const { request, agent: id, fingerprint } = await agent.told("requested");
     await deny(request, { reason: "Unknown", message: "who is that" });
-    expect((await agent.told("failed")).message).toContain("was denied: Unknown: who is that");
+    expect((await agent.told("failed")).message).toBe(
+      `the request ${request} was denied: Unknown: who is that. To let the agent request another certificate, delete that request on the hub: kubectl delete csr ${request}`,
+    );
     await stage.admin(`${csrsPath}/${request}`, { method: "DELETE" });
     agent.forget();
     clock.skip(30_000);

@@ -64,7 +64,11 @@ export async function registerCluster(hub: BootstrapHub, state: KeptState, optio
           // Whoever waits at a terminal is told; a service waits for the people who decide.
           if (until !== undefined && news.error.code === "denied") denial = news.error;
           if (denial !== undefined) over.abort();
-          else report({ kind: "failed", message: news.error.message });
+          else
+            report({
+              kind: "failed",
+              message: `${news.error.message}${nextStep(news.error, state.now().pending?.request)}`,
+            });
         }
       },
     });
@@ -177,4 +181,11 @@ async function followAcceptance(
 /** Whether a person has let the cluster in, or the hub is done with it. */
 function isLetIn(cluster: ManagedCluster): boolean {
   return isAccepted(cluster) || isConditionTrue(cluster.status?.conditions, clusterCondition.accepted);
+}
+
+/** A denied request is final, and the agent makes another one only when an approver has deleted it. */
+function nextStep({ code }: JoinError, request: string | undefined): string {
+  return code === "denied" && request !== undefined
+    ? `. To let the agent request another certificate, delete that request on the hub: kubectl delete csr ${request}`
+    : "";
 }
