@@ -89,7 +89,7 @@ async function joined(options: SimulatedMachineOptions, files: PrivateFiles): Pr
   for (;;) {
     try {
       called();
-      await join(wanted, (event) => (tally.waitsFor = waitsFor(event) ?? tally.waitsFor));
+      await join(wanted, (event) => (tally.waitsFor = waitsFor(event, tally.waitsFor)));
       tally.joined = true;
       tally.waitsFor = undefined;
       await identified(files, tally);
@@ -103,15 +103,16 @@ async function joined(options: SimulatedMachineOptions, files: PrivateFiles): Pr
   }
 }
 
-function waitsFor(event: JoinEvent): string | undefined {
+/** What a join waits for after this event; `known` is what it waited for before. */
+function waitsFor(event: JoinEvent, known: string | undefined): string | undefined {
   switch (event.kind) {
     case "retrying":
     case "left-to-approver":
       return event.message;
     case "waiting-for-approval":
-      return "no approver has decided on the certificate request";
+      return known ?? "no approver has decided on the certificate request";
     default:
-      return undefined;
+      return known;
   }
 }
 
