@@ -151,6 +151,7 @@ function upkeep(
   options: HubOptions,
   parts: {
     readonly store: Store;
+    readonly cache: WatchCache;
     readonly clock: Clock;
     readonly closers: Closer[];
     readonly authorities: () => Authorities;
@@ -161,10 +162,11 @@ function upkeep(
     readonly changed: (next: Authorities) => Promise<void>;
   },
 ): void {
-  const { store, clock, closers, shutdown, dir, authorities, changed, kubeconfig, hub } = parts;
+  const { store, cache, clock, closers, shutdown, dir, authorities, changed, kubeconfig, hub } = parts;
   const { signal } = shutdown;
   const compacting = compactionLoop({
     store,
+    cache,
     clock,
     signal,
     failed: (error) => options.log({ level: "error", message: "compaction failed", error: errorText(error) }),

@@ -80,7 +80,7 @@ interface QueueState {
   scheduled: boolean;
   flying: boolean;
   refusal: StorageError | undefined;
-  /** How much the writes that had no room were, in bytes. */
+  /** The largest of the writes that had no room, in bytes; halved at each look that finds no room for it. */
   lackingBytes: number;
   /** A change of which nobody knows whether it is in the log. */
   undecided: LogChange | undefined;
@@ -93,8 +93,11 @@ const batchBytes = 32 * 1024 * 1024;
 
 /** Kept for deletions, compaction, leases and revocations where everything else is refused. */
 const reserveBytes = 2 * 1024 * 1024;
-/** What must be free beyond that before writes that were refused are taken again. */
-const marginBytes = 1024 * 1024;
+/**
+ * What must be free beyond that and the largest write that was refused before all are taken again. Little: on a small disk, or where
+ * objects are few and large, most of what there is to delete may come to no more.
+ */
+const marginBytes = 256 * 1024;
 const pageBytes = 4096;
 const nothing = { append: [], remove: [] } as const;
 
@@ -240,7 +243,7 @@ function createPump(parts: PumpParts): Pump {
   const withoutRoom = (batch: Batch, refusal: StorageError): void => {
     state.refusal = refusal;
     if (batch.writes.every(({ mayUseReserve }) => mayUseReserve) && log.hasRoom(batch.change, 0)) return commit(batch);
-    state.lackingBytes = batch.writes.reduce((sum, { event }) => sum + sizeOf(event), 0);
+    state.lackingBytes = batch.writes.reduce((largest, { event }) => Math.max(largest, sizeOf(event)), 0);
     if (batch.writes.length > 0) state.upkeep ??= batch.step;
     else batch.step?.reject(refusal);
     refuse(state, batch.writes, refusal);
@@ -295,13 +298,14 @@ async function recover(parts: PumpParts, schedule: () => void): Promise<void> {
       state.flying = true;
     }
     const change = { ...nothing, header: state.header };
-    // More than was lacking, so that taking writes again is not the matter of a moment.
-    const wanted = reserveBytes + marginBytes + 2 * state.lackingBytes;
+    // More than the reserve, so that taking writes again is not the matter of a moment.
+    const wanted = reserveBytes + marginBytes + state.lackingBytes;
     if (!log.hasRoom(change, wanted)) await log.makeRoom(change, wanted);
     state.refusal = undefined;
     state.lackingBytes = 0;
   } catch (error) {
     if (state.undecided === undefined) state.refusal = error as StorageError;
+    state.lackingBytes = Math.floor(state.lackingBytes / 2);
   } finally {
     state.flying = false;
     schedule();

@@ -19,8 +19,8 @@ export const defaultCompactionPolicy: CompactionPolicy = {
   keepAtMost: 250_000,
 };
 
-/** What is kept while the disk is full: every record that is forgotten is room for another. */
-export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 30_000, keepAtLeast: 0, keepAtMost: 1000 };
+/** What is kept while the disk is full: nothing, because every record that is forgotten is room for another, and few may hold most of it. */
+export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 0, keepAtLeast: 0, keepAtMost: 0 };
 
 /** What the newest revision was at a moment, in milliseconds of a clock that is not set back. */
 export interface RevisionSample {

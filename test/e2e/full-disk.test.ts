@@ -15,6 +15,10 @@ afterAll(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
+const small = smallDisk(join(root, "small"), 12);
+beforeAll(small.mount);
+afterAll(small.remove);
+
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
@@ -102,6 +106,35 @@ describe.skipIf(disk.missing)("a hub whose disk is full", () => {
     expect(told()).toEqual(["the store refuses writes", "the store takes writes again"]);
     watch.close();
     api.close();
+  });
+});
+
+describe.skipIf(small.missing)("a hub on a small disk that is full of few and large objects", () => {
+  it("takes writes again once most of them were deleted", async () => {
+    const clock = skippingClock();
+    const hub = await startTestHub({ dir: small.path, clock });
+    const api = apiClient(hub, "admin");
+    const large = (name: string): object => ({ ...configMap(name), data: { text: "x".repeat(100_000) } });
+    const post = async (name: string): Promise<number> =>
+      (await api(configMaps, { method: "POST", body: large(name) })).status;
+    const names: string[] = [];
+    writeFileSync(join(small.path, "ballast"), Buffer.alloc(6 << 20));
+    while ((await post(`large-${names.length}`)) === 201) names.push(`large-${names.length}`);
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.length).toBeLessThan(30);
+    small.fillUp();
+
+    for (const name of names.slice(2)) {
+      expect((await api(`${configMaps}/${name}`, { method: "DELETE" })).status).toBe(200);
+    }
+    const ready = async (): Promise<number> => {
+      clock.skip(10_000);
+      return (await api("/readyz")).status;
+    };
+    await expect.poll(ready, { timeout: 5000 }).toBe(200);
+    expect(await post("again")).toBe(201);
+    api.close();
+    await hub.close("keep");
   });
 });
 
