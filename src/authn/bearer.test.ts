@@ -73,11 +73,12 @@ describe("headerText", () => {
 });
 
 describe("bearer", () => {
-  it("takes the first member that knows the token, and drops its expiry", async () => {
+  it("takes the first member that knows the token, and hands its expiry on with the credential", async () => {
     await expect(bearer(api, knows("a"), knows("b"))(facts("Bearer b"))).resolves.toEqual({
       kind: "authenticated",
       user: alice,
       audiences: ["api"],
+      credential: { username: alice.username, ids: [], until: 5 },
     });
   });
 

@@ -1,5 +1,5 @@
 import type { UserInfo } from "../core/user.ts";
-import type { Credential } from "../resources/revocation-index.ts";
+import { credentialOf, type Credential } from "../resources/revocation-index.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 import { headerText } from "./header-text.ts";
 import { firstAuthenticated } from "./union.ts";
@@ -43,12 +43,17 @@ export function bearer(options: BearerOptions, ...members: readonly TokenAuthent
     if (found.kind === "rejected") return found;
     const asked = request.audiences ?? options.audiences;
     const audiences = (found.audiences ?? options.audiences).filter((audience) => asked.includes(audience));
-    const { user, credential } = found;
-    if (audiences.length > 0) {
-      return { kind: "authenticated", user, audiences, ...(credential === undefined ? {} : { credential }) };
-    }
+    if (audiences.length > 0) return { kind: "authenticated", user: found.user, audiences, ...credentialIn(found) };
     return { kind: "rejected", reason: meantForOthers(found.audiences, asked) };
   };
+}
+
+/** The credential with the end of the token, where either is known. */
+function credentialIn({ user, credential, until }: Extract<TokenAuthentication, { kind: "authenticated" }>): {
+  readonly credential?: Credential;
+} {
+  if (until === undefined) return credential === undefined ? {} : { credential };
+  return { credential: { ...(credential ?? credentialOf(user)), until } };
 }
 
 function meantForOthers(meant: readonly string[] | undefined, asked: readonly string[]): string {

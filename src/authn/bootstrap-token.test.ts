@@ -23,6 +23,7 @@ describe("bootstrapTokens", () => {
         groups: ["system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token"],
       },
       until: start + 60_000,
+      credential: { username: "system:bootstrap:abcdef", ids: [], secret: "kube-system/bootstrap-token-abcdef" },
     });
     now = start + 60_000;
     await expect(judge("abcdef.0123456789abcdef")).resolves.toEqual({ kind: "absent" });

@@ -1,7 +1,8 @@
 import type { ApiObject } from "../core/object.ts";
 import { parseToken } from "../trust/token.ts";
 import { judgeToken } from "../trust/token-rules.ts";
-import { readTokenSecret, type TokenFacts } from "../trust/token-secret.ts";
+import { readTokenSecret, tokenSecretName, tokenSecretNamespace, type TokenFacts } from "../trust/token-secret.ts";
+import { credentialOf } from "../resources/revocation-index.ts";
 import type { TokenAuthenticator } from "./bearer.ts";
 
 /**
@@ -30,6 +31,8 @@ export function bootstrapTokens(
     }
     const secret = await lookup(token.id);
     const verdict = judgeToken(token, secret === undefined ? undefined : factsOf(secret), now());
-    return verdict.kind === "authenticated" ? verdict : { kind: "absent" };
+    if (verdict.kind !== "authenticated") return { kind: "absent" };
+    const stored = `${tokenSecretNamespace}/${tokenSecretName(token.id)}`;
+    return { ...verdict, credential: { ...credentialOf(verdict.user), secret: stored } };
   };
 }

@@ -78,6 +78,7 @@ describe("x509", () => {
         twin: `X509SHA256=${createHash("sha256").update(twin).digest("hex")}`,
         serialNumber: parseCertificate(leaf).serialNumber,
         issuer: createHash("sha256").update(parseCertificate(leaf).rawIssuer).digest("hex"),
+        until: start + hour + 1000,
       },
     });
   });

@@ -72,8 +72,8 @@ export function x509(options: X509Options): Authenticator {
     const result = resultOf(verdict);
     if (result.kind === "rejected") return result;
     makeRoom(verified, capacity);
-    // Not before this moment: of the CAs in the chain only the end is known here. The last second still belongs to the validity.
-    verified.set(key, { from: now, until: verdict.validUntil + 1000, expired: verdict.expired, result });
+    // Not before this moment: of the CAs in the chain only the end is known here.
+    verified.set(key, { from: now, until: endOf(verdict), expired: verdict.expired, result });
     if (intermediates.length > 0) {
       makeRoom(chains, capacity);
       chains.set(chainKey([leaf]), intermediates);
@@ -90,6 +90,11 @@ function makeRoom(entries: Map<string, unknown>, capacity: number): void {
   }
 }
 
+/** The last second still belongs to the validity. */
+function endOf({ validUntil }: Extract<ClientChainVerdict, { ok: true }>): number {
+  return validUntil + 1000;
+}
+
 function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentication {
   const { commonName, organizations } = verdict.subject;
   if (commonName === "") {
@@ -100,7 +105,7 @@ function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentic
   const issuer = createHash("sha256").update(rawIssuer).digest("hex");
   const { twinFingerprint } = verdict;
   const twin = twinFingerprint === undefined ? {} : { twin: `X509SHA256=${twinFingerprint}` };
-  const credential = { username: commonName, ids, ...twin, serialNumber, issuer };
+  const credential = { username: commonName, ids, ...twin, serialNumber, issuer, until: endOf(verdict) };
   if (verdict.expired) {
     const [organization, another] = organizations;
     const isNode = commonName.startsWith(nodeUserPrefix) && commonName.length > nodeUserPrefix.length;

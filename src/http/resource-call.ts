@@ -32,6 +32,8 @@ export interface ResourceVerbsOptions {
   readonly onAbort: OnAbort;
   /** Aborts when a user is nobody any more: its open watches end; undefined where that cannot be. */
   readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
+  /** Aborts when the Secret that a token stands on is changed or deleted; undefined for other credentials. */
+  readonly secretLifeOf: (credential: Credential) => AbortSignal | undefined;
   /** A signal that aborts when a credential is revoked: what was begun with it ends. */
   readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
   /** What counts the events of one watch of a resource. */

@@ -51,7 +51,12 @@ export async function watch(call: Call): Promise<"streamed"> {
   const start = watchStart(query);
   const seconds = countOf(query, "timeoutSeconds") ?? 0;
   countOf(query, "limit");
-  const timeoutMs = 1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance()));
+  const { user, credential } = call.requester;
+  // What is asked with a credential does not outlive it.
+  const timeoutMs = Math.min(
+    1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance())),
+    (credential?.until ?? Number.POSITIVE_INFINITY) - options.clock.now(),
+  );
   const encoder = watchFrames(view);
   let wake = (): void => undefined;
   const handle = await startWatch(call, { selection, start, wake: () => wake(), turn: view.turn });
@@ -68,7 +73,6 @@ export async function watch(call: Call): Promise<"streamed"> {
     response.end(encoder.error(handle));
     return "streamed";
   }
-  const { user, credential } = call.requester;
   const followed = credential === undefined ? undefined : options.follow(credential);
   const stream = watchStream({
     handle,
@@ -82,7 +86,12 @@ export async function watch(call: Call): Promise<"streamed"> {
     onAbort: options.onAbort,
     wrote: options.watched(call.resource),
     terminated: () => options.terminated(call.resource),
-    signals: [options.shutdown, options.lifeOf(user) ?? [], followed?.signal ?? []].flat(),
+    signals: [
+      options.shutdown,
+      options.lifeOf(user) ?? [],
+      (credential && options.secretLifeOf(credential)) ?? [],
+      followed?.signal ?? [],
+    ].flat(),
   });
   wake = stream.wake;
   stream.wake();

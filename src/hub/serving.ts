@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { accessRequestRate, defaultAccessRequestLimits } from "./access-requests.ts";
 import { accountLives } from "./account-lives.ts";
+import { secretLives } from "./secret-lives.ts";
 import { abortListeners } from "../core/abort-listeners.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { yamlThread } from "../formats/yaml-thread.ts";
@@ -102,6 +103,7 @@ function resourcesOf(
     shutdown,
     onAbort,
     lifeOf,
+    secretLifeOf: secretLives(cache),
     follow,
     watched,
     terminated,

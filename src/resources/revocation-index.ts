@@ -17,6 +17,8 @@ export interface Credential {
   readonly issuer?: string;
   /** `<namespace>/<name>` of the Secret that a token stands on. */
   readonly secret?: string;
+  /** The moment from which on it is worth nothing, in milliseconds since the epoch; absent where it has no end, or none that is known. */
+  readonly until?: number;
 }
 
 /** The key in user extra under which credentials are named. Source: apiserver pkg/authentication/user. */
