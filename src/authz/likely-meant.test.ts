@@ -14,6 +14,7 @@ const kind = (group: string, plural: string, more: Partial<ServedKind> = {}): Se
 const kinds = [
   kind("", "pods", { shortNames: ["po"] }),
   kind("apps", "deployments", { subresources: ["status", "scale"] }),
+  kind("certificates.k8s.io", "certificatesigningrequests", { subresources: ["status", "approval"] }),
 ];
 
 function meant(what: Partial<Attributes>): readonly string[] {
@@ -32,6 +33,18 @@ describe("what was meant", () => {
     [
       { group: "apps", resource: "deployments", subresource: "scales" },
       `subresource: the server's deployments.apps have no part "scales"; was scale meant?`,
+    ],
+    [
+      { verb: "approve", group: "certificates.k8s.io", resource: "certificatesigningrequests", name: "a" },
+      'verb: no request for certificatesigningrequests has the verb "approve"; it takes update of certificatesigningrequests/approval, and approve of signers.certificates.k8s.io/SIGNER',
+    ],
+    [
+      { verb: "sign", group: "certificates.k8s.io", resource: "certificatesigningrequests" },
+      'verb: no request for certificatesigningrequests has the verb "sign"; it takes update of certificatesigningrequests/status, and sign of signers.certificates.k8s.io/SIGNER',
+    ],
+    [
+      { verb: "approve", resource: "signers", name: "kubernetes.io/kubelet-serving" },
+      "resource: the resource is in a group; was signers.certificates.k8s.io meant?",
     ],
     [{ verb: "lst" }, 'verb: no request for objects has the verb "lst"; was list meant?'],
   ])("by %j", (asked, text) => {

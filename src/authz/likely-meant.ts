@@ -25,7 +25,8 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
   if (path !== undefined || resource === "*" || group === "*" || resource === "") return [];
   const here = kinds.find((kind) => kind.plural === resource && kind.group === group);
   // With verbs of their own, such as approve, rules speak of things that no server serves, such as signers.
-  if (!servedVerbs.includes(verb)) return here === undefined ? [] : nearVerb(verb);
+  if (!servedVerbs.includes(verb))
+    return here === undefined ? bareSigners(attributes) : (csrDecision(attributes) ?? nearVerb(verb));
   if (here !== undefined) {
     if (subresource === "" || subresource === "*" || here.subresources.includes(subresource)) return [];
     const near = meant(nearest(subresource, here.subresources));
@@ -45,6 +46,28 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
 /** Whether a miss says that a word is not what was meant, so that a right to it would be of no use. */
 export function isMistyped({ lacks, binding }: { readonly lacks: string; readonly binding?: unknown }): boolean {
   return lacks === "resource" || (lacks === "verb" && binding === undefined);
+}
+
+const csrGroup = "certificates.k8s.io";
+
+/** Deciding on a certificate request is an update of its approval, and takes a right on its signer besides. */
+function csrDecision({ verb, resource, group }: Attributes): readonly NearMiss[] | undefined {
+  if (group !== csrGroup || resource !== "certificatesigningrequests" || !["approve", "deny", "sign"].includes(verb)) {
+    return undefined;
+  }
+  const [part, right] = verb === "sign" ? ["status", "sign"] : ["approval", "approve"];
+  return [
+    {
+      lacks: "verb",
+      text: `no request for certificatesigningrequests has the verb ${quoted(verb)}; it takes update of certificatesigningrequests/${part}, and ${right} of signers.${csrGroup}/SIGNER`,
+    },
+  ];
+}
+
+function bareSigners({ resource, group }: Attributes): readonly NearMiss[] {
+  return resource === "signers" && group === ""
+    ? told(`the resource is in a group; was signers.${csrGroup} meant?`)
+    : [];
 }
 
 /** A verb that no request has, and that is nearly one of those that requests have. */

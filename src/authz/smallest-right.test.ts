@@ -40,6 +40,18 @@ describe("the smallest right", () => {
     expect(smallestRight(request(changes)).commands).toEqual([`kubectl create ${role}`, `kubectl create ${binding}`]);
   });
 
+  it("of a signer, for which kubectl makes no role by its flags, is a role in JSON and its binding, cluster-wide", () => {
+    const signer = "kubernetes.io/kube-apiserver-client-kubelet";
+    const asked = { verb: "approve", group: "certificates.k8s.io", resource: "signers", name: signer };
+    const { commands, notes } = smallestRight(request(asked));
+    const name = "ann-approve-signers-kubernetes.io-kube-apiserver-client-kubelet";
+    expect(commands).toEqual([
+      `printf %s '{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"${name}"},"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["signers"],"resourceNames":["${signer}"],"verbs":["approve"]}]}' | kubectl create -f -`,
+      `kubectl create clusterrolebinding ${name} --clusterrole=${name} --user=ann`,
+    ]);
+    expect(notes.join()).toContain("update of certificatesigningrequests/approval");
+  });
+
   it("is none for everything at once, or for nobody", () => {
     for (const changes of [{ verb: "*" }, { resource: "*" }, { group: "*" }, { path: "*" }]) {
       expect(smallestRight(request(changes))).toMatchObject({ commands: [], notes: [expect.any(String)] });

@@ -1,6 +1,7 @@
 import { shellWord } from "../core/shell-word.ts";
 import { anonymousUser, authenticatedGroup, nodeNameOf, nodesGroup, unauthenticatedGroup } from "../core/user.ts";
 import type { Attributes } from "./authorizer.ts";
+import { isAboutSigners } from "./signers.ts";
 
 /** What somebody with the right to change roles would have to run, and what to think of before. */
 export interface SmallestRight {
@@ -28,6 +29,8 @@ export function smallestRight(attributes: Attributes): SmallestRight {
   const subject = subjectFlag(attributes);
   if (subject === undefined) return none(forNobody);
   const name = shellWord(nameOf(attributes));
+  if (isAboutSigners(attributes))
+    return signerRight(attributes, `${name} ${flag("clusterrole", nameOf(attributes))} ${subject}`);
   const namespace = path === undefined && attributes.namespace !== "" ? ` -n ${shellWord(attributes.namespace)}` : "";
   const [role, binding] = namespace === "" ? ["clusterrole", "clusterrolebinding"] : ["role", "rolebinding"];
   return {
@@ -36,6 +39,38 @@ export function smallestRight(attributes: Attributes): SmallestRight {
       `kubectl create ${binding} ${name}${namespace} ${flag(role, nameOf(attributes))} ${subject}`,
     ],
     notes: notesOf(attributes, user.username),
+  };
+}
+
+/** kubectl makes roles by its flags only for resources that the server has, and signers are not among them. */
+function signerRight(attributes: Attributes, binding: string): SmallestRight {
+  const { user, verb, group, resource, name } = attributes;
+  const role = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: nameOf(attributes) },
+    rules: [
+      {
+        apiGroups: [group],
+        resources: [resource],
+        ...(name === "" ? {} : { resourceNames: [name] }),
+        verbs: [verb],
+      },
+    ],
+  };
+  return {
+    commands: [
+      `printf %s ${shellWord(JSON.stringify(role))} | kubectl create -f -`,
+      `kubectl create clusterrolebinding ${binding}`,
+    ],
+    notes: [
+      ...notesOf(attributes, user.username),
+      ...(verb === "approve"
+        ? [
+            "To approve a request also takes get of certificatesigningrequests and update of certificatesigningrequests/approval.",
+          ]
+        : []),
+    ],
   };
 }
 

@@ -1,7 +1,8 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
@@ -11,7 +12,7 @@ import type { AccessExplanation } from "../../src/resources/access-explanation.t
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { startJsonService } from "../kits/json-service.ts";
-import { peerSuite } from "../kits/peers.ts";
+import { peerFolder, peerSuite } from "../kits/peers.ts";
 
 interface Ran {
   readonly code: number;
@@ -126,6 +127,26 @@ peerSuite("kubectl", "pratique why on a hub with Node and RBAC", () => {
       expect((await statusOf(hub, "admin", `why ${who} ${action}`)).allowed).toBe(true);
       expect((await statusOf(hub, "admin", `why ${who} ${other}`)).allowed).toBe(false);
     }
+  });
+
+  it("gives commands that allow the approval of one signer, which is asked about cluster-wide", async () => {
+    const signer = "signers.certificates.k8s.io/kubernetes.io/kube-apiserver-client-kubelet";
+    const before = await statusOf(hub, "admin", `why --as bob approve ${signer}`);
+    const lines = before.toAllow ?? [];
+    expect([before.allowed, lines.length]).toEqual([false, 2]);
+    expect((await admin(`why --as bob approve ${signer} -n dev`)).out).toMatch(/^no: bob .* cluster-wide$/m);
+    // kubectl keeps what it has discovered below HOME.
+    const env = { HOME: audit, KUBECONFIG: hub.kubeconfig, PATH: `${peerFolder()}:/usr/bin:/bin` };
+    // The hub runs in this process, which must not wait.
+    for (const line of lines) await promisify(execFile)("sh", ["-c", line], { env });
+    expect((await statusOf(hub, "admin", `why --as bob approve ${signer}`)).allowed).toBe(true);
+    expect((await statusOf(hub, "admin", `why --as bob approve ${signer}x`)).allowed).toBe(false);
+  });
+
+  it("says what a decision on a certificate request takes, and gives no right to a verb that nothing asks for", async () => {
+    const { code, out, err } = await admin("why --as bob approve csr/a");
+    expect([code, err]).toEqual([1, expect.stringContaining("it takes update of certificatesigningrequests/approval")]);
+    expect(out).not.toContain("kubectl");
   });
 
   it("hints at a word that was meant, and gives no command for what is not there", async () => {

@@ -1,5 +1,6 @@
 import type { Attributes } from "../../authz/authorizer.ts";
 import { likelyMeant } from "../../authz/likely-meant.ts";
+import { isAboutSigners } from "../../authz/signers.ts";
 import { storedVerbs } from "../../resources/resource.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
@@ -41,8 +42,9 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
   const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];
   const kind = word === "*" ? undefined : kindNamed(kinds ?? [], word);
   const subresource = args.text("subresource") ?? "";
-  const place = placeOf(args, { kind, namespace, name });
   const { resource, group, version } = kind === undefined ? asWritten(word) : { ...kind, resource: kind.plural };
+  const isClusterWide = kind === undefined ? isAboutSigners({ group, resource, path: undefined }) : !kind.namespaced;
+  const place = placeOf(args, { kind: { group, plural: resource, isClusterWide }, namespace, name });
   const attributes = {
     verb,
     group,
@@ -84,11 +86,15 @@ function asWritten(word: string): Pick<Attributes, "resource" | "group" | "versi
 
 function placeOf(
   args: Args,
-  asked: { readonly kind: DiscoveredKind | undefined; readonly namespace: string; readonly name: string },
+  asked: {
+    readonly kind: { readonly group: string; readonly plural: string; readonly isClusterWide: boolean };
+    readonly namespace: string;
+    readonly name: string;
+  },
 ): { readonly namespace: string; readonly warnings: readonly string[] } {
   const { kind, namespace, name } = asked;
   const given = args.text("namespace");
-  if (kind !== undefined && !kind.namespaced) {
+  if (kind.isClusterWide) {
     const warnings = given === undefined ? [] : [`${kind.plural} do not lie in namespaces; -n is left out`];
     // The namespace of a Namespace is itself, also for RBAC.
     return { namespace: kind.group === "" && kind.plural === "namespaces" ? name : "", warnings };

@@ -88,7 +88,7 @@ function nearestLines({ status: { allowed, nearest = [] }, source }: WhyShown): 
 function toAllowLines({ status: { allowed, toAllow = [] }, user }: WhyShown): readonly string[] {
   if (allowed || toAllow.length === 0) return [];
   const who = user === undefined ? " (for somebody who may change roles)" : "";
-  const what = toAllow.every((line) => line.startsWith("kubectl ")) ? "exactly this, and nothing else" : "this";
+  const what = toAllow.every((line) => line.includes("kubectl create ")) ? "exactly this, and nothing else" : "this";
   return [`To allow ${what}${who}:`, ...toAllow.map((line) => `  ${line}`)];
 }
 
