@@ -48,6 +48,11 @@ export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promi
       throw new CliError(
         "conflict",
         `certificate request "${name}" is already ${other}, and that cannot be taken back`,
+        [
+          other === "Approved"
+            ? `To revoke the certificate: pratique revoke csr/${printable(name)}`
+            : "A machine asks again, with a new key, by: pratique join … --force",
+        ],
       );
     }
     const word = condition.type.toLowerCase();

@@ -79,7 +79,10 @@ describe("pratique approve", () => {
   test("cannot take back a denial", async () => {
     const here = await world([{ name: "a", conditions: [{ type: "Denied", status: "True" }] }]);
     expect(await runLine("approve a", here.io)).toBe(7);
-    expect(here.io.err()).toBe('error: certificate request "a" is already Denied, and that cannot be taken back\n');
+    expect(here.io.err()).toBe(
+      'error: certificate request "a" is already Denied, and that cannot be taken back\n' +
+        "A machine asks again, with a new key, by: pratique join … --force\n",
+    );
     expect(decisions(here)).toBe(0);
   });
 
@@ -206,7 +209,10 @@ describe("pratique deny", () => {
       { name: "b", conditions: [{ type: "Denied", status: "True" }] },
     ]);
     expect(await runLine("deny a b", here.io)).toBe(7);
-    expect(here.io.err()).toBe('error: certificate request "a" is already Approved, and that cannot be taken back\n');
+    expect(here.io.err()).toBe(
+      'error: certificate request "a" is already Approved, and that cannot be taken back\n' +
+        "To revoke the certificate: pratique revoke csr/a\n",
+    );
     expect(here.io.out()).toBe("csr/b is denied already\n");
   });
 });

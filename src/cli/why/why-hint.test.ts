@@ -26,6 +26,15 @@ describe("the hint of a refusal", () => {
     expect(whyHint(error)).toBe(`To see what is missing: pratique why ${words}`);
   });
 
+  it.each(["approve", "sign"])("asks about the signer where the right to %s for it is missing", (verb) => {
+    const why = `user not permitted to ${verb} requests with signerName "kubernetes.io/kubelet-serving"`;
+    const message = `certificatesigningrequests.certificates.k8s.io "a" is forbidden: ${why}`;
+    expect(whyHint(new StatusError("Forbidden", message))).toBe(
+      `To see what is missing: pratique why ${verb} signers.certificates.k8s.io/kubernetes.io/kubelet-serving`,
+    );
+    expect(whyHint(new StatusError("Forbidden", message.replace("kubelet-serving", "$(x)")))).toBeUndefined();
+  });
+
   it("asks the same server, as the same caller, where the command line said which", () => {
     const given: Readonly<Record<string, string>> = { kubeconfig: "my files/bob.conf", context: "x" };
     expect(whyHint(forbiddenRequest(asked, ""), { text: (name) => given[name] })).toBe(
