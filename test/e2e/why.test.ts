@@ -147,6 +147,7 @@ peerSuite("kubectl", "pratique why on a hub with Node and RBAC", () => {
     const { code, out, err } = await admin("why --as bob approve csr/a");
     expect([code, err]).toEqual([1, expect.stringContaining("it takes update of certificatesigningrequests/approval")]);
     expect(out).not.toContain("kubectl");
+    expect((await run(hub, "bob", "why approve csr/a")).out).not.toContain("kubectl");
   });
 
   it("hints at a word that was meant, and gives no command for what is not there", async () => {

@@ -1,5 +1,5 @@
 import type { Attributes } from "../../authz/authorizer.ts";
-import { likelyMeant } from "../../authz/likely-meant.ts";
+import { isMistyped, likelyMeant } from "../../authz/likely-meant.ts";
 import { isAboutSigners } from "../../authz/signers.ts";
 import { storedVerbs } from "../../resources/resource.ts";
 import { CliError } from "../cli-error.ts";
@@ -11,6 +11,8 @@ export interface AskedAction {
   readonly attributes: Omit<Attributes, "user">;
   /** What was understood otherwise than it may have been meant, for people. */
   readonly warnings: readonly string[];
+  /** Whether a word is one that no request has, so that a right to it would be of no use. */
+  readonly isMistyped: boolean;
 }
 
 /** What the words are read with. */
@@ -33,7 +35,7 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
     if (args.text("subresource") !== undefined) {
       throw new CliError("usage", `a path has no parts: --subresource goes with a resource, not with ${what}`);
     }
-    return { attributes: { ...nothing, verb, path: what }, warnings: [] };
+    return { attributes: { ...nothing, verb, path: what }, warnings: [], isMistyped: false };
   }
   if (kindNamed(kinds ?? [], verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
     throw new CliError("usage", `the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
@@ -42,8 +44,7 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
   const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];
   const kind = word === "*" ? undefined : kindNamed(kinds ?? [], word);
   const subresource = args.text("subresource") ?? "";
-  const { resource, group, version } = kind === undefined ? asWritten(word) : { ...kind, resource: kind.plural };
-  const isClusterWide = kind === undefined ? isAboutSigners({ group, resource, path: undefined }) : !kind.namespaced;
+  const { resource, group, version, isClusterWide } = namedResource(word, kind);
   const place = placeOf(args, { kind: { group, plural: resource, isClusterWide }, namespace, name });
   const attributes = {
     verb,
@@ -66,6 +67,7 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
       ...(kind === undefined ? [] : nameWarnings(kind, name, subresource)),
       ...place.warnings,
     ],
+    isMistyped: hints.some(isMistyped),
   };
 }
 
@@ -77,6 +79,19 @@ function nameWarnings({ plural, subresources }: DiscoveredKind, name: string, su
 }
 
 const nobody = { username: "", groups: [] };
+
+interface NamedResource extends Pick<Attributes, "resource" | "group" | "version"> {
+  readonly isClusterWide: boolean;
+}
+
+function namedResource(word: string, kind: DiscoveredKind | undefined): NamedResource {
+  if (kind !== undefined) {
+    const { plural, group, version, namespaced } = kind;
+    return { resource: plural, group, version, isClusterWide: !namespaced };
+  }
+  const written = asWritten(word);
+  return { ...written, isClusterWide: isAboutSigners({ ...written, path: undefined }) };
+}
 
 /** A resource that the server does not have is asked about all the same. */
 function asWritten(word: string): Pick<Attributes, "resource" | "group" | "version"> {

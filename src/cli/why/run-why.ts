@@ -31,10 +31,16 @@ export async function why(args: Args, io: Io): Promise<ExitName> {
   const user = askedUser(args);
   return withServer(args, io, async (server) => {
     const kinds = await servedKinds(server.client);
-    const { attributes: action, warnings } = askedAction(args, { kinds, namespace: server.config.namespace });
+    const {
+      attributes: action,
+      warnings,
+      isMistyped,
+    } = askedAction(args, { kinds, namespace: server.config.namespace });
     const more = await namespaceWarnings(args, action.namespace, server.client);
     for (const warning of [...warnings, ...more]) io.stderr.write(`warning: ${printable(warning)}\n`);
-    const explained = await explain({ action, user, kinds }, server);
+    const answer = await explain({ action, user, kinds }, server);
+    // A hub names no words that were meant to those who ask about themselves.
+    const explained = isMistyped ? { ...answer, status: { ...answer.status, toAllow: [] } } : answer;
     await writeResult(args, io, {
       data: {
         apiVersion: `${accessExplanations.group}/${accessExplanations.version}`,
