@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { ApiObject } from "../core/object.ts";
 import { conflict } from "../core/status.ts";
+import type { UserInfo } from "../core/user.ts";
 import { createCa } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { createCsr, parseCsr } from "../pki/csr.ts";
@@ -39,7 +40,7 @@ interface Scene extends ControllerBench {
   readonly view: (name: string) => ReturnType<typeof csrView>;
 }
 
-async function scene(): Promise<Scene> {
+async function scene(isRevoked?: (user: UserInfo) => boolean): Promise<Scene> {
   const allowed = { now: true };
   const signer: Scene["signer"] = { failure: undefined };
   const bench = controllerBench({
@@ -67,7 +68,7 @@ async function scene(): Promise<Scene> {
   }
   await bench.start(
     csrApproving({ informers, clock, parse: parseCsr }),
-    csrSigning({ informers, clock, parse: parseCsr, sign }),
+    csrSigning({ informers, clock, parse: parseCsr, sign, ...(isRevoked && { isRevoked }) }),
     csrCleaner({ informers, clock }),
   );
   const view = (name: string): ReturnType<typeof csrView> => {
@@ -163,6 +164,28 @@ describe("csrapproving and csrsigning", () => {
     expect(orders).toEqual([]);
     await stop();
   });
+
+  test.each([kubelet, "kubernetes.io/kube-apiserver-client"])(
+    "fail a request for a certificate of a revoked user that an approver approved, by the signer %s",
+    async (signerName) => {
+      const { client, orders, view, stop } = await scene(({ username }) => username === "system:node:one");
+      const approved = {
+        ...request("revoked", { signerName }),
+        status: { conditions: [{ type: "Approved", status: "True" }] },
+      };
+      await client.create(csrs, approved);
+      await settled();
+      expect(view("revoked").conditions.at(-1)).toEqual({
+        type: "Failed",
+        status: "True",
+        reason: "UserRevoked",
+        message:
+          'the user "system:node:one" is revoked: delete that CredentialRevocation (pratique revocations list), then create a new request',
+      });
+      expect(orders).toEqual([]);
+      await stop();
+    },
+  );
 
   test("get over a conflict", async () => {
     const { client, api, view, clock, stop } = await scene();

@@ -55,6 +55,7 @@ export const reasons = {
   RequesterCloned: "Warning",
   RequesterRevoked: "Warning",
   ServingNotApproved: "Warning",
+  UserRevoked: "Warning",
 } as const;
 
 /** One of the reasons of the table. */

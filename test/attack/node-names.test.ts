@@ -80,7 +80,12 @@ async function ask(by: string | Dial, node: string, wish: Wish = {}): Promise<As
 interface Stored {
   readonly status?: {
     readonly certificate?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message: string }[];
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+      readonly message: string;
+    }[];
   };
 }
 
@@ -88,14 +93,16 @@ async function stored(name: string, at = hub): Promise<NonNullable<Stored["statu
   return ((await operator(at, { path: `${requests}/${name}` })).json as Stored).status ?? {};
 }
 
-/** `issued`, `failed`, or `in use` where it is marked and left to a person. */
+/** `issued`, `failed`, or where it is left to an approver `in use` or `user revoked`. */
 async function outcome(name: string, at = hub): Promise<string> {
   return eventually(`an outcome of ${name}`, async () => {
     const { certificate, conditions = [] } = await stored(name, at);
     if (certificate !== undefined) return "issued";
     const is = (type: string): boolean => conditions.some((one) => one.type === type && one.status === "True");
     if (is("Approved") && !is("Failed")) return undefined;
-    return is("Failed") ? "failed" : is("NameInUse") ? "in use" : undefined;
+    if (is("Failed")) return "failed";
+    if (conditions.some(({ reason }) => reason === "UserRevoked")) return "user revoked";
+    return is("NameInUse") ? "in use" : undefined;
   });
 }
 
@@ -128,9 +135,12 @@ async function decide(name: string, type: "Approved" | "Denied"): Promise<void> 
   expect(answer).toBe(200);
 }
 
-async function revoke(spec: object): Promise<void> {
+/** Gives the path of the revocation. */
+async function revoke(spec: object): Promise<string> {
   const body = { metadata: { name: `v-${(count += 1)}` }, spec };
-  expect((await operator(hub, { path: `${access}/credentialrevocations`, body })).status).toBe(201);
+  const path = `${access}/credentialrevocations`;
+  expect((await operator(hub, { path, body })).status).toBe(201);
+  return `${path}/${body.metadata.name}`;
 }
 
 async function recorded({ name }: Asked): Promise<void> {
@@ -230,8 +240,21 @@ describe("a name is held no longer than its credential", () => {
 
   test("but as long as it is good while the name alone is revoked, since that may be taken back", async () => {
     const { node } = await machine();
-    await revoke({ user: `system:node:${node}`, reason: "test" });
+    const revocation = await revoke({ user: `system:node:${node}`, reason: "test" });
+    expect(await outcome((await ask(second, node)).name)).toBe("user revoked");
+    expect(await outcome((await ask(second, node.toUpperCase())).name)).toBe("user revoked");
+    expect((await operator(hub, { method: "DELETE", path: revocation })).status).toBe(200);
     expect(await outcome((await ask(second, node)).name)).toBe("in use");
+  });
+
+  test("and the certificate of a revoked name is not issued by an approval either", async () => {
+    const node = `worker-${(machines += 1)}`;
+    await revoke({ user: `system:node:${node}`, reason: "test" });
+    const asked = await ask(first, node);
+    expect(await outcome(asked.name)).toBe("user revoked");
+    await decide(asked.name, "Approved");
+    expect(await outcome(asked.name)).toBe("failed");
+    expect((await stored(asked.name)).certificate).toBeUndefined();
   });
 
   test("not by a request that was denied", async () => {

@@ -170,3 +170,11 @@ test("what the hub says of a request is among its facts, and below the tables of
   const object = { ...csrObject(), status: { conditions: [left] } };
   expect(reviewCsr(object).waitsFor).toBe("RequesterRevoked: revoked");
 });
+
+test("a request that its signer fails because the user is revoked is one that needs care", () => {
+  const left = { type: "NotApprovedAutomatically", status: "True", reason: "UserRevoked", message: "revoked" };
+  const object = { ...csrObject(), status: { conditions: [left] } };
+  expect(reviewCsr(object).warnings).toEqual([
+    'asks for a certificate of "system:node:m1", which was revoked: while it is, an approval ends in the condition Failed',
+  ]);
+});

@@ -1,11 +1,12 @@
 import { hasCondition, csrView, type CsrView } from "../../controllers/certificates/csr-view.ts";
+import { userRevokedReason } from "../../controllers/certificates/left-to-people.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { nodeReturningAs } from "../../core/returning.ts";
 import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from "../../core/user.ts";
 import { CsrError, parseCsr, type ParsedCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { signerChecks } from "../../pki/signers.ts";
-import { returningCondition, waitingText } from "../../resources/csr-waiting.ts";
+import { notApprovedCondition, returningCondition, waitingText } from "../../resources/csr-waiting.ts";
 import { nameInUseOf, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts are as the requester chose them: escape them before they reach a terminal. */
@@ -116,6 +117,13 @@ function sansOf({ sans }: ParsedCsr): readonly string[] {
 type Rule = (csr: ParsedCsr, view: CsrView) => readonly string[];
 
 const rules: readonly Rule[] = [
+  ({ subject }, { conditions }) =>
+    conditions.some(({ type, reason }) => type === notApprovedCondition && reason === userRevokedReason)
+      ? [
+          `asks for a certificate of ${quoted(subject.commonName)}, which was revoked: while it is, an approval ends in the condition Failed`,
+        ]
+      : [],
+
   // Everything with this group passes every check.
   ({ subject }) =>
     subject.organizations.includes(mastersGroup) ? [`asks for the group ${mastersGroup}, which may do everything`] : [],

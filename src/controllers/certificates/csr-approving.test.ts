@@ -3,6 +3,7 @@ import { controllerBench, type ControllerBench } from "../../../test/kits/contro
 import { csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import type { Condition } from "../../core/object.ts";
+import type { UserInfo } from "../../core/user.ts";
 import { StatusError } from "../../core/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { certificateSigningRequests as csrs, events, subjectAccessReviews } from "../kinds.ts";
@@ -176,6 +177,32 @@ test.each(abstentions)("a request that is left to an approver for $reason says s
   expect(at.api.writes.filter(({ plural }) => plural === csrs.plural)).toHaveLength(2);
   await at.stop();
 });
+
+const revokedUser = ({ username }: UserInfo): boolean => username === "system:node:m1";
+
+test.each(["system:node:m1", "system:node:M1"])(
+  "a request for the revoked user %s is left to an approver, and approved automatically within half a minute after the revocation is deleted",
+  async (commonName) => {
+    let isRevoked = revokedUser;
+    const at = await scene({}, true, { isRevoked: (user) => isRevoked(user) });
+    at.holder = holder;
+    await ask(at, { commonName });
+    expect(at.conditions()).toMatchObject([
+      {
+        type: "NotApprovedAutomatically",
+        reason: "UserRevoked",
+        message: `not approved automatically: the user "${commonName}" for which it requests a certificate is revoked; delete that CredentialRevocation (pratique revocations list), or deny the request`,
+      },
+    ]);
+    expect(at.counted).toEqual(["UserRevoked"]);
+    at.holder = undefined;
+    isRevoked = () => false;
+    await at.clock.advance(30_000);
+    await settled();
+    expect(at.conditions()).toMatchObject([{ type: "Approved" }]);
+    await at.stop();
+  },
+);
 
 test("the request of another signer is marked by its own approver alone", async () => {
   const at = await scene({}, false, { isRevoked: () => true });

@@ -22,14 +22,22 @@ import {
 import { csrView, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
 import { nameInUseMessage, nameInUseReason, unchangedMessage, withNameInUse } from "./name-in-use.ts";
-import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
+import {
+  canonicalNodeUser,
+  wantedNodeName,
+  type NodeNameClaims,
+  type NodeNameHolder,
+  type WantedNodeName,
+} from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
 import {
   clonedRequester,
   leftToPeople,
+  lookAgainMs,
   notAllowed,
   revokedRequester,
+  revokedUser,
   withoutAbstention,
   type Abstention,
 } from "./left-to-people.ts";
@@ -41,7 +49,7 @@ export interface CsrApprovingOptions {
   readonly clock: Pick<Clock, "now">;
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
-  /** Whether what the requester asked with has been revoked since; such a request is left to people. */
+  /** Whether what the requester asked with has been revoked since, or the user that it asks for is; such a request is left to people. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether it asks with a credential after which a later one is in use elsewhere; such a request is left to people as well. */
   readonly isCloned?: (requester: UserInfo, request: CsrContents, askedAt: number) => boolean;
@@ -60,9 +68,6 @@ export interface NameCheck {
 // As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
 const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
 
-/** How often a request is looked at whose name is in use: certificates end and are revoked, and names become free. */
-const lookAgainMs = 30_000;
-
 /**
  * Approves kubelet client certificates whose requester has the permission for them; never denies. One that is recognised and not
  * allowed is asked about again, so that a later grant takes effect. One for a node name that another key holds is marked and left to
@@ -78,15 +83,10 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isUndecided(csr)) return done;
-    if (options.isRevoked?.(csr.requester) === true) {
-      return leave(object, csr, revokedRequester);
-    }
     const facts = readable(options.parse, csr.request);
+    const lockedOut = lockOutOf({ object, csr }, facts, options);
+    if (lockedOut !== undefined) return leave(object, csr, lockedOut);
     if (facts === undefined) return done;
-    const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
-    if (options.isCloned?.(csr.requester, facts, askedAt) === true) {
-      return leave(object, csr, clonedRequester);
-    }
     const looked: Looked = { object, csr, wanted: names && wantedNodeName(csr, facts, key.name) };
     const recognisers = recognisersOf(csr, facts);
     const recogniser = await firstAllowed(client, csr, recognisers);
@@ -148,6 +148,24 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
     backoff,
     reconcile,
   };
+}
+
+/** Why requester or user may not get a certificate, whatever rights the requester has. */
+function lockOutOf(
+  { object, csr }: Pick<Looked, "object" | "csr">,
+  facts: CsrContents | undefined,
+  options: CsrApprovingOptions,
+): Abstention | undefined {
+  if (options.isRevoked?.(csr.requester) === true) return revokedRequester;
+  if (facts === undefined) return undefined;
+  if (csr.signerName === nodeSigner && isUserRevoked(facts, options)) return revokedUser(facts.subject.commonName);
+  const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
+  return options.isCloned?.(csr.requester, facts, askedAt) === true ? clonedRequester : undefined;
+}
+
+/** In lower case too: names of nodes count as the same in any case. */
+function isUserRevoked({ subject: { commonName } }: CsrContents, { isRevoked }: CsrApprovingOptions): boolean {
+  return [commonName, canonicalNodeUser(commonName)].some((username) => isRevoked?.({ username, groups: [] }) === true);
 }
 
 const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";

@@ -3,6 +3,7 @@ import { signerChecks } from "../../pki/signers.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { hasCondition } from "./csr-view.ts";
 import type { CsrView } from "./csr-view.ts";
+import { userRevokedReason } from "./left-to-people.ts";
 
 /** Whether a request waits for one of our signers: approved, not denied, not failed, no certificate yet. */
 export function awaitsSigning(csr: CsrView, signers: ReadonlySet<string>): boolean {
@@ -22,6 +23,16 @@ export const requesterRevoked: Condition = {
   reason: "RequesterRevoked",
   message: "the credential with which this was requested has been revoked",
 };
+
+/** The final refusal of a request for a certificate of a user that is revoked by name, whoever the requester is. */
+export function userRevoked(user: string): Condition {
+  return {
+    type: "Failed",
+    status: "True",
+    reason: userRevokedReason,
+    message: `the user ${JSON.stringify(user)} is revoked: delete that CredentialRevocation (pratique revocations list), then create a new request`,
+  };
+}
 
 /** The final refusal of a request that has not the shape of its signer, or undefined when it may be signed. A signer without a known shape signs nothing. */
 export function refusalOf(csr: CsrView, facts: CsrFacts): Condition | undefined {

@@ -6,7 +6,7 @@ import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
-import { awaitsSigning, refusalOf, requesterRevoked } from "./csr-signing-policy.ts";
+import { awaitsSigning, refusalOf, requesterRevoked, userRevoked } from "./csr-signing-policy.ts";
 import { csrView, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { signingDelayedCondition } from "../../resources/csr-waiting.ts";
@@ -29,7 +29,7 @@ export interface CsrSigningOptions {
   readonly clock: Pick<Clock, "now">;
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
-  /** Whether what the requester asked with has been revoked since. */
+  /** Whether what the requester asked with has been revoked since, or the user that the certificate would be for is. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Issues the certificate, as one PEM block. What it throws is written on the request, and retried. */
   readonly sign: (order: SigningOrder) => Promise<string>;
@@ -50,7 +50,7 @@ export function csrSigning(options: CsrSigningOptions): Controller {
     const csr = csrView(object);
     if (!awaitsSigning(csr, signers)) return done;
     const request = parse(csr.request);
-    const refusal = options.isRevoked?.(csr.requester) === true ? requesterRevoked : refusalOf(csr, request);
+    const refusal = revocationOf(csr, request) ?? refusalOf(csr, request);
     if (refusal !== undefined) {
       await write(withCondition(object, refusal));
       return done;
@@ -65,6 +65,13 @@ export function csrSigning(options: CsrSigningOptions): Controller {
     const kept = csr.conditions.filter(({ type }) => type !== signingDelayedCondition);
     await write(withCertificate(withConditions(object, kept), pem));
     return done;
+  }
+
+  function revocationOf({ requester }: CsrView, { subject }: CsrContents): Condition | undefined {
+    const { isRevoked } = options;
+    if (isRevoked?.(requester) === true) return requesterRevoked;
+    const user = { username: subject.commonName, groups: [] };
+    return isRevoked?.(user) === true ? userRevoked(subject.commonName) : undefined;
   }
 
   /** Written before it is tried again, where the requester and approvers read it. */

@@ -10,14 +10,29 @@ import { csrView, withConditions } from "./csr-view.ts";
 
 /** Why a request is not approved automatically, and whether a change of it or of time alone may end that. */
 export interface Abstention extends Pick<Told, "reason" | "message"> {
-  readonly again: "woken" | "paused";
+  readonly again: "woken" | "paused" | number;
 }
+
+/** How often a request is looked at again that no change of it concerns: certificates end and are revoked, revocations are deleted. */
+export const lookAgainMs = 30_000;
 
 export const revokedRequester: Abstention = {
   reason: "RequesterRevoked",
   message: "the credential of its requester is revoked; deny the request, or take back the revocation",
   again: "paused",
 };
+
+/** Reason of a request for a certificate of a user that is revoked by name. */
+export const userRevokedReason = "UserRevoked";
+
+/** Of the user that it asks for, whoever the requester is: the certificate would be refused for as long as the revocation lasts. */
+export function revokedUser(user: string): Abstention {
+  return {
+    reason: userRevokedReason,
+    message: `the user ${JSON.stringify(user)} for which it requests a certificate is revoked; delete that CredentialRevocation (pratique revocations list), or deny the request`,
+    again: lookAgainMs,
+  };
+}
 
 export const clonedRequester: Abstention = {
   reason: "RequesterCloned",
