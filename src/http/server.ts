@@ -102,7 +102,10 @@ export async function listen(options: ServerOptions): Promise<Server> {
   server.on("tlsClientError", (_error, socket) => void socket.destroy());
   server.on("sessionError", () => undefined);
   server.on("clientError", refuseConnection);
-  server.on("request", (request, response) => handshakes.pass(() => options.handle(request, response)));
+  server.on("request", (request, response) => {
+    if (isSound(request)) handshakes.pass(() => options.handle(request, response));
+    else request.socket.end(refusalText("400 Bad Request"));
+  });
   await listening(server, options);
   const address = server.address();
   return {
@@ -194,9 +197,18 @@ const refusals: Readonly<Record<string, string>> = {
 function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
   const code = error.code ?? "";
   const status = Object.hasOwn(refusals, code) ? refusals[code] : "400 Bad Request";
-  if (socket.writable) {
-    socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}\n`);
-  } else socket.destroy();
+  if (socket.writable) socket.end(refusalText(status ?? "400 Bad Request"));
+  else socket.destroy();
+}
+
+function refusalText(status: string): string {
+  return `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}\n`;
+}
+
+/** What node's parser lets through and a proxy in front may read differently: several hosts, a version before 1.0. Source: RFC 9112, 3.2. */
+function isSound({ httpVersionMajor, rawHeaders }: Incoming): boolean {
+  if (httpVersionMajor !== 1) return httpVersionMajor === 2;
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length <= 1;
 }
 
 function listening(server: Http2SecureServer, { host, port }: ServerOptions): Promise<void> {
