@@ -71,6 +71,16 @@ describe("a request for a token", () => {
     expect([order.expiresAt, expirationSeconds, warnings]).toEqual([issuedAt + 3600, 3600, []]);
   });
 
+  it("cannot be for audiences with which the API would not read it", () => {
+    const sized = (characters: number): ApiObject => asking({ audiences: ["a".repeat(characters - 3)] });
+    expect(refusal(() => planned(sized(8192)))).toEqual([201, ""]);
+    const [code, message] = refusal(() => planned(sized(8193)));
+    expect(code).toBe(422);
+    expect(message).toContain(
+      'spec.audiences: Invalid value: "<1 audiences>": may have at most 8192 characters in all, has 8193',
+    );
+  });
+
   it("cannot bring its own answer", () => {
     const forged = { ...asking(), status: { token: "x", expirationTimestamp: "2099-01-01T00:00:00Z" } };
     expect(completedTokenRequest(forged, account, { audiences: ["api"], now })).not.toHaveProperty("status");

@@ -1,5 +1,5 @@
 import { rfc3339 } from "../core/clock.ts";
-import { invalid, invalidObject } from "../core/field-error.ts";
+import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { badRequest, conflict, notFound } from "../core/status.ts";
 import { numberAt, stringAt } from "../resources/json-fields.ts";
@@ -47,9 +47,19 @@ export function completedTokenRequest(
       boundObjectRef: spec.boundObjectRef ?? null,
     },
   } as TokenRequest;
-  const errors = tokenRequests.validate?.(completed) ?? [];
+  const errors = [...(tokenRequests.validate?.(completed) ?? []), ...audienceErrors(completed.spec.audiences)];
   if (errors.length > 0) throw invalidObject(tokenRequests, "", errors);
   return completed;
+}
+
+/** What the API reads of a token is 16,384 characters, of which audiences take four thirds of their own. */
+const maxAudienceCharacters = 8192;
+
+function audienceErrors(audiences: readonly string[]): readonly FieldError[] {
+  const characters = audiences.reduce((sum, audience) => sum + JSON.stringify(audience).length + 1, 0);
+  if (characters <= maxAudienceCharacters) return [];
+  const why = `may have at most ${maxAudienceCharacters} characters in all, has ${characters}: the API would not read the token`;
+  return [invalid("spec.audiences", `<${audiences.length} audiences>`, why)];
 }
 
 function checkPlace(request: ApiObject, at: { readonly name: string; readonly namespace: string }): void {
