@@ -216,13 +216,19 @@ describe("a hub that starts while its clock is wrong", () => {
     expect((await open(now + 40 * day)).trusted).toEqual(trusted.map((ca) => expect.objectContaining({ pin: ca.pin })));
   });
 
+  it("starts again once the steps that it names were taken", async () => {
+    const later = now + 11 * 365 * day;
+    for (const step of ["prepare", "switch"] as const) await changeAuthorities(dir, step, { now: later, random });
+    expect((await open(later)).signer.notAfter).toBeGreaterThan(later);
+  });
+
   it.each([
     [now - day, "the CA certificate is not valid before 2026-11-20T23:55:00Z"],
     [now + 11 * 365 * day, "the CA certificate has expired on 2036-11-18T00:00:00Z"],
   ])("says what to do where the CA that signs is not valid (%d)", async (at, why) => {
     await expect(open(at)).rejects.toMatchObject({
       code: "ca",
-      message: `${join(dir, "ca.crt")}, ${join(dir, "ca.key")}: ${why}; correct the clock of this machine; if the clock is right, replace this CA`,
+      message: `${join(dir, "ca.crt")}, ${join(dir, "ca.key")}: ${why}; correct the clock of this machine; if the clock is right, make another CA with \`pratique ca prepare\`, then \`pratique ca switch\`, and start the hub again`,
     });
   });
 });

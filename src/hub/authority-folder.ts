@@ -54,7 +54,7 @@ export async function openAuthorities(options: AuthorityOptions): Promise<Author
     );
   }
   if (certFile !== undefined && keyFile !== undefined) {
-    return standing(firstState, [await loaded({ certFile, keyFile, now })], "");
+    return standing(firstState, [await loaded({ certFile, keyFile, now, isGiven: true })], "");
   }
   const { state } = await readState(dir);
   if (state.signer === firstState.signer && (await isEmpty(dir))) {
@@ -232,25 +232,30 @@ async function loaded(from: {
   readonly certFile: string;
   readonly keyFile: string;
   readonly now: number | undefined;
+  /** Whether the operator has named the files: then the CA is the operator's to restore and to replace. */
+  readonly isGiven?: boolean;
 }): Promise<CertificateAuthority> {
-  const { certFile, keyFile, now } = from;
+  const { certFile, keyFile, now, isGiven = false } = from;
   const [certificatePem, keyPem] = [await textIfThere(certFile), await textIfThere(keyFile)];
   if (certificatePem === undefined || keyPem === undefined) {
+    const next = isGiven ? "" : ": restore it from a backup of the data directory";
     throw new HubError(
       "ca",
-      `${certificatePem === undefined ? certFile : keyFile} is missing; a CA needs its certificate and its key`,
+      `${certificatePem === undefined ? certFile : keyFile} is missing; a CA needs its certificate and its key${next}`,
     );
   }
   try {
     return loadCa({ certificatePem, keyPem, now });
   } catch (error) {
     if (!(error instanceof CaError)) throw error;
-    const next = error.code === "expired" ? `; ${wrongTime}` : "";
+    const next =
+      error.code === "expired" ? `; ${wrongTime}; if the clock is right, ${isGiven ? "replace this CA" : newCa}` : "";
     throw new HubError("ca", `${certFile}, ${keyFile}: ${error.message}${next}`, { cause: error });
   }
 }
 
-const wrongTime = "correct the clock of this machine; if the clock is right, replace this CA";
+const wrongTime = "correct the clock of this machine";
+const newCa = "make another CA with `pratique ca prepare`, then `pratique ca switch`, and start the hub again";
 
 function standing(state: AuthorityState, trusted: readonly CertificateAuthority[], chainPem: string): Authorities {
   const [signer] = trusted;
