@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { inWords } from "../agent/clock-skew.ts";
 import { privateFolder, textIfThere } from "../agent/private-files.ts";
 import { rfc3339, type Clock } from "../core/clock.ts";
 import { decodePem, PemError } from "../pki/pem.ts";
@@ -107,7 +108,10 @@ export async function identifyHub(
     });
   }
   const mark = await markOf(join(halves.storeDir, dataFile));
-  if (record?.phase === "ready") warnOfRestore(record, { ...open, mark, revision: await store.currentRevision() });
+  if (record?.phase === "ready") {
+    warnOfRestore(record, { ...open, mark, revision: await store.currentRevision() });
+    warnOfClock(record, open);
+  }
   const { own, signing } = open.tokenKeys;
   // A file that does not sign, since another was given, has not been judged.
   const serviceAccountKey = own !== undefined && own === signing ? own : record?.serviceAccountKey;
@@ -182,12 +186,27 @@ function warnOfRestore(
       : `but for those that ${revocationsFile} lists, which are added before the port opens`;
   const details = { revision, recordedRevision: record.revision, recordedAt: record.at };
   if (revision < record.revision) {
-    const message = `the store is older than pki/, so credentials that were revoked after it was copied are accepted again; ${next}`;
+    const message = `the store is older than pki/, so credentials that were revoked after it was copied are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
     log({ level: "warn", message, ...details });
   } else if (record.file !== undefined && isCopy(record.file, mark)) {
-    const message = `the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again; ${next}`;
+    const message = `the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
     log({ level: "warn", message, ...details });
   }
+}
+
+/** What NTP corrects after a start. In milliseconds. */
+const clockSlackMs = 60_000;
+
+/** A clock that is behind the last run makes what was issued then seem not valid yet, and what has ended seem good again. */
+function warnOfClock(
+  record: HubRecord,
+  { clock, log }: { readonly clock: Pick<Clock, "now">; readonly log: (entry: LogEntry) => void },
+): void {
+  const now = clock.now();
+  const behind = Date.parse(record.at) - now;
+  if (!(behind > clockSlackMs)) return;
+  const message = `the system clock is ${inWords(behind)} behind the time at which this hub last ran: correct the clock of this machine; until then certificates and tokens that have ended since are accepted`;
+  log({ level: "warn", message, now: rfc3339(now), recordedAt: record.at });
 }
 
 function twoHubs({ pkiDir, storeDir }: Halves): HubError {

@@ -381,7 +381,7 @@ describe("a data directory that was restored", () => {
     const log = await startedOn(dir);
     expect(warnings(log)).toEqual([
       expect.stringMatching(
-        /^the store is older than pki\/, so credentials that were revoked after it was copied are accepted again; take the revocations from a newer list: /,
+        /^the store is older than pki\/, so credentials that were revoked after it was copied are accepted again, and accounts, bindings and tokens that were deleted are back; take the revocations from a newer list: /,
       ),
     ]);
     expect(log).toContainEqual(
@@ -401,7 +401,7 @@ describe("a data directory that was restored", () => {
     await rename(join(dir, "backup"), at());
     expect(warnings(await startedOn(dir))).toEqual([
       expect.stringMatching(
-        /^the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again; /,
+        /^the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again, and accounts, bindings and tokens that were deleted are back; /,
       ),
     ]);
     expect(warnings(await startedOn(dir))).toEqual([]);
@@ -542,7 +542,7 @@ describe("a hub that was restored from an older backup", () => {
     await rename(join(dir, "backup"), at("store"));
     const hub = await startTestHub({ dir, revocationsFile: pemFile });
     expect(warnings(hub.log)).toEqual([
-      `the store is older than pki/, so credentials that were revoked after it was copied are accepted again; but for those that ${pemFile} lists, which are added before the port opens`,
+      `the store is older than pki/, so credentials that were revoked after it was copied are accepted again, and accounts, bindings and tokens that were deleted are back; but for those that ${pemFile} lists, which are added before the port opens`,
     ]);
     expect(hub.log).toContainEqual(
       expect.objectContaining({ message: "revocations were imported", file: pemFile, added: 2, present: 0 }),
