@@ -1,6 +1,8 @@
+import { X509Certificate } from "node:crypto";
 import { chmod, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { openPermissions } from "../agent/open-permissions.ts";
+import { textIfThere } from "../agent/private-files.ts";
 import { shellWord } from "../core/shell-word.ts";
 import { errorText } from "./error-text.ts";
 import { octal } from "./octal.ts";
@@ -55,9 +57,33 @@ export async function checkSecretPermissions(options: HubOptions, pkiDir: string
       log({ level: "warn", message: (await openPermissions(path)) ?? message, error: errorText(error) });
     }
   }
+  await checkAdminKubeconfig(join(options.dataDir, "admin.kubeconfig"), log);
   for (const path of [options.dataDir, ...givenSecrets(options)]) {
     const message = await openPermissions(path);
     if (message !== undefined) log({ level: "warn", message });
+  }
+}
+
+/** Each start replaces the file, but the certificate in it stays good until it ends. */
+async function checkAdminKubeconfig(path: string, log: HubOptions["log"]): Promise<void> {
+  const mode = await modeOf(path);
+  if (mode === undefined || (await openPermissions(path)) === undefined) return;
+  const fingerprint = await clientFingerprint(path);
+  const next =
+    fingerprint === undefined ? "" : `: if in doubt, revoke it with: pratique revoke --fingerprint ${fingerprint}`;
+  log({
+    level: "warn",
+    message: `${path} had mode ${octal(mode)}, so others than its owner could use it; this start replaces it, but its key may have been copied${next}`,
+  });
+}
+
+async function clientFingerprint(path: string): Promise<string | undefined> {
+  const [, data] = /client-certificate-data: "?([\w+/=]+)/.exec((await textIfThere(path)) ?? "") ?? [];
+  try {
+    return data === undefined ? undefined : new X509Certificate(Buffer.from(data, "base64")).fingerprint256;
+  } catch {
+    // What somebody else has put there names no certificate of this hub.
+    return undefined;
   }
 }
 
