@@ -40,7 +40,8 @@ export const reasons = {
   ProfileChanged: "Warning",
   // Why a controller cannot go on.
   AddOnObjectsLeft: "Warning",
-  ApprovalNotAllowed: "Warning",
+  // Manual approval may be what the operator chose.
+  ApprovalNotAllowed: "Normal",
   AvailableUnknown: "Warning",
   ClusterNameReserved: "Warning",
   ClusterNotApproved: "Warning",

@@ -160,7 +160,7 @@ const abstentions: readonly {
   { reason: "RequesterCloned", says: "two machines hold the credential", part: { isCloned: () => true } },
   {
     reason: "ApprovalNotAllowed",
-    says: "has no right to create certificatesigningrequests/nodeclient; grant it, or let an approver decide",
+    says: "an approver decides, since automatic approval requires the right to create certificatesigningrequests/nodeclient, which its requester ",
   },
   { reason: "RequestNotRecognized", says: "which its signer requires", asked: { usages: ["server auth"] } },
 ];
@@ -203,6 +203,14 @@ test.each(["system:node:m1", "system:node:M1"])(
     await at.stop();
   },
 );
+
+test("a request that only lacks the right for automatic approval is no warning, since an operator may have chosen that", async () => {
+  const at = await scene({}, false);
+  await ask(at);
+  expect(at.log).toMatchObject([{ level: "info", reason: "ApprovalNotAllowed" }]);
+  expect(at.api.all(events)).toMatchObject([{ type: "Normal", reason: "ApprovalNotAllowed" }]);
+  await at.stop();
+});
 
 test("the request of another signer is marked by its own approver alone", async () => {
   const at = await scene({}, false, { isRevoked: () => true });

@@ -45,7 +45,7 @@ export const clonedRequester: Abstention = {
 export function notAllowed(requester: string, right: string): Abstention {
   return {
     reason: "ApprovalNotAllowed",
-    message: `its requester ${JSON.stringify(requester)} has no right to ${right}; grant it, or let an approver decide`,
+    message: `an approver decides, since automatic approval requires the right to ${right}, which its requester ${JSON.stringify(requester)} does not have`,
     again: "paused",
   };
 }
