@@ -64,6 +64,11 @@ async function enrolAnew(plan: Plan, access: HubAccess): Promise<Enrolled> {
     return await enrol(plan, { ...access, identity, credentialName: "the certificate of this machine" });
   } catch (error) {
     if (!(error instanceof JoinError) || !refusedCodes.has(error.code)) throw error;
+    plan.report({
+      kind: "retrying",
+      code: error.code,
+      message: `the hub does not accept the certificate that this machine holds (${error.message}); the key made for its renewal is discarded, and a certificate is requested with the given credentials and a new key`,
+    });
     // The hub may have a request of this key by now that it will never answer.
     await folder.remove(folder.pendingKey);
     return enrol(plan, access);

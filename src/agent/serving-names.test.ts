@@ -53,6 +53,9 @@ describe("names and addresses of a command line", () => {
     [[], ["10.0.0"]],
     [[], ["fe80::1%eth0"]],
     [[], ["a.example"]],
+    [[], ["127.0.0.1"]],
+    [[], ["::1"]],
+    [[], ["169.254.1.1"]],
     [Array.from({ length: 33 }, (_, at) => `n${at}`), []],
   ])("are refused where they are none: %j %j", (names, addresses) => {
     expect(() => servingWish({ names, addresses })).toThrow(expect.objectContaining({ code: "bad-node-name" }));

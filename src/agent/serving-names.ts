@@ -49,7 +49,13 @@ export function servingWish(given: {
   const addresses = given.addresses.map((text) => {
     const bytes = ipAddressBytes(text);
     const canonical = bytes === undefined ? undefined : ipAddressText(bytes);
-    if (canonical === undefined) throw wrong("--serving-address", text, "address");
+    if (bytes === undefined || canonical === undefined) throw wrong("--serving-address", text, "address");
+    if (isSpecial(bytes)) {
+      throw new JoinError(
+        "bad-node-name",
+        `--serving-address ${canonical} is a loopback, link-local, multicast or unspecified address, for which no serving certificate is approved: give an address at which other machines reach this one, or none, and the addresses of its interfaces are used`,
+      );
+    }
     return canonical;
   });
   if (names.length + addresses.length > namesAtMost) {
