@@ -27,6 +27,8 @@ export type AgentEvent = KeptName &
         readonly event: "waiting";
         readonly request: string;
         readonly commands: readonly string[];
+        /** Until when this try waits; the next goes on with the same request. */
+        readonly until?: number | undefined;
         readonly waitsFor?: string | undefined;
       }
     | { readonly event: "renewed"; readonly expiresAt: number }

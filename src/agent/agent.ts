@@ -37,6 +37,8 @@ export interface AgentOptions {
   readonly addresses: MachineAddresses;
   /** Who may read what is written; default the owner of this process only. */
   readonly access?: FileAccess | undefined;
+  /** Is called with each answer of the hub that it accepts a credential; must not throw. */
+  readonly confirmed?: ((name: CredentialName) => void) | undefined;
   /** Is called once a credential was renewed, once more if the agent was killed meanwhile; must not throw. */
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
@@ -87,9 +89,11 @@ function keepersOf(found: FoundCredential, known: FolderKnowledge, options: Agen
     access === undefined
       ? privateFiles
       : { ...privateFiles, replaceFile: (path, content) => privateFiles.replaceFile(path, content, access) };
+  const checked = checkFiles(found, privateFiles, access);
   const check = acceptanceKeeper({
     ...common,
-    ...checkFiles(found, privateFiles, access),
+    ...checked,
+    confirmed: () => options.confirmed?.(checked.name),
     refused: (digest) => void (known.refused = digest),
   });
   switch (found.kind) {

@@ -25,6 +25,8 @@ export interface KeepAcceptanceOptions {
   readonly fraction: () => number;
   readonly userAgent: string;
   readonly report: AgentReport;
+  /** Is called with each answer of the hub that it accepts the credential; must not throw. */
+  readonly confirmed?: (() => void) | undefined;
   /** Is told the digest of a credential that counts as refused, and undefined when none does. */
   readonly refused?: ((digest: string | undefined) => void) | undefined;
 }
@@ -70,6 +72,7 @@ export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
       if (signal.aborted) return { kind: "wait", until: now };
       const refusals = acceptance.kind === "unknown" ? memory.refusals : counted(memory, acceptance, clock.now());
       await noted(memory.refusals, refusals, options);
+      if (acceptance.kind === "accepted") options.confirmed?.();
       memory = { ...memory, refusals, lastAt: clock.now(), until: nextAsk(refusals, acceptance.kind, options) };
       if (!once) return { kind: "wait", until: memory.until };
       if (isRefused(refusals)) return { kind: "lost", error: new JoinError("unauthorized", sentence(name, refusals)) };

@@ -27,6 +27,8 @@ export interface Rotation {
   readonly serving: ServingNames | undefined;
   /** For which names a serving certificate must be good by now; asked while a request waits. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
+  /** There is no later try in this run: an approver is not waited for longer than half a minute. */
+  readonly once: boolean;
   readonly clock: Clock;
   /** Yields [0, 1). */
   readonly fraction: () => number;
@@ -49,10 +51,12 @@ export interface RotationFailure {
 }
 
 const waitMs = 900_000;
+/** The next run goes on with the same request. */
+const onceWaitMs = 30_000;
 const namesAgainMs = 10_000;
 
 /**
- * Asks for the next certificate, waits up to 15 minutes for it, proves it and puts it in the place of the present one. The key is safely
+ * Asks for the next certificate, waits up to 15 minutes for it (with `once` half a minute), proves it and puts it in the place of the present one. The key is safely
  * there before the hub hears of it and its request is found again by it, so an interrupted rotation is gone on with, never begun
  * anew. Until the last step nothing of what is in use changes. @throws JoinError, ConnectionError, StatusError
  */
@@ -94,24 +98,26 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
     }
   };
   if (serving !== undefined) void watching();
+  const timeoutMs = rotation.once ? onceWaitMs : waitMs;
+  const until = clock.now() + timeoutMs;
   const commands = [`pratique approve csr/${request.name}`, `kubectl certificate approve ${request.name}`];
   try {
     return await awaitCertificate(session.client, request, {
       clock,
-      timeoutMs: waitMs,
+      timeoutMs,
       signal: AbortSignal.any([signal, changed.signal]),
       target: session,
       random: rotation.fraction,
       advise: false,
       on: (state) => {
-        if (state === "pending") report({ ...name, event: "waiting", request: request.name, commands });
+        if (state === "pending") report({ ...name, event: "waiting", request: request.name, commands, until });
       },
       waitsFor: (message) => {
         const { notAfter: expiresAt } = session.identity;
         report(
           expiresAt <= clock.now()
             ? { ...name, event: "returning", expiresAt, waitsFor: message }
-            : { ...name, event: "waiting", request: request.name, commands, waitsFor: message },
+            : { ...name, event: "waiting", request: request.name, commands, until, waitsFor: message },
         );
         void rotation.asked(request.name, message);
       },

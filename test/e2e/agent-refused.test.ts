@@ -68,7 +68,7 @@ it(
   { timeout: 2 * limitMs },
   async () => {
     const agent = pratique("agent", "--dir", certDir, "--health-address", "127.0.0.1:0");
-    await passing(() => agent.err().includes("the client certificate is kept"));
+    await passing(() => agent.err().includes("INFO  ready: the hub accepts all credentials"));
     const port = /answers health checks port=(\d+)/.exec(agent.err())?.[1] ?? "";
     const ready = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
     expect(await ready()).toBe(200);
@@ -99,8 +99,10 @@ it(
 
     const restarted = pratique("agent", "--dir", certDir, "--health-address", "127.0.0.1:0");
     await passing(() => restarted.err().includes("the hub does not accept the client certificate"));
+    expect(restarted.err()).not.toContain(" ready");
     expect((await admin(`${revocations}/n1`, { method: "DELETE" })).status).toBe(200);
     await passing(() => restarted.err().includes("the client certificate is refused no more"));
+    await passing(() => restarted.err().includes("ready: the hub accepts all credentials"));
     expect((await status()).code).toBe(0);
     restarted.stop();
     expect(await restarted.ended).toBe(0);

@@ -30,10 +30,12 @@ export function agentLine(event: AgentEvent, now: number): LogEntry {
       return { level: "info", message, request: `csr/${event.request}`, file };
     }
     case "waiting": {
-      const { waitsFor, commands } = event;
+      const { waitsFor, commands, until } = event;
       const said = waitsFor === undefined ? {} : { hubSays: waitsFor };
       const level = waitsFor === undefined ? "info" : "warn";
-      return { level, message: `waiting for approval of ${noun}`, ...said, approve: commands.join(" or "), file };
+      const limit = until === undefined ? {} : { waitsUntil: rfc3339(until) };
+      const approve = commands.join(" or ");
+      return { level, message: `waiting for approval of ${noun}`, ...said, ...limit, approve, file };
     }
     case "renewed":
       return { level: "info", message: `renewed ${noun}`, file, validUntil: rfc3339(event.expiresAt) };

@@ -191,10 +191,10 @@ token /here/access/token
 describe("pratique agent", () => {
   const name = { kind: "token", path: "/t" } as const;
 
-  test("logs what it does and when it acts next, and is ready once", async () => {
+  test("logs what it does and when it acts next, and is ready once the hub accepts all credentials", async () => {
     const io = world(start, undefined, {
       files: { "/here/k.pem": "key" },
-      runAgent: async ({ report, reportRequest, ...options }) => {
+      runAgent: async ({ report, reportRequest, confirmed, ...options }) => {
         expect(options).toMatchObject({ dirs: [dir], once: false, askAgain: true, keyFile: "/here/k.pem" });
         const plan = {
           ...name,
@@ -204,6 +204,8 @@ describe("pratique agent", () => {
           subject: "vms/vm-1",
         } as const;
         report(plan);
+        confirmed?.(name);
+        confirmed?.(name);
         report({ ...name, event: "failed", message: "away", at: start + 1000, expiresAt: start + minute });
         report({ ...name, event: "failed", message: "away", at: start + 1000, expiresAt: start });
         report({ ...name, event: "renewed", expiresAt: start + 3 * minute });
@@ -215,7 +217,7 @@ describe("pratique agent", () => {
         report({ ...name, event: "lost", message: "gone" });
         const serving = { kind: "serving-certificate", path: "/s" } as const;
         report({ ...serving, event: "requested", request: "csr-1", found: true });
-        report({ ...serving, event: "waiting", request: "csr-1", commands: ["one", "other"] });
+        report({ ...serving, event: "waiting", request: "csr-1", commands: ["one", "other"], until: start + minute });
         reportRequest({
           kind: "access-asked",
           name: "vm-1-bcdfg",
@@ -229,8 +231,8 @@ describe("pratique agent", () => {
     });
     expect(await runLine("agent --dir access --ask-again --key k.pem", io)).toBe(0);
     expect(io.err().replaceAll("2026-11-21T00:00:00.000Z ", "")).toBe(
-      `INFO  ready
-INFO  the token is kept file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
+      `INFO  the token is kept file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
+INFO  ready: the hub accepts all credentials
 WARN  away file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:01:00Z
 ERROR away file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:00:00Z
 INFO  renewed the token file=/t validUntil=2026-11-21T00:03:00Z
@@ -241,7 +243,7 @@ INFO  the token is refused no more file=/t
 INFO  another CA of the hub signs by now, so the token is renewed before its time file=/t pin=sha256:00 renewsAt=2026-11-21T00:01:00Z
 ERROR gone file=/t
 INFO  goes on with an earlier request for the serving certificate request=csr/csr-1 file=/s
-INFO  waiting for approval of the serving certificate approve="one or other" file=/s
+INFO  waiting for approval of the serving certificate waitsUntil=2026-11-21T00:01:00Z approve="one or other" file=/s
 INFO  asked for access: accessrequest/vm-1-bcdfg fingerprint=SHA256:x words="one two"
 INFO  stopped
 `,

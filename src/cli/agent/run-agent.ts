@@ -60,6 +60,12 @@ interface Running {
 async function run(args: Args, io: Io, { log, signal, stands, manager }: Running): Promise<void> {
   const keyFile = args.text("key");
   let stood = false;
+  let isReady = false;
+  const tellReady = (): void => {
+    if (isReady || args.on("once") || !stands.isConfirmed(io.clock.now())) return;
+    isReady = true;
+    log({ level: "info", message: "ready: the hub accepts all credentials" });
+  };
   const dirs = agentFolders(args, io);
   const warn = warnInLog(log);
   await warnOfOpenAgentFolders(dirs, io, warn);
@@ -83,9 +89,13 @@ async function run(args: Args, io: Io, { log, signal, stands, manager }: Running
       stands.note(event);
       const isFirst = event.event === "planned" && !stood;
       stood ||= isFirst;
-      if (isFirst && !args.on("once")) log({ level: "info", message: "ready" });
       manager.tell({ ...(isFirst ? { READY: "1" } : {}), STATUS: stands.sentence(io.clock.now()) });
       log(agentLine(event, io.clock.now()));
+      tellReady();
+    },
+    confirmed: (name) => {
+      stands.confirm(name);
+      tellReady();
     },
     reportRequest: (event) => {
       const line = requestLine(event);

@@ -51,3 +51,18 @@ test("a CA that cannot be asked for makes no credential bad", () => {
   all.note({ kind: "ca", path: "/c", event: "failed", message: "away", at: 3000 });
   expect(all.isGood(0)).toBe(true);
 });
+
+test("all credentials are confirmed once the hub has accepted each with which the machine comes in, while all are good", () => {
+  const all = standing();
+  const other = { kind: "client-certificate", path: "/c" } as const;
+  all.note({ ...token, event: "planned", at: 1000, expiresAt: 5000, subject: "a/b" });
+  all.note({ ...other, event: "planned", at: 1000, expiresAt: 5000, subject: "n" });
+  all.note({ ...serving, event: "planned", at: 1000, expiresAt: 5000, subject: "n" });
+  expect(all.isConfirmed(0)).toBe(false);
+  all.confirm(token);
+  expect(all.isConfirmed(0)).toBe(false);
+  all.confirm(other);
+  expect([all.isConfirmed(0), all.isConfirmed(5000)]).toEqual([true, false]);
+  all.note({ ...token, event: "refused", since: 0, message: "revoked" });
+  expect(all.isConfirmed(0)).toBe(false);
+});

@@ -1,9 +1,13 @@
-import type { AgentEvent } from "../../agent/agent-event.ts";
+import type { AgentEvent, CredentialName } from "../../agent/agent-event.ts";
 import { rfc3339 } from "../../core/clock.ts";
 
 /** How all that an agent keeps stands, as its events tell. */
 export interface Standing {
   note(event: AgentEvent): void;
+  /** The hub has answered that it accepts the credential. */
+  confirm(name: CredentialName): void;
+  /** Whether `isGood` holds, and the hub has confirmed each credential with which the machine comes in. */
+  isConfirmed(now: number): boolean;
   /** Whether there is something and all of it is good. `now` in milliseconds since the epoch. */
   isGood(now: number): boolean;
   /** One line for a service manager. */
@@ -15,9 +19,12 @@ interface One {
   readonly nextAt: number;
   readonly lost: boolean;
   readonly refused: boolean;
+  readonly confirmed: boolean;
 }
 
-const unknown: One = { expiresAt: 0, nextAt: 0, lost: false, refused: false };
+const unknown: One = { expiresAt: 0, nextAt: 0, lost: false, refused: false, confirmed: false };
+/** The machine comes in by none of these, and the hub is not asked about them. */
+const isServing = (key: string): boolean => key.startsWith("serving-certificate ");
 
 /** Knows of nothing yet. */
 export function standing(): Standing {
@@ -48,14 +55,21 @@ export function standing(): Standing {
     }
   }
 
+  const isGood = (now: number): boolean => known.size > 0 && [...known.values()].every((one) => isGoodOne(one, now));
+
   return {
+    confirm: ({ kind, path }) => {
+      const key = `${kind} ${path}`;
+      known.set(key, { ...(known.get(key) ?? unknown), confirmed: true });
+    },
+    isConfirmed: (now) => isGood(now) && [...known].every(([key, { confirmed }]) => confirmed || isServing(key)),
     note: (event) => {
       // A CA that cannot be asked for is told of in the log; the credentials are good all the same.
       if (event.kind === "ca") return;
       const key = `${event.kind} ${event.path}`;
       known.set(key, after(event, known.get(key) ?? unknown));
     },
-    isGood: (now) => known.size > 0 && [...known.values()].every((one) => isGoodOne(one, now)),
+    isGood,
     sentence: (now) => {
       const all = [...known.values()];
       const good = all.filter((one) => isGoodOne(one, now)).length;
