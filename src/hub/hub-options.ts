@@ -98,6 +98,8 @@ export interface HubOptions {
   readonly maxMutatingRequestsInflight?: number | undefined;
   /** Default 10000. */
   readonly maxWatchesPerUser?: number | undefined;
+  /** How many bytes objects with their history may take in the store; default, as with 0, what `defaultQuotaBytes` finds. */
+  readonly quotaBackendBytes?: number | undefined;
   readonly release: string;
   readonly log: (entry: LogEntry) => void;
   /** What the hub takes for the time; default the wall clock. */

@@ -11,6 +11,7 @@ import type { HubOptions } from "./hub-options.ts";
 import { revocations, type Revocations } from "./revocations.ts";
 import { checkFolders, checkSecretPermissions } from "./secret-permissions.ts";
 import { openServiceAccountIssuer, ownKeyId, type ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { defaultQuotaBytes, memoryLimits } from "./store-quota.ts";
 import { systemClock } from "./system-clock.ts";
 
 /** What has been opened so far, to be closed in reverse order. */
@@ -37,17 +38,18 @@ export async function openHubState(
 ): Promise<HubState> {
   const { dataDir, clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile, log } = options;
   const clock = options.clock ?? systemClock;
+  const quotaBytes = options.quotaBackendBytes || defaultQuotaBytes(memoryLimits());
   const halves = { dataDir, pkiDir: at.dir, storeDir: join(dataDir, "store"), caFile: certFile };
   await checkFolders(options, at.dir);
   await checkSecretPermissions(options, at.dir);
   const known = await knownHub(halves);
   // Before anything is made: the store's lock keeps a second hub from making the same.
-  const begun = known === undefined ? await openStore(halves.storeDir, closers) : undefined;
+  const begun = known === undefined ? await openStore(halves.storeDir, quotaBytes, closers) : undefined;
   const record = begun === undefined ? known?.record : await beginHub(halves, begun, clock);
   const isNew = record?.phase === "new";
   // The store and the keys do not wait for each other.
   const opening = [
-    begun === undefined ? openStore(halves.storeDir, closers) : Promise.resolve(begun),
+    begun === undefined ? openStore(halves.storeDir, quotaBytes, closers) : Promise.resolve(begun),
     openAuthorities({ ...at, certFile, keyFile, mayCreate: isNew }),
     openServiceAccountIssuer(options, at.dir, isNew),
   ] as const;
@@ -86,8 +88,8 @@ export async function openHubState(
   };
 }
 
-async function openStore(dir: string, closers: Closer[]): Promise<Store> {
-  const store = await openLmdb({ dir });
+async function openStore(dir: string, quotaBytes: number, closers: Closer[]): Promise<Store> {
+  const store = await openLmdb({ dir, quotaBytes });
   closers.push(() => store.close());
   return store;
 }

@@ -44,7 +44,7 @@ async function storeText(store: StandingParts["store"]): Promise<string> {
   const usage = await store.usage().catch(() => undefined);
   const gauge = (name: string, help: string, value: number | undefined): readonly Family[] =>
     value === undefined ? [] : [{ name: `pratique_store_${name}`, type: "gauge", help, samples: [["", value]] }];
-  const reasons = ["full", "unwritten", "unknown", "corrupt"];
+  const reasons = ["full", "quota", "unwritten", "unknown", "corrupt"];
   const families: readonly Family[] = [
     ...gauge("writable", "1 while the store takes writes, 0 while it refuses them.", refusal === undefined ? 1 : 0),
     {
@@ -55,6 +55,7 @@ async function storeText(store: StandingParts["store"]): Promise<string> {
     },
     ...gauge("size_bytes", "Length of the data file, with what is kept free in it.", usage?.sizeBytes),
     ...gauge("used_bytes", "What records and their tree take of the data file.", usage?.usedBytes),
+    ...gauge("quota_bytes", "What records and their tree may take before writes are refused.", usage?.quotaBytes),
     ...gauge("free_bytes", "Bytes that are free on the file system of the store.", usage?.freeBytes),
   ];
   return (

@@ -1,6 +1,6 @@
 import type { LogChange, LogHeader, RevisionLog } from "./revision-log.ts";
 import { corruptLog, refusedFor, undecidedWrite, unwrittenWrite } from "./commit-refusals.ts";
-import { StorageError, type StoreEvent } from "./store.ts";
+import { isOutOfRoom, StorageError, type StoreEvent } from "./store.ts";
 
 /** A write without its revision, which the queue assigns. */
 export type Draft = (
@@ -22,7 +22,7 @@ export interface Upkeep {
 export interface CommitQueue {
   /**
    * Assigns the next revision to a write that is known to be right, and resolves with it once it is durable and applied.
-   * @throws StorageError full, unwritten: not stored. unknown: it may be stored, which is established later. closed, corrupt.
+   * @throws StorageError full, quota, unwritten: not stored. unknown: it may be stored, which is established later. closed, corrupt.
    */
   write(draft: Draft): Promise<number>;
   /** The newest write of `key` that is not durable yet, as a signed revision (negative: a deletion); 0 when there is none. */
@@ -130,7 +130,7 @@ export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQ
     if (state.failure !== undefined) throw state.failure;
     if (state.draining !== undefined) throw new StorageError("closed", `the store in ${log.place} is closed`);
     const { refusal } = state;
-    if (refusal !== undefined && !(mayUseReserve && refusal.code === "full")) throw refusedFor(refusal);
+    if (refusal !== undefined && !(mayUseReserve && isOutOfRoom(refusal))) throw refusedFor(refusal);
   };
 
   return {

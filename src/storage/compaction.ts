@@ -19,8 +19,11 @@ export const defaultCompactionPolicy: CompactionPolicy = {
   keepAtMost: 250_000,
 };
 
-/** What is kept while the disk is full: nothing, because every record that is forgotten is room for another, and few may hold most of it. */
+/** What is kept while the disk is full or the quota reached: nothing, because every record that is forgotten is room for another, and few may hold most of it. */
 export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 0, keepAtLeast: 0, keepAtMost: 0 };
+
+/** What is kept while the store is near its quota, which history shall not take from objects. */
+export const pressedCompactionPolicy: CompactionPolicy = { keepForMs: 30_000, keepAtLeast: 0, keepAtMost: 250_000 };
 
 /** What the newest revision was at a moment, in milliseconds of a clock that is not set back. */
 export interface RevisionSample {

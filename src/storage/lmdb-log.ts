@@ -38,6 +38,7 @@ interface Stats extends Pages {
 interface OpenOptions {
   readonly dir: string;
   readonly mapSizeBytes: number;
+  readonly quotaBytes?: number | undefined;
 }
 
 // Records lie under their revision, eight bytes big-endian; the header under zero, which is no revision.
@@ -56,7 +57,7 @@ export async function openLmdbLog(options: OpenOptions & { readonly isNew: boole
   try {
     if (isNew) await db.put(headerKey, encodeHeader(emptyHeader));
     const header = readHeader(db, dir);
-    return await logOver({ db }, { dir, header, reopen });
+    return await logOver({ db }, { dir, header, reopen, quotaBytes: options.quotaBytes });
   } catch (error) {
     await db.close();
     throw await causeOf(error);
@@ -89,16 +90,21 @@ function openDatabase(open: (settings: object) => object, options: OpenOptions):
 
 async function logOver(
   held: { db: Database },
-  options: { readonly dir: string; readonly header: LogHeader; readonly reopen: () => Database },
+  options: {
+    readonly dir: string;
+    readonly header: LogHeader;
+    readonly reopen: () => Database;
+    readonly quotaBytes: number | undefined;
+  },
 ): Promise<RevisionLog> {
-  const { dir, header, reopen } = options;
+  const { dir, header, reopen, quotaBytes } = options;
   const readKey = Buffer.alloc(keySize);
   const path = join(dir, dataFile);
   const database = (): Database => {
     if (held.db.status === "open") return held.db;
     throw new StorageError("unreachable", `the store in ${dir} cannot be opened anew after a write that failed`);
   };
-  const space: LmdbSpace = await lmdbSpace({ path, place: dir, size: () => treeSize(database()) });
+  const space: LmdbSpace = await lmdbSpace({ path, place: dir, size: () => treeSize(database()), quotaBytes });
   return {
     header,
     place: dir,

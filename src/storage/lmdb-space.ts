@@ -36,24 +36,32 @@ export async function lmdbSpace(options: {
   readonly path: string;
   readonly place: string;
   readonly size: () => TreeSize;
+  /** What records and their tree may take, default without bound. */
+  readonly quotaBytes?: number | undefined;
 }): Promise<LmdbSpace> {
-  const { path, place, size } = options;
+  const { path, place, size, quotaBytes } = options;
   // Up to here the file has blocks on disk. A copy may have left holes in place of zeros.
   let allocated = await allocatedEnd(path, size());
 
   const tailBytes = ({ lastPage, pageSize }: TreeSize): number => Math.max(0, allocated - (lastPage + 1) * pageSize);
+
+  const isOver = (change: LogChange, tree: TreeSize, reserveBytes: number): boolean =>
+    quotaBytes !== undefined && reserveBytes > 0 && usedBy(tree) + needOf(change, tree) + reserveBytes > quotaBytes;
 
   return {
     hasRoom: (change, reserveBytes) => {
       const tree = size();
       const tail = tailBytes(tree);
       const need = needOf(change, tree);
+      if (isOver(change, tree, reserveBytes)) return false;
       const free = Math.max(0, tree.lastPage - 1 - tree.treePages - tree.valuePages) * tree.pageSize * usableShare;
       return tail >= need && tail + free >= need + reserveBytes;
     },
 
     makeRoom: async (change, reserveBytes) => {
       const tree = size();
+      if (quotaBytes !== undefined && isOver(change, tree, reserveBytes))
+        throw overQuota(place, usedBy(tree), quotaBytes);
       const from = Math.max(allocated, (tree.lastPage + 1) * tree.pageSize);
       const wanted = (tree.lastPage + 1) * tree.pageSize + needOf(change, tree) + reserveBytes + growthBytes;
       const steps = Math.ceil((wanted - from) / growthBytes);
@@ -67,11 +75,16 @@ export async function lmdbSpace(options: {
       const tree = size();
       return {
         sizeBytes: Math.max(allocated, (tree.lastPage + 1) * tree.pageSize),
-        usedBytes: (tree.treePages + tree.valuePages + 2) * tree.pageSize,
+        usedBytes: usedBy(tree),
         freeBytes: await freeBytesAt(path),
+        quotaBytes,
       };
     },
   };
+}
+
+function usedBy({ treePages, valuePages, pageSize }: TreeSize): number {
+  return (treePages + valuePages + 2) * pageSize;
 }
 
 /** Bytes that this process may still write to the file system of `path`. */
@@ -151,5 +164,14 @@ function full(place: string, freeBytes: number, code: string, cause?: unknown): 
     `no room for the store in ${place}: its file system has ${freeBytes} bytes free (${code}); free space there or delete objects; ` +
       "deletions, Leases and revocations are still taken, and the hub takes all writes again by itself once there is room",
     { cause },
+  );
+}
+
+function overQuota(place: string, usedBytes: number, quotaBytes: number): StorageError {
+  return new StorageError(
+    "quota",
+    `the store in ${place} has reached its quota: ${usedBytes} bytes are used of ${quotaBytes}; delete objects, or start the hub with a ` +
+      "larger --quota-backend-bytes, for which it needs more memory; deletions, Leases and revocations are still taken, and the hub " +
+      "takes all writes again by itself once there is room",
   );
 }

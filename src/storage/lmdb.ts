@@ -13,6 +13,11 @@ export interface LmdbOptions {
   readonly dir: string;
   /** Address space reserved for the data file, in bytes, default 16 GiB. It costs nothing until used, and is no limit. */
   readonly mapSizeBytes?: number;
+  /**
+   * How many bytes records with their history may take; default without bound. The last 2 MiB of it are kept for writes that may use the
+   * reserve, which are taken beyond it as well.
+   */
+  readonly quotaBytes?: number | undefined;
 }
 
 const defaultMapSizeBytes = 16 * 1024 ** 3;
@@ -33,7 +38,7 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
   }
 }
 
-async function openLocked({ dir, mapSizeBytes = defaultMapSizeBytes }: LmdbOptions): Promise<Store> {
+async function openLocked({ dir, mapSizeBytes = defaultMapSizeBytes, quotaBytes }: LmdbOptions): Promise<Store> {
   await ensureDirectory(dir);
   // Before the lock, so that nothing is put into a directory of something else.
   await inspectDirectory(dir);
@@ -42,7 +47,7 @@ async function openLocked({ dir, mapSizeBytes = defaultMapSizeBytes }: LmdbOptio
   try {
     const state = await inspectDirectory(dir);
     if (state === "new") await beginDirectory(dir);
-    log = await openLmdbLog({ dir, mapSizeBytes, isNew: state === "new" });
+    log = await openLmdbLog({ dir, mapSizeBytes, quotaBytes, isNew: state === "new" });
     for (const name of [dataFile, "lock.mdb"]) await chmod(join(dir, name), 0o600);
     if (state === "new") await finishDirectory(dir);
     return releasing(openMvcc(log), lock);

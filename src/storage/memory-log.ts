@@ -18,7 +18,7 @@ export function createMemoryLog(): RevisionLog {
     establish: async () => header,
     hasRoom: () => true,
     makeRoom: async () => undefined,
-    usage: async () => ({ sizeBytes: 0, usedBytes: 0, freeBytes: undefined }),
+    usage: async () => ({ sizeBytes: 0, usedBytes: 0, freeBytes: undefined, quotaBytes: undefined }),
     read: (revision) => records.get(revision),
     scan: () => records.values(),
     async close() {},

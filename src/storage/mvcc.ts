@@ -4,7 +4,7 @@ import { commitTimes } from "./commit-times.ts";
 import { createKeyIndex, type KeyIndex } from "./key-index.ts";
 import { rebuildIndex } from "./rebuild-index.ts";
 import type { RevisionLog } from "./revision-log.ts";
-import { StorageError, type CommitTimes, type Store, type StoredValue, type StoreEvent } from "./store.ts";
+import { isOutOfRoom, StorageError, type CommitTimes, type Store, type StoredValue, type StoreEvent } from "./store.ts";
 import { createWatchFeed, type WatchFeed } from "./watch-feed.ts";
 
 /** One store: a log of records, an index of their keys, and what is between a proposal and its commit. */
@@ -155,7 +155,7 @@ function writer(queue: CommitQueue, mayUseReserve: boolean): (draft: Unmarked) =
     try {
       return await queue.write({ ...draft, mayUseReserve });
     } catch (error) {
-      if (refusedBefore || !(error instanceof StorageError) || error.code !== "full") throw error;
+      if (refusedBefore || !isOutOfRoom(error)) throw error;
       refusedBefore = true;
       return undefined;
     }

@@ -42,10 +42,13 @@ export interface RevisionLog {
    */
   establish(): Promise<LogHeader>;
 
-  /** Whether `change` has room, and `reserveBytes` besides it, without anything being taken from the file system. */
+  /**
+   * Whether `change` has room, and `reserveBytes` besides it, without anything being taken from the file system. A bound on what the
+   * log may hold counts only with a reserve: what may use that is never refused because of such a bound.
+   */
   hasRoom(change: LogChange, reserveBytes: number): boolean;
 
-  /** Takes from the file system what `hasRoom` lacks. Never while a commit is under way. @throws StorageError full, unwritten. */
+  /** Takes from the file system what `hasRoom` lacks. Never while a commit is under way. @throws StorageError full, quota, unwritten. */
   makeRoom(change: LogChange, reserveBytes: number): Promise<void>;
 
   usage(): Promise<StoreUsage>;

@@ -24,7 +24,7 @@ export interface WriteOptions {
 
 /** Whether a store takes writes. */
 export interface StoreCondition {
-  /** Why writes are refused; undefined while they are taken. With code `full`, those that may use the reserve are taken all the same. */
+  /** Why writes are refused; undefined while they are taken. With code `full` or `quota`, those that may use the reserve are taken all the same. */
   readonly refusal: StorageError | undefined;
   /** Commits so far, by how long each took until it was durable, in seconds. */
   readonly commits: CommitTimes;
@@ -45,6 +45,8 @@ export interface StoreUsage {
   readonly usedBytes: number;
   /** What the file system has left for this process; undefined where there is none. */
   readonly freeBytes: number | undefined;
+  /** What records and their tree may take of it; undefined where that has no bound. */
+  readonly quotaBytes: number | undefined;
 }
 
 /** Changes in revision order; `revision` is the newest revision that the batch covers. */
@@ -136,6 +138,7 @@ export interface Store {
 
 /**
  * Why a store failed: not a race, but a state in which the call cannot be answered. `full`: there is no room, and nothing was written.
+ * `quota`: as `full`, where the room is that which the store was given, and not that of the disk.
  * `unwritten`: the disk refused, and nothing was written. `unknown`: the disk refused, and whether this write is stored is not known yet.
  */
 export type StorageErrorCode =
@@ -146,6 +149,7 @@ export type StorageErrorCode =
   | "timeout"
   | "closed"
   | "full"
+  | "quota"
   | "unwritten"
   | "unknown"
   | "locked"
@@ -159,4 +163,9 @@ export class StorageError extends Error {
     this.name = "StorageError";
     this.code = code;
   }
+}
+
+/** Whether a store has no room for a write: writes that may use the reserve are taken all the same, and deletions make room. */
+export function isOutOfRoom(error: unknown): boolean {
+  return error instanceof StorageError && (error.code === "full" || error.code === "quota");
 }

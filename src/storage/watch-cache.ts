@@ -51,6 +51,9 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
+/** How many values are read of the store at once: each may have 3 MiB. */
+const pageValues = 16;
+
 /** Lists the store once and then follows it. Ready to serve when it resolves. */
 export async function openWatchCache(options: WatchCacheOptions): Promise<WatchCache> {
   const { store, prefix, windowEvents = 8192, windowBytes = 16 << 20 } = options;
@@ -60,7 +63,6 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
   const abort = new AbortController();
 
   const start = await startRevision(store, windowEvents);
-  const initial = await store.list(prefix, { revision: start });
   let current = start;
 
   const partitionOf = (key: string): Partition => {
@@ -90,7 +92,17 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     waiters.clear();
   };
 
-  for (const value of initial.values) partitionOf(value.key).load(entryOf(value.key, value.value, value.revision));
+  // A page at a time, so that what was read of the store is garbage before more is read.
+  for (let after: string | undefined, more = true; more;) {
+    const page = await store.list(prefix, {
+      revision: start,
+      limit: pageValues,
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const value of page.values) partitionOf(value.key).load(entryOf(value.key, value.value, value.revision));
+    ({ more } = page);
+    after = page.values.at(-1)?.key;
+  }
   const ended = (async () => {
     try {
       for await (const batch of store.watch(prefix, { fromRevision: start, signal: abort.signal })) advance(batch);

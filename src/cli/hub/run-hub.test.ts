@@ -87,6 +87,7 @@ describe("pratique hub", () => {
       auditWebhookBatchMaxSize: 400,
       auditWebhookBatchMaxWaitMs: 30_000,
       auditWebhookInitialBackoffMs: 10_000,
+      quotaBackendBytes: 0,
       maxRequestsInflight: 400,
       maxMutatingRequestsInflight: 200,
       maxWatchesPerUser: 10_000,
@@ -107,7 +108,7 @@ describe("pratique hub", () => {
       --service-account-key-file x --service-account-key-file y,z --api-audiences api,hub
       --service-account-max-token-expiration 24h --service-account-extend-token-expiration=false
       --access-requests-per-address 10 --access-requests-per-minute 11 --access-requests-pending 12
-      --serving-approval inventory,dns --serving-approval-config g`;
+      --serving-approval inventory,dns --serving-approval-config g --quota-backend-bytes 16777216`;
     expect(await stopped(world, line.replaceAll(/\s+/g, " "))).toBe(0);
     expect(world.options[0]).toMatchObject({
       dataDir: "/here/d",
@@ -136,6 +137,7 @@ describe("pratique hub", () => {
       maxWatchesPerUser: 9,
       accessRequests: { perAddress: 10, inAll: 11, pending: 12 },
       servingApproval: { providers: ["inventory", "dns"], configFile: "g" },
+      quotaBackendBytes: 16_777_216,
       serviceAccountIssuers: ["https://a", "https://b"],
       serviceAccountSigningKeyFile: "s",
       serviceAccountKeyFiles: ["x", "y", "z"],
@@ -213,6 +215,8 @@ describe("pratique hub", () => {
   });
 
   const refusals: Readonly<Record<string, string>> = {
+    "hub --quota-backend-bytes 1000000":
+      "error: --quota-backend-bytes 1000000: must be 0, or 16777216 (16 MiB) or more\n",
     "hub --secure-port 65536": "error: --secure-port 65536: must be 0 to 65535\n",
     "hub --authorization-mode RBAC,Abac":
       "error: --authorization-mode Abac: must be one of Node, RBAC, ABAC, Webhook, AlwaysAllow, AlwaysDeny\n",

@@ -94,6 +94,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     nodeAutoapprove: !args.on("no-node-autoapprove"),
     nodeAutoapproveNamesInUse: args.on("node-autoapprove-names-in-use"),
     servingApproval: servingApproval(args),
+    quotaBackendBytes: quotaBackendBytes(args),
     revocationsFile: args.text("revocations-from"),
     managedClusters: managedClusters(args),
     enableAdmissionPlugins: args.list("enable-admission-plugins"),
@@ -194,6 +195,15 @@ function auditFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `aud
     auditWebhookBatchMaxWaitMs: args.number("audit-webhook-batch-max-wait"),
     auditWebhookInitialBackoffMs: args.number("audit-webhook-initial-backoff"),
   };
+}
+
+/** Below it, what the hub itself keeps would leave no room. */
+const minQuotaBytes = 16 * 1024 * 1024;
+
+function quotaBackendBytes(args: Args): number {
+  const bytes = args.number("quota-backend-bytes") ?? 0;
+  if (bytes === 0 || bytes >= minQuotaBytes) return bytes;
+  throw new CliError("usage", `--quota-backend-bytes ${bytes}: must be 0, or ${minQuotaBytes} (16 MiB) or more`);
 }
 
 function inflightFlags(
