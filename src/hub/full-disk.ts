@@ -6,15 +6,15 @@ import { HubError } from "./hub-error.ts";
 /** As Node names them, and as LMDB numbers them. */
 const fullCodes: readonly unknown[] = ["ENOSPC", "EDQUOT", 28, 122];
 
-/** The store's reserve and its first growth, and the small files beside it. */
-const neededBytes = 8 * 1024 * 1024;
+/** For the store's reserve and its first growth, and the small files beside it. */
+const neededMebibytes = 8;
 
 /** The error of a start that failed because the disk is full, with the path and its free bytes; undefined for one that failed for another reason. */
 export async function fullDiskError(error: unknown, dataDir: string): Promise<HubError | undefined> {
   if (!isFullDisk(error)) return undefined;
   return new HubError(
     "data-dir",
-    `the hub cannot write to its data directory ${dataDir}: ${await freeText(dataDir)}, and it needs ${neededBytes}; free space there, or move the directory to a larger file system, and start the hub again`,
+    `the hub cannot write to its data directory ${dataDir}: ${await freeText(dataDir)}, and a start needs ${neededMebibytes} MiB; free space there, or move the directory to a larger file system, and start the hub again`,
     { cause: error },
   );
 }

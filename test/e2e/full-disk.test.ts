@@ -143,7 +143,7 @@ describe.skipIf(disk.missing)("a hub that is started on a full disk", () => {
     name: "HubError",
     code: "data-dir",
     message: expect.stringMatching(
-      /^the hub cannot write to its data directory .*\/data: its file system has \d+ bytes free, and it needs \d+; free space there/,
+      /^the hub cannot write to its data directory .*\/data: its file system has \d+ bytes free, and a start needs 8 MiB; free space there/,
     ),
   };
 
