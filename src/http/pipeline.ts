@@ -4,7 +4,7 @@ import { forbiddenRequest } from "../authz/forbidden-text.ts";
 import type { RequestFacts } from "../authn/authenticator.ts";
 import type { Clock } from "../core/clock.ts";
 import { StatusError, badRequest, unauthorized } from "../core/status.ts";
-import type { UserInfo } from "../core/user.ts";
+import { authenticatedGroup, type UserInfo } from "../core/user.ts";
 import type { Credential } from "../resources/revocation-index.ts";
 import type { YamlThread, YamlWork } from "../formats/yaml-thread.ts";
 import type { Audit } from "./audit.ts";
@@ -87,6 +87,8 @@ export interface PipelineOptions {
     readonly address: string;
   }) => void;
   readonly handle: Handler;
+  /** Called with each request that comes with a credential that is good. */
+  readonly authenticated: (request: Incoming) => void;
   readonly peer: PeerCertificates;
   readonly places: RequestPlaces;
   readonly largeBodies: LargeBodies;
@@ -244,6 +246,7 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
   const authentication = await options.authenticate(facts);
   if (authentication.kind === "rejected") throw unauthorized();
   progress.user = authentication.user;
+  if (authentication.user.groups.includes(authenticatedGroup)) options.authenticated(request);
   passage.trail.begin(progress.receivedAt);
   progress.impersonated = await options.impersonate(request, authentication.user);
   const user = progress.impersonated ?? authentication.user;

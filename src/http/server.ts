@@ -2,6 +2,12 @@ import { constants } from "node:crypto";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { connectionBurst } from "./connection-burst.ts";
+import {
+  connectionLimiter,
+  type ConnectionCounts,
+  type ConnectionLimiter,
+  type ConnectionLimits,
+} from "./connection-limiter.ts";
 import type { Incoming, Outgoing } from "./exchange.ts";
 import { handshakeLimiter } from "./handshake-limiter.ts";
 
@@ -17,6 +23,10 @@ export interface ServerOptions {
   /** Milliseconds from any moment on; a clock that can be set would hold requests while it stands back. */
   readonly monotonic: () => number;
   readonly timeouts?: Timeouts | undefined;
+  /** How many connections may be open; default any number. */
+  readonly limits?: ConnectionLimits | undefined;
+  /** Called with each connection that is closed because there are too many. */
+  readonly refused?: ((counts: ConnectionCounts) => void) | undefined;
 }
 
 /** How long a slow client is waited for, in milliseconds. */
@@ -35,6 +45,9 @@ export interface Server {
   readonly port: number;
   /** Connections open now. */
   connections(): number;
+  connectionCounts(): ConnectionCounts;
+  /** To be called with a request that was authenticated: its connection is not closed for others. */
+  authenticated(request: Incoming): void;
   /** Replaces the serving certificate, and the names sent to clients, for new connections. */
   renew(next: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
   /** Shows another certificate to clients that name this server so. */
@@ -83,6 +96,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requireHostHeader: true,
   });
 
+  const limiter = boundConnections(server, options);
   const handshakes = boundHandshakes(server, options.monotonic);
   server.on("connection", (socket: Socket) => {
     sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
@@ -103,6 +117,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
   server.on("sessionError", () => undefined);
   server.on("clientError", refuseConnection);
   server.on("request", (request, response) => {
+    limiter.began(peerOf(request.socket));
     if (isSound(request)) handshakes.pass(() => options.handle(request, response));
     else request.socket.end(refusalText("400 Bad Request"));
   });
@@ -111,6 +126,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     connections: () => sockets.size,
+    connectionCounts: limiter.counts,
+    authenticated: ({ socket }) => limiter.authenticated(peerOf(socket)),
     renew: ({ certPem, keyPem, clientCaPem }) =>
       server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
     alias: (serverName, { certPem, keyPem, clientCaPem }) =>
@@ -183,7 +200,24 @@ function boundHandshakes(server: Http2SecureServer, now: () => number): Handshak
   };
 }
 
-function peerOf({ remoteAddress, remotePort }: Socket): string {
+const noLimits: ConnectionLimits = { maxOpen: Infinity, maxUnauthenticated: Infinity };
+
+/** Closes connections on which no request was authenticated where there are too many, be they in their handshake or beyond it. */
+function boundConnections(
+  server: Http2SecureServer,
+  { limits = noLimits, refused = () => undefined }: Pick<ServerOptions, "limits" | "refused">,
+): ConnectionLimiter {
+  const limiter = connectionLimiter(limits, refused);
+  server.on("connection", (socket: Socket) => {
+    socket.once(
+      "close",
+      limiter.opened(peerOf(socket), () => void socket.destroy()),
+    );
+  });
+  return limiter;
+}
+
+function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
   return `${remoteAddress} ${remotePort}`;
 }
 

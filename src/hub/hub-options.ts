@@ -1,3 +1,4 @@
+import type { ConnectionLimits } from "../http/connection-limiter.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AccessRequestLimits } from "./access-requests.ts";
 import type { OidcFlags } from "./oidc-flags.ts";
@@ -100,6 +101,8 @@ export interface HubOptions {
   readonly maxWatchesPerUser?: number | undefined;
   /** How many bytes objects with their history may take in the store; default, as with 0, what `defaultQuotaBytes` finds. */
   readonly quotaBackendBytes?: number | undefined;
+  /** How many connections may be open. Default: what the file descriptors of the process allow. */
+  readonly connectionLimits?: ConnectionLimits;
   readonly release: string;
   readonly log: (entry: LogEntry) => void;
   /** What the hub takes for the time; default the wall clock. */

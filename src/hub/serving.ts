@@ -29,6 +29,7 @@ import { authenticationMetrics } from "./authentication-metrics.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { caRehearsal } from "./ca-rehearsal.ts";
+import { connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
 import { credentialMetrics } from "./credential-metrics.ts";
 import type { Decisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
@@ -165,7 +166,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     stalls: stalls.text,
     audit: recording.counts,
     authentication: () => authentications.text() + requestAuthorizations.text(),
-    watches: () => watches.text() + unreadText(unread),
+    watches: () => watches.text() + unreadText(unread) + connectionsText(server?.connectionCounts()),
     clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
   });
   const time = signedTime(authorities, clock);
@@ -188,8 +189,9 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     ...certificates.first,
     host: options.bindAddress,
     port: options.securePort,
-    monotonic: () => performance.now(),
+    ...(await connectionsOf(options)),
     handle: pipeline({
+      authenticated: (request) => server?.authenticated(request),
       authenticate: authentications.counted(identity.request),
       isRevoked: (credential) => parts.revoked.isOver(credential),
       impersonate: impersonation(access.chain),
@@ -270,6 +272,15 @@ function placesOf(options: HubOptions, clock: Clock): RequestPlaces {
     watchesOfOne: options.maxWatchesPerUser ?? 10_000,
     clock,
   });
+}
+
+/** How many connections are taken, and what is said of those that are closed. */
+async function connectionsOf({
+  connectionLimits,
+  log,
+}: HubOptions): Promise<Pick<Parameters<typeof listen>[0], "monotonic" | "limits" | "refused">> {
+  const limits = connectionLimits ?? (await ownConnectionLimits());
+  return { monotonic, limits, refused: connectionLimitLog({ limits, log, now: monotonic }) };
 }
 
 /** Logs a fault of ours under the id that the client was given. */

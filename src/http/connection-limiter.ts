@@ -1,0 +1,76 @@
+/** How many connections may be open. */
+export interface ConnectionLimits {
+  /** Of all clients. */
+  readonly maxOpen: number;
+  /** On which no request was authenticated yet. */
+  readonly maxUnauthenticated: number;
+}
+
+/** Connections that are open now, and those that were closed since the start because there were too many. */
+export interface ConnectionCounts {
+  readonly open: number;
+  readonly unauthenticated: number;
+  readonly closed: number;
+}
+
+/** Bounds how many connections are open; each is named by its peer. */
+export interface ConnectionLimiter {
+  /** Counts a connection; returns what to call once it has closed. */
+  readonly opened: (peer: string, close: () => void) => () => void;
+  /** To be called when a request begins on a connection. */
+  readonly began: (peer: string) => void;
+  /** To be called when a request was authenticated: from then on its connection is not closed. */
+  readonly authenticated: (peer: string) => void;
+  readonly counts: () => ConnectionCounts;
+}
+
+interface Connection {
+  readonly close: () => void;
+}
+
+/**
+ * Where there are more connections than the limits allow, one is closed on which no request was authenticated: the one whose last request
+ * began longest ago, or that has come longest ago without any. A request under way protects no connection, since a client could make it
+ * last. Where all others are authenticated, the connection that has just come in is closed. `refused` is called after each.
+ */
+export function connectionLimiter(
+  limits: ConnectionLimits,
+  refused: (counts: ConnectionCounts) => void,
+): ConnectionLimiter {
+  const open = new Map<string, Connection>();
+  // From the one whose turn to be closed it is to the latest.
+  const unauthenticated = new Map<string, Connection>();
+  let closed = 0;
+
+  const counts = (): ConnectionCounts => ({ open: open.size, unauthenticated: unauthenticated.size, closed });
+  const forget = (peer: string, connection: Connection): void => {
+    // The same peer may have come again before its last connection was seen to close.
+    for (const some of [open, unauthenticated]) if (some.get(peer) === connection) some.delete(peer);
+  };
+  const closeFirst = (): void => {
+    const [first] = unauthenticated;
+    if (first === undefined) return;
+    forget(...first);
+    closed += 1;
+    first[1].close();
+    refused(counts());
+  };
+
+  return {
+    opened: (peer, close) => {
+      const connection: Connection = { close };
+      open.set(peer, connection);
+      unauthenticated.set(peer, connection);
+      if (open.size > limits.maxOpen || unauthenticated.size > limits.maxUnauthenticated) closeFirst();
+      return () => forget(peer, connection);
+    },
+    began: (peer) => {
+      const connection = unauthenticated.get(peer);
+      if (connection === undefined) return;
+      unauthenticated.delete(peer);
+      unauthenticated.set(peer, connection);
+    },
+    authenticated: (peer) => void unauthenticated.delete(peer),
+    counts,
+  };
+}

@@ -1,0 +1,70 @@
+import { readFile } from "node:fs/promises";
+import type { ConnectionCounts, ConnectionLimits } from "../http/connection-limiter.ts";
+import type { LogEntry } from "./hub-options.ts";
+import { familiesText } from "./metric-family.ts";
+
+/** An idle one takes up to 60 KiB of memory. */
+const maxUnauthenticated = 2000;
+/** What is assumed where the system does not say how many files may be open. */
+const unknownMaxFiles = 4096;
+/** Descriptors that are left to the store, to files and to connections of the hub's own. */
+const maxReserve = 512;
+const logEveryMs = 60_000;
+
+/**
+ * How many connections a process with so many file descriptors takes: all but a quarter of them, or but 512 where that is less; half of
+ * these, and at most 2000, without a credential.
+ */
+export function connectionLimitsFor(maxFiles: number): ConnectionLimits {
+  const maxOpen = maxFiles - Math.min(maxReserve, Math.ceil(maxFiles / 4));
+  return { maxOpen, maxUnauthenticated: Math.min(maxUnauthenticated, Math.floor(maxOpen / 2)) };
+}
+
+/** The limits of this process. Source: Linux's proc(5), /proc/pid/limits. */
+export async function ownConnectionLimits(): Promise<ConnectionLimits> {
+  const text = await readFile("/proc/self/limits", "utf8").catch(() => "");
+  const [, files = ""] = /^Max open files\s+(\d+)/m.exec(text) ?? [];
+  return connectionLimitsFor(files === "" ? unknownMaxFiles : Number(files));
+}
+
+/** Logs that connections were closed because there were too many, at most once a minute. `now` in milliseconds from any moment on. */
+export function connectionLimitLog(options: {
+  readonly limits: ConnectionLimits;
+  readonly log: (entry: LogEntry) => void;
+  readonly now: () => number;
+}): (counts: ConnectionCounts) => void {
+  const { limits, log, now } = options;
+  let logged = -Infinity;
+  return (counts) => {
+    if (now() - logged < logEveryMs) return;
+    logged = now();
+    log({
+      level: "warn",
+      message:
+        "too many connections: those without an authenticated request are closed, the one that has made none for longest first",
+      reason: "ConnectionLimitReached",
+      ...counts,
+      ...limits,
+    });
+  };
+}
+
+const none: ConnectionCounts = { open: 0, unauthenticated: 0, closed: 0 };
+
+/** Connections, as Prometheus text. */
+export function connectionsText({ unauthenticated, closed }: ConnectionCounts = none): string {
+  return familiesText([
+    {
+      name: "pratique_unauthenticated_connections",
+      type: "gauge",
+      help: "TLS connections open now on which no request was authenticated.",
+      samples: [["", unauthenticated]],
+    },
+    {
+      name: "pratique_closed_connections_total",
+      type: "counter",
+      help: "Connections without an authenticated request that were closed because there were too many.",
+      samples: [["", closed]],
+    },
+  ]);
+}
