@@ -233,7 +233,12 @@ describe("a cluster that is refused", () => {
     const agent = start("hasty", { until: "available" });
     const { request } = await agent.told("requested");
     await deny(request, { reason: "No", message: "no" });
-    await expect(agent.done).rejects.toMatchObject({ code: "denied" });
+    await expect(agent.done).rejects.toMatchObject({
+      code: "denied",
+      message: expect.stringMatching(/ was denied: No: no\. To let the agent request .*kubectl delete csr /),
+    });
+    const status = await klusterletStatus(place("hasty"), Date.now());
+    expect(status?.request?.denied).toContain("was denied: No: no");
   });
 
   it("stops beating when it is denied, and registers with a new id when it is accepted again", async () => {

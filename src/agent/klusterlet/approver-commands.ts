@@ -12,3 +12,8 @@ export function approverCommands(
   });
   return [`pratique cluster accept ${cluster} --agent-id ${agent}`, each.join(" && ")].filter((one) => one !== "");
 }
+
+/** What lets an agent go on whose request was denied: that is final, and it makes another one only when an approver has deleted it. */
+export function deniedRequestStep(request: string): string {
+  return `To let the agent request another certificate, delete that request on the hub: kubectl delete csr ${request}`;
+}

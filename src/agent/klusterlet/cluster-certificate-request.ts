@@ -81,6 +81,7 @@ export async function obtainCertificate(call: CertificateCall): Promise<AgentCer
     } catch (error) {
       if (!(error instanceof JoinError) || !mendable.has(error.code)) throw error;
       call.tell({ kind: "refused", request, error });
+      if (error.code === "denied") await call.state.change({ pending: { ...pending, denied: error.message } });
       await mended(error, pending, call);
       await call.state.change({ pending: undefined });
     }

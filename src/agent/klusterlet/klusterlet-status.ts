@@ -12,7 +12,9 @@ export interface KlusterletStatus {
   readonly server?: string | undefined;
   readonly certificate?: { readonly expiresAt: number } | undefined;
   /** A request that is under way. */
-  readonly request?: { readonly name: string; readonly fingerprint: string } | undefined;
+  readonly request?:
+    | { readonly name: string; readonly fingerprint: string; readonly denied?: string | undefined }
+    | undefined;
   /** Since when, as an RFC 3339 time, and why the hub has the cluster shut out, as the agent has last heard. */
   readonly shutOut?: ShutOut | undefined;
   /** Whether there is a certificate, it is valid, and the hub is not known to have shut the cluster out. */
@@ -54,7 +56,7 @@ function certificateOf(credential: ClusterCredential | undefined): Pick<Klusterl
 
 function requestOf(state: RegistrationState | undefined): Pick<KlusterletStatus, "request"> {
   const pending = state?.pending;
-  return pending === undefined
-    ? {}
-    : { request: { name: pending.request, fingerprint: fingerprintOf(pending.keyPem) } };
+  if (pending === undefined) return {};
+  const { request: name, keyPem, denied } = pending;
+  return { request: { name, fingerprint: fingerprintOf(keyPem), ...(denied === undefined ? {} : { denied }) } };
 }

@@ -34,6 +34,8 @@ export interface LeftHub {
   readonly agent: string;
   readonly server: string | undefined;
   readonly onHub: LeftOnHub;
+  /** Why the hub was not told, as the end of a sentence. */
+  readonly why?: string | undefined;
 }
 
 const waitMs = 30_000;
@@ -57,29 +59,43 @@ export async function leaveHub(options: KlusterletOptions, force: boolean): Prom
   const names = { cluster: state?.clusterName, agent: state?.agentName };
   const { cluster = credential?.identity.cluster ?? "", agent = credential?.identity.agent ?? "" } = names;
   const isGood = credential !== undefined && credential.notAfter > clock.now();
-  const onHub = isGood ? await toldHub(credential, { options, force }) : "not-told";
+  const outcome = isGood ? await toldHub(credential, { options, force }) : notTold(withoutCertificate(credential));
   await store.remove();
-  return { cluster, agent, server: credential?.hub.server, onHub };
+  return { cluster, agent, server: credential?.hub.server, ...outcome };
+}
+
+type Outcome = Pick<LeftHub, "onHub" | "why">;
+
+function notTold(why: string): Outcome {
+  return { onHub: "not-told", why };
+}
+
+function withoutCertificate(credential: ClusterCredential | undefined): string {
+  return credential === undefined
+    ? "this agent never got a certificate, and without one it cannot leave"
+    : "the certificate of this agent has expired";
 }
 
 async function toldHub(
   credential: ClusterCredential,
   { options, force }: { readonly options: KlusterletOptions; readonly force: boolean },
-): Promise<LeftOnHub> {
+): Promise<Outcome> {
   const session = hubSession(credential, options);
   const { cluster } = credential.identity;
   try {
-    if (!(await tellLeave(session.client, cluster, options))) return "not-told";
-    return await seenOff(session.client, cluster, options);
+    if (!(await tellLeave(session.client, cluster, options))) {
+      return notTold("it does not accept this agent, which was denied or revoked, or its ManagedCluster is gone");
+    }
+    return { onHub: await seenOff(session.client, cluster, options) };
   } catch (error) {
     if (error instanceof JoinError) throw error;
     if (error instanceof ConnectionError) {
-      if (force) return "not-told";
       const { code, message } = connectionFailure(error, { server: session.server });
+      if (force) return notTold(message);
       throw new JoinError(code, `${message}; to leave without telling the hub, add --force`, { cause: error });
     }
     if (!(error instanceof StatusError)) throw error;
-    if (force) return "not-told";
+    if (force) return notTold(`it refuses that: ${error.message}`);
     throw new JoinError("refused", `${session.server} refuses to let the cluster leave: ${error.message}`, {
       cause: error,
     });

@@ -2,7 +2,7 @@ import type { RemoteClient } from "../../client/remote.ts";
 import { clusterCondition, isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { isConditionTrue } from "../../core/conditions.ts";
 import { JoinError } from "../join-error.ts";
-import { approverCommands } from "./approver-commands.ts";
+import { approverCommands, deniedRequestStep } from "./approver-commands.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { AgentCertificate } from "./cluster-credential.ts";
 import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
@@ -62,13 +62,10 @@ export async function registerCluster(hub: BootstrapHub, state: KeptState, optio
         decisions.note(news);
         if (news.kind === "refused") {
           // Whoever waits at a terminal is told; a service waits for the people who decide.
-          if (until !== undefined && news.error.code === "denied") denial = news.error;
+          const error = withNextStep(news.error, state.now().pending?.request);
+          if (until !== undefined && error.code === "denied") denial = error;
           if (denial !== undefined) over.abort();
-          else
-            report({
-              kind: "failed",
-              message: `${news.error.message}${nextStep(news.error, state.now().pending?.request)}`,
-            });
+          else report({ kind: "failed", message: error.message });
         }
       },
     });
@@ -183,9 +180,7 @@ function isLetIn(cluster: ManagedCluster): boolean {
   return isAccepted(cluster) || isConditionTrue(cluster.status?.conditions, clusterCondition.accepted);
 }
 
-/** A denied request is final, and the agent makes another one only when an approver has deleted it. */
-function nextStep({ code }: JoinError, request: string | undefined): string {
-  return code === "denied" && request !== undefined
-    ? `. To let the agent request another certificate, delete that request on the hub: kubectl delete csr ${request}`
-    : "";
+function withNextStep(error: JoinError, request: string | undefined): JoinError {
+  if (error.code !== "denied" || request === undefined) return error;
+  return new JoinError("denied", `${error.message}. ${deniedRequestStep(request)}`, { causeCode: error.causeCode });
 }

@@ -9,6 +9,8 @@ export interface PendingRequest {
   readonly keyPem: string;
   /** Leaf first, once it is there. */
   readonly certificatePem?: string;
+  /** That it was denied, and why, as this agent has last heard. */
+  readonly denied?: string;
 }
 
 /** What was learned of a hub since its bootstrap kubeconfig was written. */
@@ -80,10 +82,17 @@ function learnedIn(value: unknown): LearnedTrust | undefined {
 
 function pendingIn(value: unknown): PendingRequest | undefined {
   if (!isRecord(value)) return undefined;
-  const { origin, by, request, keyPem, certificatePem } = value;
+  const { origin, by, request, keyPem, certificatePem, denied } = value;
   if (typeof origin !== "string" || typeof request !== "string" || typeof keyPem !== "string") return undefined;
   if (by !== "bootstrap" && by !== "agent") return undefined;
-  return { origin, by, request, keyPem, ...(typeof certificatePem === "string" ? { certificatePem } : {}) };
+  return {
+    origin,
+    by,
+    request,
+    keyPem,
+    ...(typeof certificatePem === "string" ? { certificatePem } : {}),
+    ...(typeof denied === "string" ? { denied } : {}),
+  };
 }
 
 function parsed(text: string): unknown {

@@ -129,6 +129,19 @@ describe("pratique klusterlet", () => {
     expect(none.err).toMatch(/^error: \S+ holds no registration\n.*--dir/);
   });
 
+  it("shows that a request was denied, why, and what lets the agent request another one", async () => {
+    const place = join(dir, "denied");
+    const keyPem = exportSec1Pem(generatePrivateKey());
+    const denied = "the request east-x was denied: PratiqueDeny: unknown agent";
+    const pending = { origin: "o", by: "bootstrap" as const, request: "east-x", keyPem, denied };
+    const state = { clusterName: "east", agentName: "a1b2c", pending };
+    await folderStore(place, privateFiles).writeState(registrationStateText(state));
+    const { code, out } = await run(`klusterlet --status --dir ${place}`);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^denied +the request east-x was denied: PratiqueDeny: unknown agent$/m);
+    expect(out).toMatch(/^to do +.*kubectl delete csr east-x$/m);
+  });
+
   it("shows since when and why the hub has the cluster shut out, and says so by its code", async () => {
     const place = join(dir, "shut-out");
     const shutOut = { since: "2026-11-20T08:00:00Z", message: "https://h:1 does not let the cluster east in any more" };
@@ -151,6 +164,13 @@ describe("pratique klusterlet", () => {
     const left = { cluster: "east", agent: "a1b2c", server: "https://h:1", onHub };
     const { code, out } = await run(`klusterlet --leave --dir ${dir}/y`, { leaveHub: async () => left });
     expect([code, out]).toEqual([0, expect.stringContaining(text)]);
+  });
+
+  it("says why the hub was not told", async () => {
+    const why = "this agent never got a certificate, and without one it cannot leave";
+    const left = { cluster: "east", agent: "a1b2c", server: undefined, onHub: "not-told" as const, why };
+    const { out } = await run(`klusterlet --leave --dir ${dir}/y`, { leaveHub: async () => left });
+    expect(out).toContain(`the hub was not told: ${why}. There: kubectl delete managedcluster east`);
   });
 
   it("ends with the reason of the agent", async () => {

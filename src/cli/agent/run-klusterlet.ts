@@ -1,4 +1,5 @@
 import { klusterletStatus, type KlusterletStatus } from "../../agent/klusterlet/klusterlet-status.ts";
+import { deniedRequestStep } from "../../agent/klusterlet/approver-commands.ts";
 import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import { JoinError } from "../../agent/join-error.ts";
@@ -83,13 +84,13 @@ async function leave(args: Args, io: Io): Promise<ExitName> {
   return "ok";
 }
 
-function leftText({ cluster, server, onHub }: LeftHub): string {
+function leftText({ cluster, server, onHub, why }: LeftHub): string {
   const name = printable(cluster);
   const there = server === undefined ? "the hub" : printable(server);
   const what = {
     nothing: `The cluster ${name} has left ${there}; nothing of it is left there.`,
     "shut-out": `The cluster ${name} has left ${there}, which keeps its ManagedCluster. There: kubectl delete managedcluster ${name}`,
-    "not-told": `What was kept of the cluster ${name} is removed here; ${there} was not told. There: kubectl delete managedcluster ${name}`,
+    "not-told": `What was kept of the cluster ${name} is removed here; ${there} was not told${why === undefined ? "" : `: ${printable(why)}`}. There: kubectl delete managedcluster ${name}`,
   } as const;
   return `${what[onHub]}\n`;
 }
@@ -124,6 +125,8 @@ function statusText({ cluster, agent, place, server, certificate, request, shutO
     ["certificate", certificate === undefined ? "none yet" : `valid until ${rfc3339(certificate.expiresAt)}`],
     ["shut out", shutOut === undefined ? undefined : `since ${shutOut.since}: ${shutOut.message}`],
     ["request", request === undefined ? undefined : `csr/${request.name}, key ${request.fingerprint}`],
+    ["denied", request?.denied],
+    ["to do", request?.denied === undefined ? undefined : deniedRequestStep(request.name)],
   ];
   return rows
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(13)}${printable(value)}\n`]))

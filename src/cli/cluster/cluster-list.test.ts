@@ -61,6 +61,24 @@ east    yes        yes      True        v1.36.0   30s ago     now        prod   
     );
   });
 
+  test("tells a cluster that was denied before it was ever accepted from one that waits", async () => {
+    const { api, io } = world();
+    const spec = { hubAcceptsClient: false };
+    for (const name of ["refused", "waits"]) await joined(api, name, { spec, status: {} });
+    const requestOf = (cluster: string, name: string, ...conditions: readonly object[]): Promise<unknown> => {
+      const object = csrObject({ name, conditions });
+      const labels = { "open-cluster-management.io/cluster-name": cluster };
+      return api.client.create(certificateSigningRequests, { ...object, metadata: { ...object.metadata, labels } });
+    };
+    const denied = { type: "Denied", status: "True", reason: "No", message: "no" };
+    await requestOf("refused", "a", denied);
+    await requestOf("waits", "b", denied);
+    await requestOf("waits", "c");
+    expect(await runLine("cluster list", io)).toBe(0);
+    expect(io.out()).toMatch(/^refused +denied /m);
+    expect(io.out()).toMatch(/^waits +no /m);
+  });
+
   test("lets nothing that an agent wrote reach the terminal or begin a line", async () => {
     const { api, io } = world();
     await joined(api, "east", { status: { version: { kubernetes: `v1${hostile}` } } });
