@@ -23,7 +23,7 @@ import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
 import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
 import type { RequestInfo } from "./request-info.ts";
 import { UndecidedRequest } from "./undecided-request.ts";
-import { respond, type CommonHeaders } from "./respond.ts";
+import { breakOff, respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./send-buffers.ts";
 import { addWarning, warningHeaders } from "./warnings.ts";
 
@@ -113,8 +113,11 @@ export interface PipelineOptions {
     /** Length of the body that was sent. */
     readonly bytes: number;
   }) => void;
-  /** A fault of ours: what was thrown, with the id that the client was given. */
-  readonly fault: (error: unknown, requestId: string) => void;
+  /**
+   * A fault of ours: what was thrown, with the id that the client was given, and the request where its answer broke off: its status was
+   * sent before.
+   */
+  readonly fault: (error: unknown, requestId: string, brokenOff?: Progress) => void;
   readonly clock: Clock;
   readonly uuid: () => string;
 }
@@ -159,7 +162,7 @@ function lazyBuffer(
       flow: flowIn(request, progress),
       abandon: () => {
         abandoned(progress);
-        response.destroy?.();
+        breakOff(response);
       },
     });
     buffer = opened;
@@ -190,8 +193,8 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
           turn: () => options.turn(flowIn(request, progress)),
         });
     } catch (error) {
-      options.fault(error, progress.auditId);
-      response.destroy?.();
+      options.fault(error, progress.auditId, progress);
+      breakOff(response);
     }
   }
   const now = options.clock.now();

@@ -1,3 +1,4 @@
+import { constants } from "node:http2";
 import type { LazyBody, Outgoing, Reply } from "./exchange.ts";
 import { pieceQueue, responseWriter, type Piece } from "./response-writer.ts";
 import type { SendBuffer } from "./send-buffers.ts";
@@ -82,6 +83,16 @@ export function writeHead(
   headers: Record<string, string | number | readonly string[]>,
 ): void {
   (response.writeHead as (status: number, headers: object) => unknown).call(response, status, headers);
+}
+
+/**
+ * Ends an answer that has begun so that its client knows that it is not whole: a reset with an error in HTTP/2, where one without would
+ * look like the end, and the connection in HTTP/1.1, before the length or the last chunk was sent.
+ */
+export function breakOff(response: Outgoing): void {
+  if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  // What waits for a client that reads nothing is given up now, and not when the reset could be sent.
+  response.destroy?.();
 }
 
 /** Both protocols' end under one signature. */

@@ -3,6 +3,7 @@ import { accessRequestRate, defaultAccessRequestLimits } from "./access-requests
 import { accountLives } from "./account-lives.ts";
 import { secretLives } from "./secret-lives.ts";
 import { abortListeners } from "../core/abort-listeners.ts";
+import { StatusError } from "../core/status.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { yamlThread } from "../formats/yaml-thread.ts";
 import type { Incoming } from "../http/exchange.ts";
@@ -285,7 +286,18 @@ async function connectionsOf({
 
 /** Logs a fault of ours under the id that the client was given. */
 function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
-  return (error, requestId) => log({ level: "error", message: "request failed", requestId, error: errorText(error) });
+  return (error, requestId, brokenOff) => {
+    if (brokenOff === undefined) {
+      return log({ level: "error", message: "request failed", requestId, error: errorText(error) });
+    }
+    log({
+      level: error instanceof StatusError ? "warn" : "error",
+      message: "the answer broke off behind what was sent; the stream or connection was closed with an error",
+      reason: "AnswerBrokenOff",
+      request: requestText(brokenOff),
+      error: errorText(error),
+    });
+  };
 }
 
 /** Logs a request whose client read nothing of the answer; a watch is counted as kube-apiserver counts it. */

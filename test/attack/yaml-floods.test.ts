@@ -1,6 +1,7 @@
-import type { ClientHttp2Session } from "node:http2";
+import { once } from "node:events";
+import { constants, type ClientHttp2Session } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
+import { openHttp2, openTls, requestBytes, sendHttp2, type WireReply } from "../kits/wire.ts";
 import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
@@ -75,5 +76,67 @@ describe("the YAML of one client that would keep the thread busy", () => {
     expect(busy.length).toBeGreaterThan(0);
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 429]));
     expect(busy[0]?.text).toContain("too many YAML texts of this client");
+  });
+});
+
+describe("a list in YAML for which the thread has no room behind its first part", () => {
+  const list = `${configMaps}?labelSelector=listed`;
+
+  beforeAll(async () => {
+    const data = { text: "a line\n".repeat(140_000) };
+    for (let index = 0; index < 3; index += 1) {
+      const body = { metadata: { name: `listed-${index}`, labels: { listed: "" } }, data };
+      const made = await call(hub, hub.admin, { path: configMaps, body });
+      if (made.status !== 201) throw new RangeError(made.text);
+    }
+  });
+
+  /** Keeps the places of a client taken until `ended`. */
+  async function floodUntil(ended: Promise<unknown>): Promise<void> {
+    let goesOn = true;
+    void ended.finally(() => (goesOn = false));
+    const sender = async (): Promise<void> => {
+      while (goesOn) await create(jane, costly);
+    };
+    await Promise.all(Array.from({ length: 40 }, sender));
+  }
+
+  const line = expect.objectContaining({
+    level: "warn",
+    reason: "AnswerBrokenOff",
+    request: expect.stringContaining(`list ${configMaps} by "jane"`),
+    error: expect.stringContaining("too many YAML texts of this client"),
+  });
+
+  test("ends with a reset that says error in HTTP/2, and a log line with reason and request", async () => {
+    const session = await openHttp2(hub.target, hub.as("jane", "people"));
+    const stream = session.request({ ":path": list, accept: yaml });
+    stream.on("error", () => undefined);
+    await once(stream, "response");
+    const closed = new Promise((resolve) => stream.once("close", resolve));
+    const flooded = floodUntil(closed);
+    await create(jane, costly);
+    stream.resume();
+    await flooded;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+    expect(hub.log).toContainEqual(line);
+    session.destroy();
+  });
+
+  test("ends without its last chunk in HTTP/1.1", async () => {
+    const before = hub.log.length;
+    const socket = await openTls(hub.target, "http/1.1", hub.as("jane", "people"));
+    socket.write(requestBytes({ path: list, headers: [["accept", yaml]] }));
+    await once(socket, "readable");
+    const closed = once(socket, "close");
+    const flooded = floodUntil(closed);
+    await create(jane, costly);
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    await flooded;
+    const text = Buffer.concat(chunks).toString("latin1");
+    expect(text).toContain("HTTP/1.1 200");
+    expect(text.endsWith("0\r\n\r\n")).toBe(false);
+    expect(hub.log.slice(before)).toContainEqual(line);
   });
 });
