@@ -50,10 +50,13 @@ export function selectionOf(
 
 function selectionFrom(resource: Resource, labels: LabelSelector | undefined, fields: FieldSelector): Selection {
   const valueIn = (object: ApiObject, field: string): string => fieldValue(resource, object, field);
+  const name = selectedName(fields);
   return {
     everything: labels === undefined && fields.length === 0,
-    name: selectedName(fields),
+    name,
     matches: (entry) => {
+      // A watch of one name must not parse, and so keep parsed, all other objects of the kind.
+      if (name !== undefined && !entry.key.endsWith(`/${name}`)) return false;
       if (labels !== undefined && !matchesLabels(labels, metadataIn(entry).labels ?? {})) return false;
       if (fields.length === 0) return true;
       const object = objectOf(entry);
