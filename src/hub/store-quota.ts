@@ -16,7 +16,7 @@ const leastBytes = 16 * mebibyte;
 /** What a hub takes that stores nothing. */
 const idleBytes = 128 * mebibyte;
 /** Memory for each stored byte: see docs/storage.md, "The quota". */
-const memoryPerStored = 4;
+const memoryPerStored = 8;
 
 /** How many bytes a store may hold, so that a hub whose store is at its quota starts again and runs within these limits. */
 export function defaultQuotaBytes({ heapBytes, processBytes }: MemoryLimits): number {
