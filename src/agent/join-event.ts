@@ -59,6 +59,8 @@ export type JoinEvent =
       readonly commands: readonly string[];
       readonly until: number;
     }
+  /** The profile that was requested does not exist on the hub; told again when the message changes. */
+  | { readonly kind: "access-profile-missing"; readonly name: string; readonly message: string }
   /** Approved, and the hub cannot issue access until somebody has made what is missing. Told again when the reason is another. */
   | { readonly kind: "access-blocked"; readonly name: string; readonly reason: string; readonly message: string }
   /** Approved and not yet signed. */

@@ -4,7 +4,13 @@ import type { RemoteClient } from "../client/remote.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { dnsSubdomainProblems, generatedName } from "../core/names.ts";
 import { StatusError } from "../core/status.ts";
-import { accessRequests, notIssuedIn, sealBinding, type AccessRequest } from "../resources/access-request.ts";
+import {
+  accessRequests,
+  missingProfileIn,
+  notIssuedIn,
+  sealBinding,
+  type AccessRequest,
+} from "../resources/access-request.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 import { pairingWords } from "../trust/pairing-words.ts";
 import { provePossession } from "../trust/possession.ts";
@@ -201,6 +207,7 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
   const commands = [`pratique approve accessrequest/${name} --words "${words}"`];
   let told = false;
   let blocked: string | undefined;
+  let noProfile: string | undefined;
   for (;;) {
     const request = await current(client, name);
     // Another object under the same name is another request, whoever made it.
@@ -216,6 +223,11 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
       report({ kind: "access-blocked", name, reason: plainText(reason), message: plainText(message) });
     }
     blocked = obstacle?.message;
+    const missing = status.accepted === true ? undefined : missingProfileIn(status);
+    if (missing !== undefined && missing !== noProfile) {
+      report({ kind: "access-profile-missing", name, message: plainText(missing) });
+    }
+    noProfile = missing;
     if (!told) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
     told = true;
     const leftMs = until - clock.now();

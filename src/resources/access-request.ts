@@ -220,6 +220,15 @@ const passingReasons: readonly string[] = [
   "IssuingFailed",
 ];
 
+/** The condition of a request that waits: `False` while the profile that it names does not exist, or it names none and none is the default. */
+export const profileExistsCondition = "ProfileExists";
+
+/** What the hub says of a request whose profile does not exist; undefined for any other. */
+export function missingProfileIn({ conditions = [] }: AccessRequestStatus): string | undefined {
+  const found = conditions.find(({ type, status: holds }) => type === profileExistsCondition && holds === "False");
+  return found && (found.message ?? "");
+}
+
 /** Why an approved request is not answered, and whether the same request may be answered later; undefined where nothing stands in the way. */
 export function notIssuedIn({ conditions = [] }: AccessRequestStatus):
   | {

@@ -88,6 +88,8 @@ function tell(event: JoinEvent, shown: Progress, io: Io): void {
         `waiting up to ${humanDuration(wholeSeconds(event.until - io.clock.now()))} for an answer. On the hub: ${event.commands.join("  or  ")}`,
       );
       return shown.doing(`waiting for somebody to answer accessrequest/${event.name}`);
+    case "access-profile-missing":
+      return shown.note(`accessrequest/${event.name}: ${event.message}`);
     case "access-blocked":
       shown.note(
         `accessrequest/${event.name} was approved, and access cannot be issued yet (${event.reason}): ${event.message}`,

@@ -43,7 +43,16 @@ describe("a request that nobody has decided", () => {
   it("waits as long as its profile says", () => {
     expect(step(request())).toEqual({ kind: "wait", afterMs: day - second, why: "nobody has decided" });
     expect(step(request(), { profile: pods({ pendingSeconds: 60 }) })).toMatchObject({ afterMs: 59 * second });
-    expect(step(request(), { profile: undefined })).toMatchObject({ afterMs: day - second });
+  });
+
+  it("is told that its profile does not exist, until it does, and waits meanwhile", () => {
+    const first = step(request(), { profile: undefined });
+    expect([first.kind, conditionsIn(first)]).toEqual(["write", ["ProfileExists=False NoProfile"]]);
+    const told = request("status" in first ? first.status : {});
+    expect(step(told, { profile: undefined })).toMatchObject({ kind: "wait", afterMs: day - second });
+    const found = step(told);
+    expect([found.kind, conditionsIn(found)]).toEqual(["write", ["ProfileExists=True ProfileFound"]]);
+    expect(step(request("status" in found ? found.status : {}))).toMatchObject({ kind: "wait" });
   });
 
   it("is over after that, is shown for as long again, and goes", () => {

@@ -7,7 +7,12 @@ import {
   profileDefaults,
   type AccessProfile,
 } from "../../resources/access-profile.ts";
-import { readKey, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import {
+  readKey,
+  type AccessRequest,
+  type AccessRequestStatus,
+  profileExistsCondition,
+} from "../../resources/access-request.ts";
 import { accessRulesBudget, compileAccessRule } from "../../resources/access-rule.ts";
 import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
 import { provesPossession } from "../../trust/possession.ts";
@@ -61,12 +66,32 @@ export function accessStep(view: AccessView): AccessStep {
   if (holds(status, "Expired")) return outlived(view);
   const seen = observed(view, status);
   if (seen !== undefined) return { kind: "write", status: seen };
+  const profileSeen = profileExists(view, status);
+  if (profileSeen !== undefined) return { kind: "write", status: profileSeen };
   const age = view.now - Date.parse(request.metadata.creationTimestamp ?? "");
   const pendingMs = (profile?.spec.pendingSeconds ?? profileDefaults.pendingSeconds) * 1000;
   if (age >= pendingMs) {
     return closed(view, condition("Expired", "Unanswered", `no approver decided within ${pendingMs / 1000} seconds`));
   }
   return ruled(view, status) ?? recovered(view, status) ?? wait("nobody has decided", pendingMs - age);
+}
+
+/** Written for the machine that waits, which may read its own request and no profiles; undefined where that is known. */
+function profileExists(view: AccessView, status: AccessRequestStatus): AccessRequestStatus | undefined {
+  const { profile, request } = view;
+  const isKnown = (status.conditions ?? none).some(({ type }) => type === profileExistsCondition);
+  if (profile !== undefined && !isKnown) return undefined;
+  const asked = request.spec.profile ?? "";
+  const message =
+    asked === ""
+      ? "the request names no profile, and no AccessProfile is marked as default: an operator of the hub must create one, or the machine must request access with --profile under another --name"
+      : `no AccessProfile ${JSON.stringify(asked)} exists: an operator of the hub must create it, or the machine must request access with another --profile under another --name`;
+  const next: Condition =
+    profile === undefined
+      ? { type: profileExistsCondition, status: "False", reason: "NoProfile", message }
+      : condition(profileExistsCondition, "ProfileFound", "");
+  const conditions = withConditions(view, [next]);
+  return conditions === (status.conditions ?? none) ? undefined : { ...status, conditions };
 }
 
 /** What is held by a finalizer, as when its dependents are to be orphaned, loses what it gave like one that is revoked. */
