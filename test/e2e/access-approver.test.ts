@@ -1,8 +1,11 @@
+import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { ApiObject } from "../../src/core/object.ts";
 import { approverWords } from "../../src/cli/access/access-words.ts";
+import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
+import { provePossession } from "../../src/trust/possession.ts";
 import { isReady, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { kubectlRunner } from "../kits/kubectl.ts";
 import { peerSuite } from "../kits/peers.ts";
@@ -42,8 +45,8 @@ async function made(path: string, body: object): Promise<void> {
   if (reply.status !== 201) throw new TypeError(reply.text);
 }
 
-async function asked(name: string, labels?: object): Promise<void> {
-  expect((await stage.ask(name)).status).toBe(201);
+async function asked(name: string, labels?: object, spec: object = {}): Promise<void> {
+  expect((await stage.ask(name, { spec })).status).toBe(201);
   const type = "application/merge-patch+json";
   const body = { metadata: { labels } };
   if (labels !== undefined) await stage.admin(`${stage.requests}/${name}`, { method: "PATCH", type, body });
@@ -64,11 +67,30 @@ describe.each(Object.keys(people))("what docs/access-requests.md says, done by %
     expect(await pratique("revoke", `accessrequest/${name}`, "--reason", "stolen")).toMatchObject({ code: 0, err: "" });
   });
 
-  it("approve -l --expect counts first, then approves; deny denies", async () => {
-    await asked(`vm-rack-${who}`, { rack: who });
-    const line = ["approve", "accessrequest", "-l", `rack=${who}`, "--expect", "1"];
-    const dry = await pratique(...line, "--dry-run");
+  it("approve -l --expect counts first, then approves what needs no care; deny denies", async () => {
+    const line = (rack: string): readonly string[] => [
+      "approve",
+      "accessrequest",
+      "-l",
+      `rack=${rack}`,
+      "--expect",
+      "1",
+    ];
+    await asked(`vm-unproven-${who}`, { rack: `unproven-${who}` });
+    for (const dryRun of [["--dry-run"], []]) {
+      const { code, err } = await pratique(...line(`unproven-${who}`), ...dryRun);
+      expect([code, err]).toEqual([7, expect.stringContaining(`vm-unproven-${who} has contents that need care`)]);
+    }
+    const name = `vm-rack-${who}`;
+    // A key of its own: the other requests of this test are of one machine, and of an earlier one approvers are told.
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const { text: pubKey, fingerprint } = sshPublicKeyOf(publicKey, name);
+    const facts = { name, fingerprint, caPin: stage.hub.hub.caPin };
+    await asked(name, { rack: who }, { pubKey, proof: provePossession(privateKey, "ed25519", facts) });
+    const dry = await pratique(...line(who), "--dry-run");
     expect([dry.code, dry.out]).toEqual([0, expect.stringContaining("(dry run)")]);
+    expect((await pratique(...line(who))).code).toBe(0);
+    await stage.until(name, isReady);
     await asked(`vm-denied-${who}`);
     const denied = await pratique("deny", `accessrequest/vm-denied-${who}`, "--reason", "not one of ours");
     expect(denied).toMatchObject({ code: 0, err: "" });
