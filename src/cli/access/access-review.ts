@@ -7,6 +7,7 @@ import { StatusError } from "../../core/status.ts";
 import {
   accessProfiles,
   decidedProfile,
+  defaultProfileAnnotation,
   profileCondition,
   profileDefaults,
   type AccessProfile,
@@ -246,6 +247,19 @@ const rules: readonly Rule[] = [
     const { reason = "", message = "" } = ready;
     const name = quoted(profile.metadata.name ?? "");
     return [`asks for profile ${name}, which grants nothing as it is (${reason}): ${message}`];
+  },
+
+  ({ request, profile, around }) => {
+    const isNamed = (request.spec.profile ?? "") !== "";
+    if (profile === undefined || isNamed || request.status?.accepted === true) return [];
+    const marked = (around.profiles ?? [])
+      .filter(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation] === "true")
+      .map(({ metadata }) => metadata.name ?? "");
+    if (marked.length < 2) return [];
+    const others = marked.filter((name) => name !== profile.metadata.name).map(quoted);
+    return [
+      `names no profile, and ${marked.length} are marked as default: an approval grants ${quoted(profile.metadata.name ?? "")}, the first by name; remove the annotation ${defaultProfileAnnotation} from all but one (also marked: ${others.toSorted().join(", ")})`,
+    ];
   },
 
   ({ request }) => (readKey(request) === undefined ? ["its key cannot be read: nothing can be sealed to it"] : []),

@@ -64,6 +64,16 @@ describe("pratique pending", () => {
     );
   });
 
+  test("warns of a request that names no profile where several are marked as default, and of no other", async () => {
+    const here = await world([{ name: "unnamed" }, { name: "named", profile: "pods" }]);
+    const { metadata, ...rest } = accessProfile("web");
+    const annotations = { "access.pratique.dev/is-default-profile": "true" };
+    await here.api.client.create(accessProfiles, { ...rest, metadata: { ...metadata, annotations } });
+    expect((await warnings(here)).join(" ")).toMatch(
+      /^accessrequest\/unnamed:? names no profile, and 2 are marked as default: an approval grants "pods", the first by name; remove the annotation access\.pratique\.dev\/is-default-profile from all but one \(also marked: "web"\)$/,
+    );
+  });
+
   test("says what a profile grants in the whole cluster and beside its roles", async () => {
     const out = await run("pending", await world([{ profile: "two" }]));
     expect(out).toContain("   vms: Role/a, ClusterRole/b (all namespaces), a bootstrap token   0 of 2   ");
