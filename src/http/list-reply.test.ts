@@ -113,6 +113,27 @@ describe.each(forms)("a list as %s, pretty: %s", (accept, pretty) => {
     expect(bytes.equals(whole(view, entries.map(objectOf)))).toBe(true);
   });
 
+  it("makes no part before there is room for it, and none once the answer has ended", async () => {
+    const asked: number[] = [];
+    const none = (): void => undefined;
+    const buffer: SendBuffer = {
+      window: () => 0,
+      add: none,
+      remove: none,
+      close: none,
+      tryReserve: () => false,
+      reserve: async (bytes) => (asked.push(bytes) < 3 ? "reserved" : "closed"),
+    };
+    const view: View = { ...viewOf(accept, pretty), buffer: () => buffer };
+    const entries = many.map(entry);
+    const { body } = await listReply(view, { ...listed, entries });
+    // A list in protobuf begins with its length alone.
+    expect(asked.length).toBe(view.media.format === "protobuf" ? 0 : 1);
+    const bytes = await bodyOf(body);
+    expect(asked.length).toBe(3);
+    expect(bytes.length).toBeLessThan(whole(view, entries.map(objectOf)).length);
+  });
+
   it("is made in one go where it is small", async () => {
     await bytesOf(
       viewOf(accept, pretty),
