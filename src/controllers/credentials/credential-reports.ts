@@ -1,3 +1,4 @@
+import { nodeUserPrefix } from "../../core/user.ts";
 import { credentialState } from "../../resources/credential-state.ts";
 import type { ObjectReference } from "../../resources/event.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
@@ -40,12 +41,13 @@ function detailsOf(user: string, issue: CredentialIssue): NonNullable<Told["deta
   };
 }
 
-/** The newest certificate of another key that is valid when this one begins, unless the holder of the name requested this one itself. */
+/** Of a node: the newest certificate of another key that is valid when this one begins, unless the holder of the name requested this one itself. */
 function otherKey({ spec, status }: IssuedCredential, issue: CredentialIssue): CredentialIssue | undefined {
   const { username, purpose } = spec.identity;
   const { issued = [] } = status ?? {};
   const isOwn = issue.requestedBy === undefined || issue.requestedBy === username;
-  if (purpose !== "Client" || isOwn || issue.key === undefined) return undefined;
+  if (purpose !== "Client" || !username.startsWith(nodeUserPrefix) || isOwn || issue.key === undefined)
+    return undefined;
   const begun = Date.parse(issue.notBefore ?? "");
   const earlier = issued.filter(({ credentialID }) => credentialID !== issue.credentialID);
   if (earlier.some(({ key }) => key === issue.key)) return undefined;
