@@ -9,7 +9,7 @@ import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 export interface ReturningMachinesOptions {
   /** What a request for a certificate says, in PEM. @throws when it cannot be read */
   readonly factsOf: (pem: Uint8Array) => CsrFacts;
-  /** How many requests of this user nobody has decided on. */
+  /** How many requests of this user are undecided. */
   readonly undecided: (username: string) => number;
 }
 

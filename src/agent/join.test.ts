@@ -101,7 +101,7 @@ describe("a join by token", () => {
     expect([...hub.requests.values()].map((request) => request.usages)).toEqual([usages]);
   });
 
-  test("shows how to approve when nobody has decided, and goes on after approval", async () => {
+  test("shows how to approve when no approver has decided, and goes on after approval", async () => {
     hub.auto = false;
     const joined = await bench.join(hub, {
       onEvent: (event) => {

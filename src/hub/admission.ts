@@ -118,7 +118,7 @@ function restrictedNodes(
   };
 }
 
-/** How many requests of a user nobody has decided on; there are few, and only whoever comes back is counted. */
+/** How many requests of a user are undecided: few, since only a machine that comes back is counted. */
 function undecidedIn(cache: WatchCache): (username: string) => number {
   const prefix = storagePrefix({ group: "certificates.k8s.io", plural: "certificatesigningrequests" });
   return (username) => {

@@ -17,7 +17,7 @@ export async function statsIfThere(path: string): Promise<Stats | undefined> {
 
 /**
  * Requires that a folder of the data directory, where it is there, belongs to a trusted owner: another user could exchange the keys or the
- * store in it. A symbolic link is followed where nobody but trusted owners can change where it leads: link, directory and all
+ * store in it. A symbolic link is followed where only trusted owners can change where it leads: link, directory and all
  * directories above it belong to them, and no other user can write to them.
  * @throws HubError data-dir
  */

@@ -82,7 +82,7 @@ async function clientFingerprint(path: string): Promise<string | undefined> {
   try {
     return data === undefined ? undefined : new X509Certificate(Buffer.from(data, "base64")).fingerprint256;
   } catch {
-    // What somebody else has put there names no certificate of this hub.
+    // What another user has put there names no certificate of this hub.
     return undefined;
   }
 }

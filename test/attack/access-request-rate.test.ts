@@ -93,7 +93,7 @@ describe("a flood of requests", () => {
     });
   });
 
-  it("fills a quarter of the places that wait for people, and is refused until somebody answers", async () => {
+  it("fills a quarter of the places that wait for people, and is refused until a person decides", async () => {
     await on({ perAddress: 100, inAll: 100, pending: 8 }, async ({ hub, ask, decide }) => {
       const replies = [];
       for (const index of [1, 2, 3]) replies.push((await ask(`wait-${index}`)).status);

@@ -42,7 +42,7 @@ export interface CsrReview {
   readonly warnings: readonly string[];
 }
 
-/** Whether nobody has decided on the request, and nothing has failed. */
+/** Whether no approver has decided on the request, and nothing has failed. */
 export function isUndecided(object: ApiObject): boolean {
   const view = csrView(object);
   return !(["Approved", "Denied", "Failed"] as const).some((type) => hasCondition(view, type));

@@ -39,9 +39,9 @@ function approved(of: object = {}, verdict: AccessDecision["verdict"] = "Approve
 const conditionsIn = (one: AccessStep): readonly string[] =>
   "status" in one ? (one.status.conditions ?? []).map(({ type, status, reason }) => `${type}=${status} ${reason}`) : [];
 
-describe("a request that nobody has decided", () => {
+describe("a request that no approver has decided", () => {
   it("waits as long as its profile says", () => {
-    expect(step(request())).toEqual({ kind: "wait", afterMs: day - second, why: "nobody has decided" });
+    expect(step(request())).toEqual({ kind: "wait", afterMs: day - second, why: "no approver has decided" });
     expect(step(request(), { profile: pods({ pendingSeconds: 60 }) })).toMatchObject({ afterMs: 59 * second });
   });
 
@@ -98,7 +98,7 @@ describe("a request that nobody has decided", () => {
     expect(step(request(), { profile: pods({ rules: rules(1) }) })).toMatchObject({ status: { accepted: true } });
     expect(step(request(), { profile: pods({ rules: rules(31) }) })).toMatchObject({
       kind: "wait",
-      why: "nobody has decided",
+      why: "no approver has decided",
     });
   });
 
@@ -107,7 +107,10 @@ describe("a request that nobody has decided", () => {
       { expression: "object.spec.missing.field == 'a'", effect: "Refuse" as const },
       { expression: "true", effect: "Approve" as const },
     ];
-    expect(step(request(), { profile: pods({ rules }) })).toMatchObject({ kind: "wait", why: "nobody has decided" });
+    expect(step(request(), { profile: pods({ rules }) })).toMatchObject({
+      kind: "wait",
+      why: "no approver has decided",
+    });
   });
 });
 

@@ -73,7 +73,7 @@ export function accessStep(view: AccessView): AccessStep {
   if (age >= pendingMs) {
     return closed(view, condition("Expired", "Unanswered", `no approver decided within ${pendingMs / 1000} seconds`));
   }
-  return ruled(view, status) ?? recovered(view, status) ?? wait("nobody has decided", pendingMs - age);
+  return ruled(view, status) ?? recovered(view, status) ?? wait("no approver has decided", pendingMs - age);
 }
 
 /** Written for the machine that waits, which may read its own request and no profiles; undefined where that is known. */

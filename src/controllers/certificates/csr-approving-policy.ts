@@ -30,7 +30,7 @@ const nodeClient: Recogniser = {
   message: "Auto approving kubelet client certificate after SubjectAccessReview.",
 };
 
-/** Whether nobody has decided yet. */
+/** Whether no approver has decided yet. */
 export function isUndecided(csr: CsrView): boolean {
   return csr.certificate === "" && !hasCondition(csr, "Approved") && !hasCondition(csr, "Denied");
 }

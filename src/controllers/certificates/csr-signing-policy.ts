@@ -24,7 +24,7 @@ export const requesterRevoked: Condition = {
   message: "the credential with which this was requested has been revoked",
 };
 
-/** The final refusal of a request for a certificate of a user that is revoked by name, whoever the requester is. */
+/** The final refusal of a request for a certificate of a user that is revoked by name, by any requester. */
 export function userRevoked(user: string): Condition {
   return {
     type: "Failed",

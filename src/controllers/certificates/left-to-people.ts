@@ -25,7 +25,7 @@ export const revokedRequester: Abstention = {
 /** Reason of a request for a certificate of a user that is revoked by name. */
 export const userRevokedReason = "UserRevoked";
 
-/** Of the user that it asks for, whoever the requester is: the certificate would be refused for as long as the revocation lasts. */
+/** The user that it asks for is revoked, by any requester: the certificate would be refused for as long as the revocation lasts. */
 export function revokedUser(user: string): Abstention {
   return {
     reason: userRevokedReason,
