@@ -38,6 +38,11 @@ export function resourcePath(
   return parts.join("/");
 }
 
+/** The objects of one namespace; of all namespaces where it is undefined. */
+export function inNamespace(namespace: string | undefined): PathTarget {
+  return namespace === undefined ? {} : { namespace };
+}
+
 /** `path` with its query string; parameters keep their order. */
 export function withQuery(path: string, query: Query): string {
   const pairs = Object.entries(query).flatMap(([name, value]) =>

@@ -1,18 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Clock } from "../core/clock.ts";
-import { apiVersionOf } from "../core/object.ts";
-import type { ApiList, ApiObject, ObjectKey } from "../core/object.ts";
-import { badRequest, StatusError } from "../core/status.ts";
+import type { ApiObject } from "../core/object.ts";
 import { ConnectionError } from "./client.ts";
-import type { Client, DeleteOptions, ListOptions, ResourceRef, WatchEvent, WatchOptions } from "./client.ts";
-import { lineCutter } from "./lines.ts";
-import { listPages } from "./list-pages.ts";
-import { keyOf } from "./object-key.ts";
-import { listQuery, resourcePath, withQuery } from "./paths.ts";
-import type { PathTarget, Query } from "./paths.ts";
-import { replyError, retryAfterMs, watchError } from "./replies.ts";
+import type { Client, ResourceRef, WatchEvent, WatchOptions } from "./client.ts";
+import { inNamespace, listQuery, resourcePath, withQuery } from "./paths.ts";
+import { remoteVerbs, type SendJson } from "./remote-verbs.ts";
+import { parsedJson, replyError, retryAfterMs } from "./replies.ts";
 import { connectionError, httpsTransport } from "./transport.ts";
 import type { ClientCredentials, TransportOptions } from "./transport.ts";
+import { watchEvents } from "./watch-events.ts";
 
 /** How to reach a Kubernetes API, who to be there, and how long to wait. */
 export interface RemoteOptions extends Omit<TransportOptions, "credentials">, ClientCredentials {
@@ -56,7 +52,6 @@ export interface RemoteClient extends Client {
 }
 
 type Answer = Pick<RawReply, "status" | "headers">;
-type Send = (method: string, path: string, options?: RawOptions) => Promise<unknown>;
 
 const retriesAtMost = 10;
 
@@ -107,7 +102,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     };
     const reply = await patiently(options, signal, () => withCredentials(signal, open));
     if ("message" in reply) return reply.message;
-    throw replyError(reply.status, parsed(reply.body), reply.headers["retry-after"]);
+    throw replyError(reply.status, parsedJson(reply.body), reply.headers["retry-after"]);
   }
 
   async function* watch<T extends ApiObject>(
@@ -116,7 +111,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
   ): AsyncGenerator<WatchEvent<T>> {
     const { signal } = selection;
     const seconds = 300 + Math.floor(300 * (options.random?.() ?? 0.5));
-    const path = withQuery(resourcePath(resource, target(selection.namespace)), {
+    const path = withQuery(resourcePath(resource, inNamespace(selection.namespace)), {
       watch: true,
       allowWatchBookmarks: true,
       timeoutSeconds: seconds,
@@ -135,7 +130,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     try {
       if (signal.aborted) return;
       const message = await openWatch(path, ended.signal);
-      yield* eventsOf<T>(message, options.server, options.maximumEventBytes ?? 8 * 1024 * 1024);
+      yield* watchEvents<T>(message, options.server, options.maximumEventBytes ?? 8 * 1024 * 1024);
     } catch (error) {
       if (late) throw new ConnectionError("TIMEOUT", `the watch of ${resource.plural} did not end in time`);
       if (!signal.aborted) throw error;
@@ -145,15 +140,15 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     }
   }
 
-  return { ...verbs(sending(raw)), watch, raw, close: () => transport.close() };
+  return { ...remoteVerbs(sending(raw)), watch, raw, close: () => transport.close() };
 }
 
-function sending(raw: RemoteClient["raw"]): Send {
+function sending(raw: RemoteClient["raw"]): SendJson {
   return async (method, path, extra) => {
     const reply = await raw(method, path, extra);
     if (reply.status < 200 || reply.status > 299)
-      throw replyError(reply.status, parsed(reply.body), reply.headers["retry-after"]);
-    const value = parsed(reply.body);
+      throw replyError(reply.status, parsedJson(reply.body), reply.headers["retry-after"]);
+    const value = parsedJson(reply.body);
     if (value === undefined) throw new ConnectionError("INVALID_REPLY", `the reply to ${method} ${path} is not JSON`);
     return value;
   };
@@ -166,102 +161,6 @@ function fixedCredentials(options: ClientCredentials): () => ClientCredentials {
     ...(options.token === undefined ? {} : { token: options.token }),
   };
   return () => fixed;
-}
-
-function verbs(send: Send): Omit<Client, "watch"> {
-  async function listPage<T extends ApiObject>(resource: ResourceRef, options: ListOptions): Promise<ApiList<T>> {
-    const path = withQuery(resourcePath(resource, target(options.namespace)), listQuery(options));
-    return withTypes((await send("GET", path)) as ApiList<T>, resource);
-  }
-
-  return {
-    get: async <T extends ApiObject>(resource: ResourceRef, key: ObjectKey) =>
-      (await send("GET", resourcePath(resource, key))) as T,
-
-    list: async <T extends ApiObject>(resource: ResourceRef, options: ListOptions = {}) => {
-      if (options.limit !== undefined || options.continue !== undefined) return listPage<T>(resource, options);
-      const { resourceVersion: _onFirstPages, ...others } = options;
-      // A page that continues another is at the version of that one.
-      return listPages<T>((page) =>
-        listPage(resource, { ...(page.continue === undefined ? options : others), ...page }),
-      );
-    },
-
-    create: async <T extends ApiObject>(resource: ResourceRef, object: ApiObject, options: WriteOptions = {}) => {
-      const { namespace } = object.metadata;
-      if (resource.scope === "Namespaced" && namespace === undefined) {
-        throw badRequest("an empty namespace may not be set during creation");
-      }
-      const parent = options.subresource === undefined ? {} : { ...keyOf(object), subresource: options.subresource };
-      const path = withQuery(resourcePath(resource, { ...target(namespace), ...parent }), writeQuery(options));
-      return (await send("POST", path, jsonBody(object))) as T;
-    },
-
-    update: async <T extends ApiObject>(resource: ResourceRef, object: ApiObject, options: WriteOptions = {}) => {
-      const path = resourcePath(resource, { ...keyOf(object), ...sub(options) });
-      return (await send("PUT", withQuery(path, writeQuery(options)), jsonBody(object))) as T;
-    },
-
-    patch: async <T extends ApiObject>(
-      resource: ResourceRef,
-      key: ObjectKey,
-      patch: unknown,
-      options: WriteOptions = {},
-    ) => {
-      const path = resourcePath(resource, { ...key, ...sub(options) });
-      const type = Array.isArray(patch) ? "application/json-patch+json" : "application/merge-patch+json";
-      return (await send("PATCH", withQuery(path, writeQuery(options)), jsonBody(patch, type))) as T;
-    },
-
-    delete: async (resource: ResourceRef, key: ObjectKey, options: DeleteOptions = {}) => {
-      await send("DELETE", resourcePath(resource, key), jsonBody(deleteBody(options)));
-    },
-
-    deleteCollection: async (resource: ResourceRef, options: ListOptions) => {
-      const path = withQuery(resourcePath(resource, target(options.namespace)), listQuery(options));
-      await send("DELETE", path, jsonBody(deleteBody({})));
-    },
-  };
-}
-
-interface WriteOptions {
-  readonly subresource?: string;
-  readonly dryRun?: boolean;
-}
-
-function target(namespace: string | undefined): PathTarget {
-  return namespace === undefined ? {} : { namespace };
-}
-
-function sub(options: WriteOptions): PathTarget {
-  return options.subresource === undefined ? {} : { subresource: options.subresource };
-}
-
-function writeQuery(options: WriteOptions): Query {
-  return { dryRun: options.dryRun === true ? "All" : undefined };
-}
-
-function deleteBody(options: DeleteOptions): Readonly<Record<string, unknown>> {
-  return { kind: "DeleteOptions", apiVersion: "v1", ...options };
-}
-
-function jsonBody(value: unknown, type = "application/json"): RawOptions {
-  return { body: Buffer.from(JSON.stringify(value)), headers: { "content-type": type } };
-}
-
-// Items of built-in lists carry neither kind nor apiVersion, and some servers send null for no items.
-function withTypes<T extends ApiObject>(list: ApiList<T>, resource: ResourceRef): ApiList<T> {
-  const types = { apiVersion: apiVersionOf(resource.group, resource.version), kind: resource.kind };
-  const items: unknown = list.items;
-  return { ...list, items: Array.isArray(items) ? list.items.map((item) => ({ ...types, ...item })) : [] };
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 async function wholeBody(message: IncomingMessage, server: string, maximumBytes: number): Promise<Buffer> {
@@ -278,43 +177,6 @@ async function wholeBody(message: IncomingMessage, server: string, maximumBytes:
     throw connectionError(error, server);
   }
   return Buffer.concat(chunks);
-}
-
-async function* eventsOf<T extends ApiObject>(
-  message: IncomingMessage,
-  server: string,
-  maximumBytes: number,
-): AsyncGenerator<WatchEvent<T>> {
-  const cutter = lineCutter(maximumBytes);
-  try {
-    for await (const chunk of message as AsyncIterable<Buffer>) {
-      const lines = cutter.push(chunk);
-      if (lines === undefined) throw new ConnectionError("EVENT_TOO_LARGE", `an event exceeds ${maximumBytes} bytes`);
-      for (const line of lines) yield eventOf<T>(line);
-    }
-  } catch (error) {
-    throw error instanceof StatusError ? error : connectionError(error, server);
-  }
-  if (cutter.rest().length > 0) throw new ConnectionError("TRUNCATED", "the watch ended inside an event");
-}
-
-function eventOf<T extends ApiObject>(line: Buffer): WatchEvent<T> {
-  const event = parsed(line) as { readonly type?: unknown; readonly object?: T } | undefined | null;
-  const object = event?.object;
-  if (event?.type === "ERROR") throw watchError(object);
-  if (typeof object !== "object" || object === null || typeof object.metadata !== "object") {
-    throw new ConnectionError("INVALID_EVENT", "the watch sent something that is no event");
-  }
-  switch (event?.type) {
-    case "ADDED":
-    case "MODIFIED":
-    case "DELETED":
-      return { type: event.type, object };
-    case "BOOKMARK":
-      return { type: "BOOKMARK", resourceVersion: object.metadata.resourceVersion ?? "" };
-    default:
-      throw new ConnectionError("INVALID_EVENT", "the watch sent an event of an unknown type");
-  }
 }
 
 type WithCredentials = <R extends Answer>(

@@ -55,6 +55,15 @@ export function retryAfterMs(code: number, header: string | undefined): number |
   return header !== undefined && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
 }
 
+/** The JSON value of a reply or of a line of a watch; undefined where it is not JSON. */
+export function parsedJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
 function withRetryAfter(details: StatusDetails | undefined, ms: number | undefined): StatusDetails | undefined {
   return ms === undefined ? details : { ...details, retryAfterSeconds: ms / 1000 };
 }

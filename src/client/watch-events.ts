@@ -1,0 +1,46 @@
+import type { IncomingMessage } from "node:http";
+import type { ApiObject } from "../core/object.ts";
+import { StatusError } from "../core/status.ts";
+import { ConnectionError } from "./client.ts";
+import type { WatchEvent } from "./client.ts";
+import { lineCutter } from "./lines.ts";
+import { parsedJson, watchError } from "./replies.ts";
+import { connectionError } from "./transport.ts";
+
+/** The events of an open watch, as they arrive, until the server ends it; an event has at most `maximumBytes` bytes. @throws StatusError for an event of type ERROR; ConnectionError EVENT_TOO_LARGE, INVALID_EVENT, TRUNCATED, and the codes of a connection that fails. */
+export async function* watchEvents<T extends ApiObject>(
+  message: IncomingMessage,
+  server: string,
+  maximumBytes: number,
+): AsyncGenerator<WatchEvent<T>> {
+  const cutter = lineCutter(maximumBytes);
+  try {
+    for await (const chunk of message as AsyncIterable<Buffer>) {
+      const lines = cutter.push(chunk);
+      if (lines === undefined) throw new ConnectionError("EVENT_TOO_LARGE", `an event exceeds ${maximumBytes} bytes`);
+      for (const line of lines) yield eventOf<T>(line);
+    }
+  } catch (error) {
+    throw error instanceof StatusError ? error : connectionError(error, server);
+  }
+  if (cutter.rest().length > 0) throw new ConnectionError("TRUNCATED", "the watch ended inside an event");
+}
+
+function eventOf<T extends ApiObject>(line: Buffer): WatchEvent<T> {
+  const event = parsedJson(line) as { readonly type?: unknown; readonly object?: T } | undefined | null;
+  const object = event?.object;
+  if (event?.type === "ERROR") throw watchError(object);
+  if (typeof object !== "object" || object === null || typeof object.metadata !== "object") {
+    throw new ConnectionError("INVALID_EVENT", "the watch sent something that is no event");
+  }
+  switch (event?.type) {
+    case "ADDED":
+    case "MODIFIED":
+    case "DELETED":
+      return { type: event.type, object };
+    case "BOOKMARK":
+      return { type: "BOOKMARK", resourceVersion: object.metadata.resourceVersion ?? "" };
+    default:
+      throw new ConnectionError("INVALID_EVENT", "the watch sent an event of an unknown type");
+  }
+}
