@@ -6,7 +6,8 @@ import type { Clock } from "../core/clock.ts";
 import { StatusError, badRequest, unauthorized } from "../core/status.ts";
 import { authenticatedGroup, type UserInfo } from "../core/user.ts";
 import type { Credential } from "../resources/revocation-index.ts";
-import type { YamlThread, YamlWork } from "../formats/yaml-thread.ts";
+import type { YamlThread } from "../formats/yaml-thread.ts";
+import type { Handler, Requester } from "./admitted-request.ts";
 import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
 import { bringsBody, discardBody, readBody } from "./body.ts";
@@ -17,8 +18,8 @@ import { largeBodyBytes, type LargeBodies } from "./large-bodies.ts";
 import type { PeerCertificates } from "./peer.ts";
 import type { RequestActivity } from "./request-activity.ts";
 import { flowOf, priorityLevel } from "./priority-level.ts";
-import { newProgress, type HeardBody, type Progress } from "./progress.ts";
-import { requestLimits, type RequestLimits } from "./request-limits.ts";
+import { newProgress, type Progress } from "./progress.ts";
+import { requestLimits } from "./request-limits.ts";
 import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
 import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
 import type { RequestInfo } from "./request-info.ts";
@@ -26,49 +27,6 @@ import { UndecidedRequest } from "./undecided-request.ts";
 import { breakOff, respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./send-buffers.ts";
 import { addWarning, warningHeaders } from "./warnings.ts";
-
-/** A request that has been let in: who asks is known and may do it. */
-export interface Admitted {
-  readonly request: Incoming;
-  readonly response: Outgoing;
-  readonly info: RequestInfo;
-  readonly query: Query;
-  readonly user: UserInfo;
-  /** Who really asks, where `user` is impersonated, and with what; anonymous asks with nothing. */
-  readonly requester: Requester;
-  /** Milliseconds since the epoch, read once. */
-  readonly now: number;
-  readonly warn: (text: string) => void;
-  /** Adds an annotation to the audit event; the first value of a key stays. */
-  readonly annotate: (key: string, value: string) => void;
-  /** Whose turn it is where clients take turns. */
-  readonly flow: string;
-  /** Reads and writes YAML in the turns of this flow. */
-  readonly yaml: YamlWork;
-  /** What the body may hold. */
-  readonly limits: RequestLimits;
-  /** Reads the whole body, within its limits; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
-  readonly body: () => Promise<Buffer>;
-  /** Tells the audit event what was sent. */
-  readonly heard: (body: HeardBody) => void;
-  /** The share of this answer in what waits for clients. */
-  readonly buffer: () => SendBuffer;
-  /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
-  readonly alsoMay: (verb: string) => Promise<void>;
-  /** Headers to send along by whoever streams. */
-  readonly common: () => CommonHeaders;
-  /** Called by whoever streams, when the stream begins. */
-  readonly streaming: () => void;
-}
-
-/** Whom a request was authenticated as. */
-export interface Requester {
-  readonly user: UserInfo;
-  readonly credential?: Credential;
-}
-
-/** A reply to send, or `streamed` once a stream has ended. */
-export type Handler = (admitted: Admitted) => Promise<Reply | "streamed">;
 
 export interface PipelineOptions {
   /** Anonymous is already decided here: absent credentials come back as a user or as rejected. */

@@ -11,11 +11,11 @@ import { selectionOf, type Selection } from "../registry/selection.ts";
 import type { Turns } from "../registry/turns.ts";
 import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
 import type { Resource, ShownAs } from "../resources/resource.ts";
+import type { Admitted } from "./admitted-request.ts";
 import { subresourceOf } from "./allowed-verb.ts";
 import { includeObjectOf, type View } from "./encode.ts";
 import { header } from "./exchange.ts";
 import { negotiate } from "./negotiate.ts";
-import type { Admitted } from "./pipeline.ts";
 import { prettyWanted } from "./pretty.ts";
 import type { WriteOptions } from "./query-options.ts";
 

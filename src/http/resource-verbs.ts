@@ -1,8 +1,8 @@
 import { preparedKind } from "../registry/prepared-kind.ts";
 import { kindOf } from "../resources/resource.ts";
+import type { Handler } from "./admitted-request.ts";
 import { checkVerb, subresourceOf } from "./allowed-verb.ts";
 import type { Reply } from "./exchange.ts";
-import type { Handler } from "./pipeline.ts";
 import { callOf, type Call, type ResourceVerbsOptions } from "./resource-call.ts";
 import { remove, removeCollection } from "./resource-deletes.ts";
 import { get, list, watch } from "./resource-reads.ts";

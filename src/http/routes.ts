@@ -1,12 +1,12 @@
 import { StatusError } from "../core/status.ts";
 import type { YamlWork } from "../formats/yaml-thread.ts";
+import type { Admitted } from "./admitted-request.ts";
 import { aggregatedList, discoveryOf } from "./discovery.ts";
 import { document, documentReply, hashedReply, type Document } from "./documents.ts";
 import { header, type Reply } from "./exchange.ts";
 import { health, type HealthChecks } from "./health.ts";
 import { issuerDocument, issuerPaths, type PublishedIssuer } from "./issuer-documents.ts";
 import { contentTypes, negotiate } from "./negotiate.ts";
-import type { Admitted } from "./pipeline.ts";
 import type { Resource } from "../resources/resource.ts";
 import { yamlOfJson } from "./yaml-reply.ts";
 
