@@ -1,5 +1,16 @@
-import type { LogChange, LogHeader, RevisionLog } from "./revision-log.ts";
-import { corruptLog, refusedFor, undecidedWrite, unwrittenWrite } from "./commit-refusals.ts";
+import { sizeOf, waitingFor, type Batch, type Upkeep } from "./commit-batch.ts";
+import {
+  acknowledge,
+  fail,
+  newQueueState,
+  nextBatch,
+  refuse,
+  signed,
+  type CommitHooks,
+  type QueueParts,
+} from "./commit-queue-state.ts";
+import { refusedFor, undecidedWrite, unwrittenWrite } from "./commit-refusals.ts";
+import type { LogHeader, RevisionLog } from "./revision-log.ts";
 import { isOutOfRoom, StorageError, type StoreEvent } from "./store.ts";
 
 /** A write without its revision, which the queue assigns. */
@@ -10,13 +21,6 @@ export type Draft = (
   /** Whether it may use the space that is kept for writes of its sort. */
   readonly mayUseReserve: boolean;
 };
-
-/** A step of a compaction, which rides on the next commit and may use the reserve. */
-export interface Upkeep {
-  readonly compacted: number;
-  readonly trimmed: number;
-  readonly remove: readonly number[];
-}
 
 /** Writes in their order, gathered into one durable commit after another. */
 export interface CommitQueue {
@@ -45,52 +49,6 @@ export interface CommitQueue {
   drain(): Promise<void>;
 }
 
-/** What happens after a commit, in the same turn and before any of its writes resolves. */
-export interface CommitHooks {
-  readonly applied: (events: readonly StoreEvent[], revision: number) => void;
-  /** Nothing will ever be committed again. */
-  readonly failed: (failure: StorageError) => void;
-  /** A commit took so many milliseconds. */
-  readonly timed: (ms: number) => void;
-  /** Milliseconds of a clock that is not set back. */
-  readonly now: () => number;
-}
-
-interface Waiting {
-  readonly resolve: (revision: number) => void;
-  readonly reject: (failure: StorageError) => void;
-}
-
-interface Write extends Waiting {
-  readonly event: StoreEvent;
-  readonly mayUseReserve: boolean;
-}
-
-interface QueueState {
-  header: LogHeader;
-  assigned: number;
-  queued: Write[];
-  upkeep: (Upkeep & Waiting) | undefined;
-  /** What becomes of those who wait for a revision to be durable. */
-  settling: (Waiting & { readonly revision: number })[];
-  /** The newest revision, signed, of each key that has a write queued or under way. */
-  readonly pending: Map<string, number>;
-  /** Who waits until nothing is queued or under way. */
-  draining: (() => void)[] | undefined;
-  scheduled: boolean;
-  flying: boolean;
-  refusal: StorageError | undefined;
-  /** The largest of the writes that had no room, in bytes; halved at each look that finds no room for it. */
-  lackingBytes: number;
-  /** A change of which nobody knows whether it is in the log. */
-  undecided: LogChange | undefined;
-  failure: StorageError | undefined;
-}
-
-// One transaction of the engine holds its dirty pages in memory.
-const batchWrites = 4096;
-const batchBytes = 32 * 1024 * 1024;
-
 /** Kept for deletions, compaction, leases and revocations where everything else is refused. */
 const reserveBytes = 2 * 1024 * 1024;
 /**
@@ -98,7 +56,6 @@ const reserveBytes = 2 * 1024 * 1024;
  * objects are few and large, most of what there is to delete may come to no more.
  */
 const marginBytes = 256 * 1024;
-const pageBytes = 4096;
 const nothing = { append: [], remove: [] } as const;
 
 /**
@@ -109,21 +66,7 @@ const nothing = { append: [], remove: [] } as const;
  * cannot be established, nothing is written. Either way writes are refused until `recover` finds that the log takes them.
  */
 export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQueue {
-  const state: QueueState = {
-    header: log.header,
-    assigned: log.header.last,
-    queued: [],
-    upkeep: undefined,
-    settling: [],
-    pending: new Map(),
-    draining: undefined,
-    scheduled: false,
-    flying: false,
-    refusal: undefined,
-    lackingBytes: 0,
-    undecided: undefined,
-    failure: undefined,
-  };
+  const state = newQueueState(log.header);
   const pump = createPump({ log, hooks, state });
 
   const assertWritable = (mayUseReserve: boolean): void => {
@@ -185,20 +128,7 @@ interface Pump {
   readonly recover: () => Promise<void>;
 }
 
-/** A change, and those who wait to hear of it. */
-interface Batch {
-  readonly change: LogChange;
-  readonly writes: readonly Write[];
-  readonly step: (Upkeep & Waiting) | undefined;
-}
-
-interface PumpParts {
-  readonly log: RevisionLog;
-  readonly hooks: CommitHooks;
-  readonly state: QueueState;
-}
-
-function createPump(parts: PumpParts): Pump {
+function createPump(parts: QueueParts): Pump {
   const { log, hooks, state } = parts;
 
   // Writers that were just acknowledged run before a microtask queued after them, and join the batch.
@@ -232,7 +162,7 @@ function createPump(parts: PumpParts): Pump {
     log.commit(batch.change).then(
       () => {
         hooks.timed(hooks.now() - begun);
-        succeed(parts, batch);
+        acknowledge(parts, batch);
         schedule();
       },
       (cause: unknown) => establish(batch, cause),
@@ -269,7 +199,7 @@ function createPump(parts: PumpParts): Pump {
     const refusal = unwrittenWrite(log, state.header, cause);
     if (sameHeader(found, batch.change.header)) {
       state.refusal = refusal;
-      succeed(parts, batch);
+      acknowledge(parts, batch);
     } else if (sameHeader(found, state.header)) {
       state.refusal = refusal;
       batch.step?.reject(refusal);
@@ -283,7 +213,7 @@ function createPump(parts: PumpParts): Pump {
 }
 
 /** Establishes what is undecided, and takes writes again where there is room for them. */
-async function recover(parts: PumpParts, schedule: () => void): Promise<void> {
+async function recover(parts: QueueParts, schedule: () => void): Promise<void> {
   const { log, state } = parts;
   if (state.refusal === undefined || state.failure !== undefined || state.flying) return;
   state.flying = true;
@@ -293,7 +223,7 @@ async function recover(parts: PumpParts, schedule: () => void): Promise<void> {
       const found = await log.establish();
       state.undecided = undefined;
       const batch: Batch = { change: undecided, writes: [], step: undefined };
-      if (sameHeader(found, undecided.header)) succeed(parts, batch);
+      if (sameHeader(found, undecided.header)) acknowledge(parts, batch);
       else if (!sameHeader(found, state.header)) fail(parts, batch);
       state.flying = true;
     }
@@ -312,94 +242,6 @@ async function recover(parts: PumpParts, schedule: () => void): Promise<void> {
   }
 }
 
-function nextBatch(state: QueueState): Batch | undefined {
-  const step = state.upkeep;
-  if (state.undecided !== undefined || (state.queued.length === 0 && step === undefined)) return undefined;
-  const writes = state.queued.splice(0, batchSize(state.queued));
-  state.upkeep = undefined;
-  return { change: changeOf(state.header, writes, step), writes, step };
-}
-
-function succeed({ hooks, state }: PumpParts, { change, writes, step }: Batch): void {
-  const { last } = change.header;
-  state.header = change.header;
-  state.assigned = Math.max(state.assigned, last);
-  state.flying = false;
-  for (const event of change.append) {
-    if (state.pending.get(event.key) === signed(event)) state.pending.delete(event.key);
-  }
-  hooks.applied(change.append, last);
-  for (const { event, resolve } of writes) resolve(event.revision);
-  step?.resolve(last);
-  const { settling } = state;
-  if (settling.length > 0) {
-    state.settling = settling.filter(({ revision }) => revision > last);
-    for (const waiting of settling) if (waiting.revision <= last) waiting.resolve(last);
-  }
-}
-
-/** Refuses these writes and all that is queued behind them, whose revisions are then free again. */
-function refuse(state: QueueState, writes: readonly Write[], refusal: StorageError): void {
-  const refused: readonly Waiting[] = [...writes, ...state.queued, ...state.settling];
-  state.queued = [];
-  state.settling = [];
-  forget(state);
-  for (const { reject } of refused) reject(refusal);
-}
-
-/** Revisions that were assigned beyond the last durable one are given to others. */
-function forget(state: QueueState): void {
-  state.pending.clear();
-  state.assigned = state.header.last;
-}
-
-/** The log holds neither what was there before a commit nor what that commit was to leave. */
-function fail({ log, hooks, state }: PumpParts, batch: Batch): void {
-  const failure = corruptLog(log, state.header);
-  state.failure = failure;
-  state.pending.clear();
-  hooks.failed(failure);
-  for (const { reject } of waitingFor(batch)) reject(failure);
-  state.upkeep?.reject(failure);
-  state.upkeep = undefined;
-  refuse(state, [], failure);
-}
-
-function waitingFor({ writes, step }: Batch): readonly Waiting[] {
-  return step === undefined ? writes : [...writes, step];
-}
-
 function sameHeader(a: LogHeader, b: LogHeader): boolean {
   return a.last === b.last && a.count === b.count && a.compacted === b.compacted && a.trimmed === b.trimmed;
-}
-
-function signed(event: StoreEvent): number {
-  return event.type === "put" ? event.revision : -event.revision;
-}
-
-function batchSize(queued: readonly Write[]): number {
-  let bytes = 0;
-  for (const [index, { event }] of queued.entries()) {
-    if (index === batchWrites || bytes > batchBytes) return index;
-    bytes += sizeOf(event);
-  }
-  return queued.length;
-}
-
-function sizeOf(event: StoreEvent): number {
-  return pageBytes + (event.type === "put" ? event.value.length : 0);
-}
-
-function changeOf(header: LogHeader, writes: readonly Write[], step: Upkeep | undefined): LogChange {
-  const remove = step?.remove ?? [];
-  return {
-    append: writes.map(({ event }) => event),
-    remove,
-    header: {
-      last: header.last + writes.length,
-      count: header.count + writes.length - remove.length,
-      compacted: step?.compacted ?? header.compacted,
-      trimmed: step?.trimmed ?? header.trimmed,
-    },
-  };
 }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createCommitQueue, type CommitQueue, type Draft, type Upkeep } from "./commit-queue.ts";
+import type { Upkeep } from "./commit-batch.ts";
+import { createCommitQueue, type CommitQueue, type Draft } from "./commit-queue.ts";
 import { commitTimes } from "./commit-times.ts";
 import { createKeyIndex, type KeyIndex } from "./key-index.ts";
 import { rebuildIndex } from "./rebuild-index.ts";

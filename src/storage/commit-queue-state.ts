@@ -1,0 +1,123 @@
+import { batchOf, batchSize, waitingFor, type Batch, type Upkeep, type Waiting, type Write } from "./commit-batch.ts";
+import { corruptLog } from "./commit-refusals.ts";
+import type { LogChange, LogHeader, RevisionLog } from "./revision-log.ts";
+import type { StorageError, StoreEvent } from "./store.ts";
+
+/** What happens after a commit, in the same turn and before any of its writes resolves. */
+export interface CommitHooks {
+  readonly applied: (events: readonly StoreEvent[], revision: number) => void;
+  /** Nothing will ever be committed again. */
+  readonly failed: (failure: StorageError) => void;
+  /** A commit took so many milliseconds. */
+  readonly timed: (ms: number) => void;
+  /** Milliseconds of a clock that is not set back. */
+  readonly now: () => number;
+}
+
+/** What a commit queue holds: the writes that wait, and whether it takes more. */
+export interface QueueState {
+  header: LogHeader;
+  assigned: number;
+  queued: Write[];
+  upkeep: (Upkeep & Waiting) | undefined;
+  /** The callers of `settled`, and the revisions that they wait for. */
+  settling: (Waiting & { readonly revision: number })[];
+  /** The newest revision, signed, of each key that has a write queued or under way. */
+  readonly pending: Map<string, number>;
+  /** The callers that wait until nothing is queued or under way; undefined until `drain` is called. */
+  draining: (() => void)[] | undefined;
+  scheduled: boolean;
+  flying: boolean;
+  refusal: StorageError | undefined;
+  /** The largest of the writes that had no room, in bytes; halved at each look that finds no room for it. */
+  lackingBytes: number;
+  /** A change of which it is not known yet whether it is in the log. */
+  undecided: LogChange | undefined;
+  failure: StorageError | undefined;
+}
+
+/** The state of a queue, the log that it writes to, and what it calls after a commit. */
+export interface QueueParts {
+  readonly log: RevisionLog;
+  readonly hooks: CommitHooks;
+  readonly state: QueueState;
+}
+
+/** The state of a queue that has taken no write yet, over a log with this header. */
+export function newQueueState(header: LogHeader): QueueState {
+  return {
+    header,
+    assigned: header.last,
+    queued: [],
+    upkeep: undefined,
+    settling: [],
+    pending: new Map(),
+    draining: undefined,
+    scheduled: false,
+    flying: false,
+    refusal: undefined,
+    lackingBytes: 0,
+    undecided: undefined,
+    failure: undefined,
+  };
+}
+
+/** Takes what goes into the next commit off the queue; undefined where there is nothing, or where it is not known yet whether the commit before is in the log. */
+export function nextBatch(state: QueueState): Batch | undefined {
+  const step = state.upkeep;
+  if (state.undecided !== undefined || (state.queued.length === 0 && step === undefined)) return undefined;
+  const writes = state.queued.splice(0, batchSize(state.queued));
+  state.upkeep = undefined;
+  return batchOf(state.header, writes, step);
+}
+
+/** Applies a batch that is durable, then resolves the callers that wait for it. */
+export function acknowledge({ hooks, state }: QueueParts, { change, writes, step }: Batch): void {
+  const { last } = change.header;
+  state.header = change.header;
+  state.assigned = Math.max(state.assigned, last);
+  state.flying = false;
+  for (const event of change.append) {
+    if (state.pending.get(event.key) === signed(event)) state.pending.delete(event.key);
+  }
+  hooks.applied(change.append, last);
+  for (const { event, resolve } of writes) resolve(event.revision);
+  step?.resolve(last);
+  const { settling } = state;
+  if (settling.length > 0) {
+    state.settling = settling.filter(({ revision }) => revision > last);
+    for (const waiting of settling) if (waiting.revision <= last) waiting.resolve(last);
+  }
+}
+
+/** Refuses these writes and all that is queued behind them, whose revisions are then free again. */
+export function refuse(state: QueueState, writes: readonly Write[], refusal: StorageError): void {
+  const refused: readonly Waiting[] = [...writes, ...state.queued, ...state.settling];
+  state.queued = [];
+  state.settling = [];
+  forget(state);
+  for (const { reject } of refused) reject(refusal);
+}
+
+/** Revisions that were assigned beyond the last durable one are given to others. */
+function forget(state: QueueState): void {
+  state.pending.clear();
+  state.assigned = state.header.last;
+}
+
+/** The log holds neither what was there before a commit nor what that commit was to leave: no write is taken any more. */
+export function fail({ log, hooks, state }: QueueParts, batch: Batch): void {
+  const failure = corruptLog(log, state.header);
+  state.failure = failure;
+  state.pending.clear();
+  hooks.failed(failure);
+  for (const { reject } of waitingFor(batch)) reject(failure);
+  state.upkeep?.reject(failure);
+  state.upkeep = undefined;
+  refuse(state, [], failure);
+}
+
+/** The revision of an event; negative for a deletion. */
+export function signed(event: StoreEvent): number {
+  return event.type === "put" ? event.revision : -event.revision;
+}
