@@ -8,6 +8,7 @@ import { buildName } from "../../src/pki/names.ts";
 import { oids } from "../../src/pki/oids.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { parseCertificate } from "../../src/pki/parse-certificate.ts";
+import { retryOnConflict } from "../kits/retry-on-conflict.ts";
 import type { Dial } from "../kits/wire.ts";
 import {
   call,
@@ -298,11 +299,10 @@ describe("an approver", () => {
 
   /** Approves as the admin; anew where the hub's approver has written why it leaves the request to people meanwhile. */
   async function approved(name: string): Promise<void> {
-    let status = 409;
-    while (status === 409) {
+    const { status } = await retryOnConflict(async () => {
       const body = approvedBy(await stored(name));
-      ({ status } = await call(hub, hub.admin, { method: "PUT", path: `${collection}/${name}/approval`, body }));
-    }
+      return call(hub, hub.admin, { method: "PUT", path: `${collection}/${name}/approval`, body });
+    });
     expect(status).toBe(200);
   }
 

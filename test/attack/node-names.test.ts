@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { eventually } from "../kits/peers-process.ts";
+import { retryOnConflict } from "../kits/retry-on-conflict.ts";
 import type { Dial } from "../kits/wire.ts";
 import { call, identity, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
 
@@ -124,15 +125,14 @@ async function machine(): Promise<{ readonly node: string; readonly asked: Asked
 /** Anew where the hub has marked the request meanwhile. */
 async function decide(name: string, type: "Approved" | "Denied"): Promise<void> {
   const path = `${requests}/${name}`;
-  let answer = 409;
-  while (answer === 409) {
+  const reply = await retryOnConflict(async () => {
     const { json } = await operator(hub, { path });
     const status = (json as Stored).status ?? {};
     const conditions = [...(status.conditions ?? []), { type, status: "True", reason: "Test", message: "by hand" }];
     const body = { ...json, status: { ...status, conditions } };
-    answer = (await operator(hub, { method: "PUT", path: `${path}/approval`, body })).status;
-  }
-  expect(answer).toBe(200);
+    return operator(hub, { method: "PUT", path: `${path}/approval`, body });
+  });
+  expect(reply.status).toBe(200);
 }
 
 /** Gives the path of the revocation. */

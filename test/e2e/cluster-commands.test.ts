@@ -9,13 +9,13 @@ import type { ApiClient } from "../kits/api-client.ts";
 import {
   clustersPath,
   csrsPath,
+  reportStatus,
   startClusterStage,
   type AskedCertificate,
   type ClusterStage,
 } from "../kits/cluster-stage.ts";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
-const merge = "application/merge-patch+json";
 const joined = "ManagedClusterJoined";
 
 let stage: ClusterStage;
@@ -119,7 +119,10 @@ async function asked(
       const agent = await stage.issued(sent);
       await stage.cluster(name);
       expect((await beat(agent, name)).status).toBe(200);
-      await come(agent, name);
+      await reportStatus(agent, name, {
+        conditions: [{ type: joined }, { type: "ManagedClusterConditionAvailable" }],
+        version: { kubernetes: "v1.36.0" },
+      });
       return agent;
     },
   };
@@ -133,30 +136,6 @@ async function beat(agent: ApiClient, name: string): Promise<{ readonly status: 
     const stored = reply.object();
     const spec = { ...(stored["spec"] as object), renewTime: new Date().toISOString().replace("Z", "000Z") };
     return agent(path, { method: "PUT", body: { ...stored, spec } });
-  }
-}
-
-async function come(agent: ApiClient, name: string): Promise<void> {
-  for (;;) {
-    const { metadata, status = {} } = (await agent(`${clustersPath}/${name}`)).object();
-    const { conditions = [] } = status as { readonly conditions?: readonly object[] };
-    const { uid, resourceVersion } = metadata;
-    const is = (type: string): object => ({
-      type,
-      status: "True",
-      reason: "Tested",
-      message: "",
-      lastTransitionTime: "2026-11-21T00:00:00Z",
-    });
-    const body = {
-      metadata: { uid, resourceVersion },
-      status: {
-        conditions: [...conditions, is(joined), is("ManagedClusterConditionAvailable")],
-        version: { kubernetes: "v1.36.0" },
-      },
-    };
-    const reply = await agent(`${clustersPath}/${name}/status`, { method: "PATCH", type: merge, body });
-    if (reply.status !== 409) return;
   }
 }
 

@@ -5,6 +5,7 @@ import {
   clustersPath,
   csrsPath,
   isLetIn,
+  reportStatus,
   says,
   setsPath,
   startClusterStage,
@@ -34,23 +35,6 @@ async function beat(agent: ApiClient, cluster: string): Promise<Reply> {
   const stored = (await agent(lease(cluster))).object();
   const spec = { ...(stored["spec"] as object), renewTime: new Date().toISOString().replace("Z", "000Z") };
   return agent(lease(cluster), { method: "PUT", body: { ...stored, spec } });
-}
-
-/** A status write as an agent makes it: the conditions as a whole, upon the version that it has seen. */
-async function say(agent: ApiClient, cluster: string, wanted: object): Promise<Reply> {
-  for (;;) {
-    const { metadata, status = {} } = (await agent(`${clustersPath}/${cluster}`)).object();
-    const { conditions = [] } = status as { readonly conditions?: readonly { readonly type: string }[] };
-    const { type } = wanted as { readonly type: string };
-    const { uid, resourceVersion } = metadata;
-    const next = { reason: "Tested", message: "", lastTransitionTime: "2026-11-21T00:00:00Z", ...wanted };
-    const body = {
-      metadata: { uid, resourceVersion },
-      status: { conditions: [...conditions.filter((one) => one.type !== type), next] },
-    };
-    const reply = await agent(`${clustersPath}/${cluster}/status`, { method: "PATCH", type: merge, body });
-    if (reply.status !== 409) return reply;
-  }
 }
 
 async function addOn(cluster: string, name: string, metadata: object = {}): Promise<Reply> {
@@ -118,7 +102,7 @@ peerSuite("kubectl", "a cluster that joins", () => {
     expect((await beat(agent, "east")).status).toBe(200);
     await stage.cluster("east", says("ManagedClusterConditionClockSynced", "True"));
     expect(taintsOf(await stage.cluster("east", (one) => taintsOf(one).length > 0))).toEqual(["unreachable at"]);
-    expect((await say(agent, "east", { type: available, status: "True" })).status).toBe(200);
+    expect((await reportStatus(agent, "east", { conditions: [{ type: available }] })).status).toBe(200);
     expect(taintsOf(await stage.cluster("east", (one) => taintsOf(one).length === 0))).toEqual([]);
   });
 

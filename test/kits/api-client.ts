@@ -4,6 +4,7 @@ import { Agent, request as request1 } from "node:https";
 import type { Readable } from "node:stream";
 import type { ApiObject } from "../../src/core/object.ts";
 import type { TestHub } from "./hub.ts";
+import { retryOnConflict } from "./retry-on-conflict.ts";
 
 /** Who a client is towards the hub. */
 export type Identity = "admin" | "anonymous" | { readonly token: string } | KeyPair;
@@ -89,17 +90,16 @@ export function adminKeyPair({ kubeconfig }: Pick<TestHub, "kubeconfig">): KeyPa
   return { certPem: data("client-certificate-data"), keyPem: data("client-key-data") };
 }
 
-/** Puts back what lies at `path` with a change, at a subresource where one is named; anew where somebody else has written it meanwhile. */
-export async function putChanged(
+/** Puts back what lies at `path` with a change, at a subresource where one is named; anew where another client has written it meanwhile. */
+export function putChanged(
   client: ApiClient,
   path: string,
   { change, subresource = "" }: { readonly change: (object: ApiObject) => object; readonly subresource?: string },
 ): Promise<Reply> {
-  for (;;) {
+  return retryOnConflict(async () => {
     const body = change((await client(path)).object());
-    const reply = await client(`${path}${subresource}`, { method: "PUT", body });
-    if (reply.status !== 409) return reply;
-  }
+    return client(`${path}${subresource}`, { method: "PUT", body });
+  });
 }
 
 /** Connects over HTTP/1.1, or over HTTP/2. */

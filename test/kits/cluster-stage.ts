@@ -5,6 +5,7 @@ import { agentUser, clusterGroupOf, managedClustersGroup } from "../../src/resou
 import { apiClient, type ApiClient, type Reply } from "./api-client.ts";
 import { until } from "./definitions.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "./hub.ts";
+import { retryOnConflict } from "./retry-on-conflict.ts";
 
 export const clustersPath = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 export const setsPath = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
@@ -78,32 +79,15 @@ export async function startClusterStage(options: TestHubOptions = {}): Promise<C
     admin,
     booter,
     as: (user) => kept(apiClient(hub, { token: hub.token(user) })),
-    create: (name, spec = {}, who = booter) =>
-      who(clustersPath, {
-        method: "POST",
-        body: {
-          apiVersion: "cluster.open-cluster-management.io/v1",
-          kind: "ManagedCluster",
-          metadata: { name },
-          spec: { hubAcceptsClient: false, ...spec },
-        },
-      }),
+    create: (name, spec, who = booter) => createCluster(who, name, spec),
     request: (cluster, asked = {}, who = booter) => sendRequest(who, cluster, asked),
-    approve: async (csr, who = admin) => {
-      const conditions = [{ type: "Approved", status: "True", reason: "ByPerson", message: "compared" }];
-      for (;;) {
+    approve: (csr, who = admin) =>
+      retryOnConflict(async () => {
+        const conditions = [{ type: "Approved", status: "True", reason: "ByPerson", message: "compared" }];
         const object = (await admin(`${csrsPath}/${csr}`)).object();
-        const body = { ...object, status: { conditions } };
-        const reply = await who(`${csrsPath}/${csr}/approval`, { method: "PUT", body });
-        if (reply.status !== 409) return reply;
-      }
-    },
-    accept: (cluster, who = admin, accepts = true) =>
-      who(`${clustersPath}/${cluster}`, {
-        method: "PATCH",
-        type: merge,
-        body: { spec: { hubAcceptsClient: accepts } },
+        return who(`${csrsPath}/${csr}/approval`, { method: "PUT", body: { ...object, status: { conditions } } });
       }),
+    accept: (cluster, who = admin, accepts) => acceptCluster(who, cluster, accepts),
     issued: async ({ name, keyPem }) => {
       const found = await until(
         admin,
@@ -144,18 +128,52 @@ export async function startClusterStage(options: TestHubOptions = {}): Promise<C
   return stage;
 }
 
+/** Writes the status of a cluster as its agent does: with these conditions, upon the version that it has read. */
+export function reportStatus(
+  agent: ApiClient,
+  cluster: string,
+  { conditions, ...more }: { readonly conditions: readonly { readonly type: string }[]; readonly version?: object },
+): Promise<Reply> {
+  const usual = { status: "True", reason: "Tested", message: "", lastTransitionTime: "2026-11-21T00:00:00Z" };
+  return retryOnConflict(async () => {
+    const { metadata, status = {} } = (await agent(`${clustersPath}/${cluster}`)).object();
+    const { conditions: before = [] } = status as { readonly conditions?: readonly { readonly type: string }[] };
+    const kept = before.filter(({ type }) => conditions.every((one) => one.type !== type));
+    const written = [...kept, ...conditions.map((one) => ({ ...usual, ...one }))];
+    const { uid, resourceVersion } = metadata;
+    const body = { metadata: { uid, resourceVersion }, status: { conditions: written, ...more } };
+    return agent(`${clustersPath}/${cluster}/status`, { method: "PATCH", type: merge, body });
+  });
+}
+
 /** The certificate of a request as PEM, or nothing. */
 export function certificateOf(csr: Readonly<Record<string, unknown>> | undefined): string {
   const { certificate = "" } = (csr?.["status"] ?? {}) as { certificate?: string };
   return Buffer.from(certificate, "base64").toString();
 }
 
+/** Who sends a request: a client, or one that impersonates. */
+type Sender = (...asked: Parameters<ApiClient>) => Promise<Reply>;
+
+/** Creates a cluster as a bootstrapping agent does. */
+export function createCluster(who: Sender, name: string, spec: object = {}): Promise<Reply> {
+  const body = {
+    apiVersion: "cluster.open-cluster-management.io/v1",
+    kind: "ManagedCluster",
+    metadata: { name },
+    spec: { hubAcceptsClient: false, ...spec },
+  };
+  return who(clustersPath, { method: "POST", body });
+}
+
+/** Accepts a cluster, or takes that back. */
+export function acceptCluster(who: Sender, name: string, accepts = true): Promise<Reply> {
+  const body = { spec: { hubAcceptsClient: accepts } };
+  return who(`${clustersPath}/${name}`, { method: "PATCH", type: merge, body });
+}
+
 /** Sends a request for a certificate as an agent does. */
-export async function sendRequest(
-  who: (...asked: Parameters<ApiClient>) => Promise<Reply>,
-  cluster: string,
-  asked: AskedCertificate = {},
-): Promise<SentRequest> {
+export async function sendRequest(who: Sender, cluster: string, asked: AskedCertificate = {}): Promise<SentRequest> {
   const key = generatePrivateKey();
   const { agent = "a1b2c", dnsNames = [], label = cluster } = asked;
   const commonName = asked.commonName ?? agentUser({ cluster, agent });
