@@ -1,8 +1,6 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { apiClient, type ApiClient } from "./api-client.ts";
-import { freePort, startKubernetes, type Kubernetes } from "./peers-kube.ts";
+import { startKubernetes, type Kubernetes } from "./peers-kube.ts";
+import { accountKubeconfig, applyManifests, runWebhook } from "./peers-manifests.ts";
 import { programRun } from "./program-run.ts";
 
 /** A real control plane that clusters can join: with our manifests, controllers and webhook, each with its own rights. */
@@ -25,47 +23,19 @@ export async function startRealClusterHub(
 ): Promise<RealClusterHub> {
   const kube = await startKubernetes(undefined, {}, api);
   const admin = apiClient(kube);
-  const port = await freePort();
-  const url = `https://127.0.0.1:${port}`;
-  const manifests = programRun(["manifests", "--managed-clusters", "--no-workloads", "--webhook-url", url, ...more]);
-  await manifests.done;
-  await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
-
-  async function account(namespace: string, name: string): Promise<string> {
-    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-    const reply = await admin(path, { method: "POST", body });
-    const { token } = (reply.json() as { readonly status: { readonly token: string } }).status;
-    const file = join(kube.dir, `${name}.conf`);
-    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }), { mode: 0o600 });
-    return file;
-  }
-
-  const webhook = programRun([
-    "webhook",
-    `--kubeconfig=${await account("pratique-system", "pratique-webhook")}`,
-    `--secure-port=${port}`,
-    `--url=${url}`,
-    `--cert-dir=${join(kube.dir, "webhook")}`,
-    "--managed-clusters",
-    "--register",
-    ...more,
-  ]);
+  const address = await applyManifests(kube, "--managed-clusters", ...more);
   const controller = programRun([
     "controller",
-    `--kubeconfig=${await account("pratique-system", "pratique-controller")}`,
+    `--kubeconfig=${await accountKubeconfig(kube, "pratique-controller")}`,
     "--controllers=registration",
   ]);
-  await Promise.all([
-    webhook.until(/the webhook answers/),
-    webhook.until(/the webhook is registered/),
-    controller.until(/the controllers work/),
-  ]);
+  const webhook = await runWebhook(kube, address, "--managed-clusters", ...more);
+  await controller.until(/the controllers work/);
   return {
     kube,
     admin,
-    webhookUrl: url,
-    bootstrap: await account("open-cluster-management", "agent-registration-bootstrap"),
+    webhookUrl: address.url,
+    bootstrap: await accountKubeconfig(kube, "agent-registration-bootstrap", "open-cluster-management"),
     said: () => `${controller.err()}${webhook.err()}`,
     stop: async () => {
       admin.close();

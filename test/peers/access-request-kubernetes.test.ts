@@ -1,15 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFailed, onTestFinished, test } from "vitest";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { openAnswer } from "../../src/trust/seal.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { sshFields, sshPositive } from "../../src/pki/ssh-wire.ts";
 import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { freePort, startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
+import { startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
+import { accountKubeconfig, applyManifests, runWebhook } from "../kits/peers-manifests.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
@@ -47,30 +47,12 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     [kube, pratique] = await Promise.all([startKubernetes(), pratiqueProgram()]);
     admin = apiClient(kube);
     nobody = apiClient(kube, "anonymous");
-    const port = await freePort();
-    const url = `https://127.0.0.1:${port}`;
-    const manifests = programRun(["manifests", "--no-workloads", "--webhook-url", url]);
-    await manifests.done;
-    await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
-    // Both with the rights that the manifests give them, and no others.
-    const [forController, forWebhook] = await Promise.all([
-      account("pratique-controller"),
-      account("pratique-webhook"),
-    ]);
-    webhook = programRun([
-      "webhook",
-      `--kubeconfig=${forWebhook}`,
-      `--secure-port=${port}`,
-      `--url=${url}`,
-      `--cert-dir=${join(kube.dir, "webhook")}`,
-      "--register",
-    ]);
-    controller = programRun(["controller", `--kubeconfig=${forController}`, ...election]);
-    await Promise.all([
-      webhook.until(/the webhook answers/),
-      webhook.until(/the webhook is registered/),
-      controller.until(/the controllers work/),
-    ]);
+    const address = await applyManifests(kube);
+    // With the rights that the manifests give it, and no others.
+    const kubeconfig = await accountKubeconfig(kube, "pratique-controller");
+    controller = programRun(["controller", `--kubeconfig=${kubeconfig}`, ...election]);
+    webhook = await runWebhook(kube, address);
+    await controller.until(/the controllers work/);
     await kube.kubectl.with({ input: setting }).ok("apply", "-f", "-");
   }, 240_000);
 
@@ -82,17 +64,6 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     await Promise.all([controller?.done, webhook?.done]);
     await Promise.all([kube?.stop(), pratique?.remove()]);
   });
-
-  /** A kubeconfig of an account of the installation. */
-  async function account(name: string): Promise<string> {
-    const path = `/api/v1/namespaces/pratique-system/serviceaccounts/${name}/token`;
-    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-    const reply = await admin(path, { method: "POST", body });
-    const { token } = (reply.json() as { readonly status: { readonly token: string } }).status;
-    const file = join(kube.dir, `${name}.conf`);
-    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
-    return file;
-  }
 
   /** `pratique request` in a folder of its own, until it has asked. */
   async function asking(
@@ -496,7 +467,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
   test("of two controllers one acts, and the other when the first dies", { timeout: 120_000 }, async () => {
     controller.interrupt();
     expect(await controller.done).toBe(0);
-    const kubeconfig = await account("pratique-controller");
+    const kubeconfig = await accountKubeconfig(kube, "pratique-controller");
     const first = pratique.start(["controller", ...election], { kubeconfig });
     await first.until(/the controllers work/);
     const second = programRun(["controller", ...election, `--kubeconfig=${kubeconfig}`]);

@@ -1,9 +1,9 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { startRealClusterHub, type RealClusterHub } from "../kits/peers-clusters.ts";
 import { kubePrograms } from "../kits/peers-kube.ts";
+import { accountKubeconfig } from "../kits/peers-manifests.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { eventually, ofThisTest, spawnProcess, type PeerEnd, type PeerProcess } from "../kits/peers-process.ts";
 import { peerSuite } from "../kits/peers.ts";
@@ -38,13 +38,10 @@ peerSuite(kubePrograms, "pratique cluster, on a real control plane", () => {
 
   /** A kubeconfig of somebody who holds one cluster role. */
   async function person(name: string, role: string): Promise<string> {
-    const { kubectl, url, ca, dir } = hub.kube;
+    const { kubectl } = hub.kube;
     await kubectl.ok("create", "serviceaccount", name);
     await kubectl.ok("create", "clusterrolebinding", name, `--clusterrole=${role}`, `--serviceaccount=default:${name}`);
-    const token = (await kubectl.ok("create", "token", name)).trim();
-    const file = join(dir, `${name}.conf`);
-    await writeFile(file, bootstrapKubeconfig({ server: url, ca: { pem: ca }, token }));
-    return file;
+    return accountKubeconfig(hub.kube, name, "default");
   }
 
   const words = (name: string): readonly string[] => [

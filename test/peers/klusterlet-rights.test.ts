@@ -3,14 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { ApiObject } from "../../src/core/object.ts";
 import { fieldListAt, stringAt, stringsAt } from "../../src/resources/json-fields.ts";
 import type { PolicyRule } from "../../src/resources/policy-rule.ts";
 import { clustersPath, says, startClusterStage, type ClusterStage } from "../kits/cluster-stage.ts";
-import type { Kubectl } from "../kits/kubectl.ts";
 import { startRealClusterHub, type RealClusterHub } from "../kits/peers-clusters.ts";
 import { kubePrograms } from "../kits/peers-kube.ts";
+import { accountKubeconfig } from "../kits/peers-manifests.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
@@ -28,21 +27,6 @@ async function manifests(...words: readonly string[]): Promise<string> {
   const printed = programRun(["cluster", "agent", "--cluster-name=east", ...words]);
   expect([await printed.done, printed.err()]).toEqual([0, ""]);
   return printed.out();
-}
-
-interface Spoke {
-  readonly kubectl: Kubectl;
-  readonly url: string;
-  readonly ca: string;
-  readonly dir: string;
-}
-
-/** A kubeconfig with a token of the agent's account, as its pod has one. */
-async function accountOf({ kubectl, url, ca, dir }: Spoke): Promise<string> {
-  const token = (await kubectl.ok("create", "token", account, "-n", namespace)).trim();
-  const file = join(dir, "klusterlet.conf");
-  await writeFile(file, bootstrapKubeconfig({ server: url, ca: { pem: ca }, token }), { mode: 0o600 });
-  return file;
 }
 
 /** Where the files of the Deployment's pod are on this machine. */
@@ -121,7 +105,7 @@ peerSuite(kubePrograms, "the rights of a klusterlet in its cluster, on a real co
     const { kubectl } = hub.kube;
     const text = await manifests("--bootstrap-kubeconfig", hub.bootstrap, "--managed-namespaces");
     await kubectl.with({ input: text }).ok("apply", "-f", "-");
-    spoke = await accountOf(hub.kube);
+    spoke = await accountKubeconfig(hub.kube, account, namespace);
     agent = klusterlet(text, { bootstrap: hub.bootstrap, spoke });
   }, 240_000);
   afterAll(async () => {
@@ -250,7 +234,10 @@ peerSuite("kubectl", "the rights of a klusterlet in its cluster, on a hub of our
       const text = await manifests("--no-workloads", "--bootstrap-kubeconfig", bootstrap);
       expect(text).not.toContain("Deployment");
       await hub.kubectl.with({ input: text }).ok("apply", "-f", "-");
-      const agent = klusterlet(await manifests(), { bootstrap, spoke: await accountOf(hub) });
+      const agent = klusterlet(await manifests(), {
+        bootstrap,
+        spoke: await accountKubeconfig(hub, account, namespace),
+      });
       try {
         await letIn(agent, hub.kubeconfig);
         await stage.cluster("east", says("ManagedClusterConditionAvailable", "True", "ManagedClusterAvailable"));

@@ -1,20 +1,20 @@
 import { spawnSync } from "node:child_process";
-import { writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { systemClock } from "../../src/hub/system-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl } from "../kits/kubectl.ts";
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { accountKubeconfig } from "../kits/peers-manifests.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { requests, tokenOn, type ShownRequest } from "../kits/peers-cluster.ts";
 import { machine } from "../kits/peers-kubelet.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { pretendedRuntime } from "../kits/pretended-runtime.ts";
+import { servingApproverRights } from "../kits/serving-approver-rights.ts";
 
 const limitMs = 240_000;
 /** A kubelet on a busy machine takes its time until it knows its addresses. */
@@ -124,17 +124,11 @@ peerSuite([...kubePrograms, "kubelet"], "a real kubelet on a real control plane 
   beforeAll(async () => {
     // This release counts the minutes before as a part of the lifetime.
     kube = await startKubernetes(undefined, { "cluster-signing-duration": `${300 + signingSeconds}s` });
-    const objects = { apiVersion: "v1", kind: "List", items: rights() };
-    await kube.kubectl.with({ input: JSON.stringify(objects) }).ok("create", "-f", "-");
-    const path = "/api/v1/namespaces/kube-system/serviceaccounts/serving-approver/token";
-    const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
-    const input = JSON.stringify(review);
-    const reply = await kube.kubectl.with({ input }).ok("create", "--raw", path, "-f", "-");
-    const { token } = (JSON.parse(reply) as { readonly status: { readonly token: string } }).status;
-    const kubeconfig = join(kube.dir, "approver.conf");
-    await writeFile(kubeconfig, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }), {
-      mode: 0o600,
-    });
+    const account = { name: "serving-approver", namespace: "kube-system" };
+    const items = [{ apiVersion: "v1", kind: "ServiceAccount", metadata: account }, ...servingApproverRights(account)];
+    const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+    await kube.kubectl.with({ input }).ok("create", "-f", "-");
+    const kubeconfig = await accountKubeconfig(kube, account.name, account.namespace);
     approver = programRun(["controller", `--kubeconfig=${kubeconfig}`, "--controllers=serving-approving"]);
     await approver.until(/the controllers work/);
   }, 240_000);
@@ -149,37 +143,6 @@ peerSuite([...kubePrograms, "kubelet"], "a real kubelet on a real control plane 
     await expect(renewing(kube, kube.token)).resolves.toBeUndefined();
   });
 });
-
-/** An account with the rights that docs/serving-certificates.md lists. */
-function rights(): readonly object[] {
-  const csrs = { apiGroups: ["certificates.k8s.io"] };
-  const own = { apiGroups: [""], verbs: ["get", "list", "watch"] };
-  const rbac = { apiVersion: "rbac.authorization.k8s.io/v1" };
-  const subjects = [{ kind: "ServiceAccount", name: "serving-approver", namespace: "kube-system" }];
-  const granted = (namespace: string | undefined, rules: readonly object[]): readonly object[] => {
-    const kind = namespace === undefined ? "ClusterRole" : "Role";
-    const metadata = { name: "serving-approver", ...(namespace === undefined ? {} : { namespace }) };
-    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind, name: "serving-approver" };
-    return [
-      { ...rbac, kind, metadata, rules },
-      { ...rbac, kind: `${kind}Binding`, metadata, roleRef, subjects },
-    ];
-  };
-  return [
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "serving-approver", namespace: "kube-system" } },
-    ...granted(undefined, [
-      { ...csrs, resources: ["certificatesigningrequests"], verbs: ["get", "list", "watch"] },
-      { ...csrs, resources: ["certificatesigningrequests/approval"], verbs: ["update"] },
-      { ...csrs, resources: ["signers"], resourceNames: ["kubernetes.io/kubelet-serving"], verbs: ["approve"] },
-      { ...own, resources: ["nodes"] },
-    ]),
-    ...granted("kube-system", [{ ...own, resources: ["configmaps"], resourceNames: ["pratique-node-inventory"] }]),
-    ...granted("default", [
-      { apiGroups: [""], resources: ["services", "endpoints"], resourceNames: ["kubernetes"], verbs: ["get"] },
-      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
-    ]),
-  ];
-}
 
 interface EventList {
   readonly items: readonly { readonly reason: string; readonly involvedObject: { readonly name: string } }[];

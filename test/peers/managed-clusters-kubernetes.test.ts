@@ -1,11 +1,19 @@
-import { join } from "node:path";
-import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { ApiObject } from "../../src/core/object.ts";
-import { apiClient, putChanged, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { certificateOf, clustersPath, csrsPath, isLetIn, says, sendRequest, setsPath } from "../kits/cluster-stage.ts";
-import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { apiClient, putChanged, type ApiClient } from "../kits/api-client.ts";
+import {
+  acceptCluster,
+  certificateOf,
+  clustersPath,
+  createCluster,
+  csrsPath,
+  isLetIn,
+  says,
+  sendRequest,
+  setsPath,
+} from "../kits/cluster-stage.ts";
+import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { accountKubeconfig, accountToken, applyManifests, runWebhook } from "../kits/peers-manifests.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
@@ -23,33 +31,17 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
   beforeAll(async () => {
     kube = await startKubernetes();
     admin = apiClient(kube);
-    const port = await freePort();
-    const url = `https://127.0.0.1:${port}`;
-    const manifests = programRun(["manifests", "--managed-clusters", "--no-workloads", "--webhook-url", url]);
-    await manifests.done;
-    await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
-    const token = await tokenOf("open-cluster-management", "agent-registration-bootstrap");
+    const address = await applyManifests(kube, "--managed-clusters");
+    const token = await accountToken(kube, "agent-registration-bootstrap", "open-cluster-management");
     booter = apiClient(kube, { token });
-    // Both with the rights that the manifests give them, and no others.
-    webhook = programRun([
-      "webhook",
-      `--kubeconfig=${await account("pratique-webhook")}`,
-      `--secure-port=${port}`,
-      `--url=${url}`,
-      `--cert-dir=${join(kube.dir, "webhook")}`,
-      "--managed-clusters",
-      "--register",
-    ]);
+    // With the rights that the manifests give it, and no others.
     controller = programRun([
       "controller",
-      `--kubeconfig=${await account("pratique-controller")}`,
+      `--kubeconfig=${await accountKubeconfig(kube, "pratique-controller")}`,
       "--controllers=registration",
     ]);
-    await Promise.all([
-      webhook.until(/the webhook answers/),
-      webhook.until(/the webhook is registered/),
-      controller.until(/the controllers work/),
-    ]);
+    webhook = await runWebhook(kube, address, "--managed-clusters");
+    await controller.until(/the controllers work/);
   }, 240_000);
 
   afterAll(async () => {
@@ -60,34 +52,6 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
     await Promise.all([controller?.done, webhook?.done]);
     await kube?.stop();
   });
-
-  async function tokenOf(namespace: string, name: string): Promise<string> {
-    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-    const reply = await admin(path, { method: "POST", body });
-    return (reply.json() as { readonly status: { readonly token: string } }).status.token;
-  }
-
-  async function account(name: string): Promise<string> {
-    const file = join(kube.dir, `${name}.conf`);
-    const token = await tokenOf("pratique-system", name);
-    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
-    return file;
-  }
-
-  const create = (name: string, who: ApiClient): Promise<Reply> =>
-    who(clustersPath, {
-      method: "POST",
-      body: {
-        apiVersion: "cluster.open-cluster-management.io/v1",
-        kind: "ManagedCluster",
-        metadata: { name },
-        spec: { hubAcceptsClient: false },
-      },
-    });
-
-  const accept = (name: string, who: ApiClient): Promise<Reply> =>
-    who(`${clustersPath}/${name}`, { method: "PATCH", type: merge, body: { spec: { hubAcceptsClient: true } } });
 
   const cluster = (name: string, holds: (object: ApiObject) => boolean): Promise<ApiObject> =>
     eventually(`cluster ${name}; the controller wrote ${controller.err()}`, async () => {
@@ -104,11 +68,11 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
   }
 
   async function joined(name: string): Promise<ApiClient> {
-    expect((await create(name, booter)).status).toBe(201);
+    expect((await createCluster(booter, name)).status).toBe(201);
     const request = await sendRequest(booter, name);
     expect(request.reply.status).toBe(201);
     await kube.kubectl.ok("certificate", "approve", request.name);
-    expect((await accept(name, admin)).status).toBe(200);
+    expect((await acceptCluster(admin, name)).status).toBe(200);
     await cluster(name, isLetIn);
     return issued(request);
   }
@@ -158,7 +122,7 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
         body: { status: { conditions: [condition] } },
       });
       expect([claimed.status, claimed.text]).toEqual([403, expect.stringContaining("which is the hub's")]);
-      expect((await create("kube-public", booter)).status).toBe(422);
+      expect((await createCluster(booter, "kube-public")).status).toBe(422);
       agent.close();
     },
     limitMs,
@@ -167,7 +131,7 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
   test(
     "who may write clusters and not accept them is refused",
     async () => {
-      await create("south", booter);
+      await createCluster(booter, "south");
       await kube.kubectl.ok("create", "serviceaccount", "editor");
       await kube.kubectl.ok(
         "create",
@@ -183,10 +147,10 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
         "--clusterrole=editor",
         "--serviceaccount=default:editor",
       );
-      const editor = apiClient(kube, { token: await tokenOf("default", "editor") });
+      const editor = apiClient(kube, { token: await accountToken(kube, "editor", "default") });
       // The server learns of a binding a moment after it is stored.
       await expect.poll(async () => (await editor(`${clustersPath}/south`)).status).toBe(200);
-      const refused = await accept("south", editor);
+      const refused = await acceptCluster(editor, "south");
       expect([refused.status, refused.json()["message"]]).toEqual([
         403,
         expect.stringContaining("managedclusters/accept"),

@@ -1,12 +1,10 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { applyManifests, runWebhook } from "../kits/peers-manifests.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { peerSuite } from "../kits/peers.ts";
-import { programRun, type ProgramRun } from "../kits/program-run.ts";
+import type { ProgramRun } from "../kits/program-run.ts";
 
 const maps = "/api/v1/namespaces/kube-system/configmaps";
 const inventory = `${maps}/pratique-node-inventory`;
@@ -23,22 +21,9 @@ peerSuite(
     beforeAll(async () => {
       kube = await startKubernetes(undefined, {}, {}, "current");
       admin = apiClient(kube);
-      const port = await freePort();
-      const url = `https://127.0.0.1:${port}`;
-      const manifests = programRun(["manifests", "--no-workloads", "--webhook-url", url, "--node-inventory", "--cel"]);
-      await manifests.done;
-      await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
+      const address = await applyManifests(kube, "--node-inventory", "--cel");
       await kube.kubectl.with({ input: rights }).ok("apply", "-f", "-");
-      // With the rights that the manifests give it, and no others.
-      webhook = programRun([
-        "webhook",
-        `--kubeconfig=${await account("pratique-webhook")}`,
-        `--secure-port=${port}`,
-        `--url=${url}`,
-        `--cert-dir=${join(kube.dir, "webhook")}`,
-        "--register",
-      ]);
-      await Promise.all([webhook.until(/the webhook answers/), webhook.until(/the webhook is registered/)]);
+      webhook = await runWebhook(kube, address);
       await eventually("the API to ask the webhook", async () => {
         const reply = await person("eve")(`${maps}?dryRun=All`, { method: "POST", body });
         return reply.text.includes("failed calling webhook") ? undefined : reply;
@@ -51,16 +36,6 @@ peerSuite(
       await webhook?.done;
       await kube?.stop();
     });
-
-    async function account(name: string): Promise<string> {
-      const path = `/api/v1/namespaces/pratique-system/serviceaccounts/${name}/token`;
-      const asked = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-      const reply = await admin(path, { method: "POST", body: asked });
-      const { token } = (reply.json() as { readonly status: { readonly token: string } }).status;
-      const file = join(kube.dir, `${name}.conf`);
-      await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
-      return file;
-    }
 
     const person = (name: string) => {
       const headers = { "impersonate-user": name, "impersonate-group": "system:authenticated" };

@@ -1,14 +1,13 @@
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
 import { privateFiles } from "../../src/agent/private-files.ts";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { ApiObject } from "../../src/core/object.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { clustersPath, csrsPath, isLetIn, says } from "../kits/cluster-stage.ts";
 import { startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "../kits/klusterlet.ts";
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { accountKubeconfig } from "../kits/peers-manifests.ts";
 import { ocmSuite } from "../kits/peers-ocm.ts";
 import { eventually, goFlags, spawnProcess, type PeerProcess } from "../kits/peers-process.ts";
 import { keepSkipping, skippingClock } from "../kits/skipping-clock.ts";
@@ -66,8 +65,7 @@ await ocmSuite("our klusterlet, with the registration controller of Open Cluster
     }
     await kube.kubectl.ok("create", "namespace", hubNamespace);
     await kube.kubectl.with({ input: bootstrapRights }).ok("apply", "-f", "-");
-    bootstrap = join(kube.dir, "bootstrap.conf");
-    await writeFile(bootstrap, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token: await token() }));
+    bootstrap = await accountKubeconfig(kube, "agent-registration-bootstrap", hubNamespace);
     const flags = goFlags({
       kubeconfig: kube.kubeconfig,
       namespace: hubNamespace,
@@ -85,13 +83,6 @@ await ocmSuite("our klusterlet, with the registration controller of Open Cluster
     await controller?.stop();
     await kube?.stop();
   });
-
-  async function token(): Promise<string> {
-    const path = `/api/v1/namespaces/${hubNamespace}/serviceaccounts/agent-registration-bootstrap/token`;
-    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-    const reply = await admin(path, { method: "POST", body });
-    return (reply.json() as { readonly status: { readonly token: string } }).status.token;
-  }
 
   function start(clusterName: string, wish: Partial<KlusterletWish> = {}): RunningKlusterlet {
     const one = startKlusterlet({

@@ -1,18 +1,18 @@
 import { generateKeyPairSync } from "node:crypto";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFailed, test } from "vitest";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { ApiObject } from "../../src/core/object.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { credentialRevocations } from "../../src/resources/credential-revocation.ts";
 import { agentUser, clusterGroupOf, managedClustersGroup } from "../../src/resources/managed-cluster.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { clustersPath, csrsPath, isLetIn, sendRequest } from "../kits/cluster-stage.ts";
-import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { acceptCluster, clustersPath, createCluster, csrsPath, isLetIn, sendRequest } from "../kits/cluster-stage.ts";
+import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { accountKubeconfig, applyManifests, runWebhook } from "../kits/peers-manifests.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
 import { peerSuite } from "../kits/peers.ts";
+import { retryOnConflict } from "../kits/retry-on-conflict.ts";
+import { servingApproverRights } from "../kits/serving-approver-rights.ts";
 
 type Asker = (...asked: Parameters<ApiClient>) => Promise<Reply>;
 
@@ -106,16 +106,6 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
     expect((await admin(`${access}/${credentialRevocations.plural}/${name}`, { method: "DELETE" })).status).toBe(200);
   };
 
-  async function kubeconfigOf(name: string): Promise<string> {
-    const path = `/api/v1/namespaces/pratique-system/serviceaccounts/${name}/token`;
-    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-    const reply = await admin(path, { method: "POST", body });
-    const { token } = (reply.json() as { readonly status: { readonly token: string } }).status;
-    const file = join(kube.dir, `${name}.conf`);
-    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
-    return file;
-  }
-
   test(
     "without the definition nothing counts as revoked; once it is installed, the controllers begin anew with it",
     async () => {
@@ -123,24 +113,11 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
       await controller.until(/the controllers work/);
       expect(controller.err()).toContain("this cluster has no CredentialRevocations: nobody counts as revoked");
       await approved(await serving("n1"));
-      const port = await freePort();
-      const url = `https://127.0.0.1:${port}`;
-      const manifests = programRun(["manifests", "--managed-clusters", "--no-workloads", "--webhook-url", url]);
-      await manifests.done;
-      await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
+      const address = await applyManifests(kube, "--managed-clusters");
       await controller.until(/the controllers begin anew[^]*the revocations are known[^]*the controllers work/);
       controller.interrupt();
       expect(await controller.done).toBe(0);
-      webhook = programRun([
-        "webhook",
-        `--kubeconfig=${await kubeconfigOf("pratique-webhook")}`,
-        `--secure-port=${port}`,
-        `--url=${url}`,
-        `--cert-dir=${join(kube.dir, "webhook")}`,
-        "--managed-clusters",
-        "--register",
-      ]);
-      await Promise.all([webhook.until(/the webhook answers/), webhook.until(/the webhook is registered/)]);
+      webhook = await runWebhook(kube, address, "--managed-clusters");
     },
     limitMs,
   );
@@ -148,8 +125,9 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
   test(
     "with the rights of the manifests it knows what is revoked before it approves anything",
     async () => {
-      await allowServing();
-      account = await kubeconfigOf("pratique-controller");
+      const items = servingApproverRights({ name: "pratique-controller", namespace: "pratique-system" });
+      await apply({ apiVersion: "v1", kind: "List", items });
+      account = await accountKubeconfig(kube, "pratique-controller");
       await start();
       for (const cluster of ["east", "west"]) await letIn(cluster);
       await approved((await sendRequest(agentOf("east"), "east")).name);
@@ -206,11 +184,10 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
       await revocationIsKnown();
       const person = as("ann", "system:masters");
       for (const name of ["vm-1", "vm-2"]) {
-        const reply = await eventually(`the decision on ${name}`, async () => {
-          const body = { status: { accepted: true, reason: "known" } };
-          const tried = await person(`${access}/accessrequests/${name}/status`, { method: "PATCH", type: merge, body });
-          return tried.status === 409 ? undefined : tried;
-        });
+        const body = { status: { accepted: true, reason: "known" } };
+        const reply = await retryOnConflict(() =>
+          person(`${access}/accessrequests/${name}/status`, { method: "PATCH", type: merge, body }),
+        );
         expect(reply.status).toBe(200);
       }
       const until = (name: string, reason: string): Promise<ApiObject> =>
@@ -244,50 +221,10 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
 
   async function letIn(cluster: string): Promise<void> {
     const booter = as("booter", "system:bootstrappers:managedcluster");
-    const body = {
-      apiVersion: "cluster.open-cluster-management.io/v1",
-      kind: "ManagedCluster",
-      metadata: { name: cluster },
-      spec: { hubAcceptsClient: false },
-    };
-    expect((await booter(clustersPath, { method: "POST", body })).status).toBe(201);
-    const patch = { spec: { hubAcceptsClient: true } };
-    expect((await admin(`${clustersPath}/${cluster}`, { method: "PATCH", type: merge, body: patch })).status).toBe(200);
+    expect((await createCluster(booter, cluster)).status).toBe(201);
+    expect((await acceptCluster(admin, cluster)).status).toBe(200);
     await eventually(`cluster ${cluster}; the controller wrote ${controller.err()}`, async () =>
       isLetIn((await admin(`${clustersPath}/${cluster}`)).object()) ? true : undefined,
     );
-  }
-
-  /** What docs/serving-certificates.md lists beside what the manifests give. */
-  async function allowServing(): Promise<void> {
-    const rbac = { apiVersion: "rbac.authorization.k8s.io/v1" };
-    const subjects = [{ kind: "ServiceAccount", name: "pratique-controller", namespace: "pratique-system" }];
-    const read = ["get", "list", "watch"];
-    const csrs = { apiGroups: ["certificates.k8s.io"] };
-    const granted = (namespace: string | undefined, rules: readonly object[]): readonly object[] => {
-      const kind = namespace === undefined ? "ClusterRole" : "Role";
-      const metadata = { name: "serving-approver", ...(namespace === undefined ? {} : { namespace }) };
-      const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind, name: "serving-approver" };
-      return [
-        { ...rbac, kind, metadata, rules },
-        { ...rbac, kind: `${kind}Binding`, metadata, roleRef, subjects },
-      ];
-    };
-    const items = [
-      ...granted(undefined, [
-        { ...csrs, resources: ["certificatesigningrequests"], verbs: read },
-        { ...csrs, resources: ["certificatesigningrequests/approval"], verbs: ["update"] },
-        { ...csrs, resources: ["signers"], resourceNames: ["kubernetes.io/kubelet-serving"], verbs: ["approve"] },
-        { apiGroups: [""], resources: ["nodes"], verbs: read },
-      ]),
-      ...granted("kube-system", [
-        { apiGroups: [""], resources: ["configmaps"], resourceNames: ["pratique-node-inventory"], verbs: read },
-      ]),
-      ...granted("default", [
-        { apiGroups: [""], resources: ["services", "endpoints"], resourceNames: ["kubernetes"], verbs: ["get"] },
-        { apiGroups: [""], resources: ["events"], verbs: ["create", "get", "update"] },
-      ]),
-    ];
-    await apply({ apiVersion: "v1", kind: "List", items });
   }
 });

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askAcceptance, type Acceptance } from "../../src/agent/ask-acceptance.ts";
 import { wallClock } from "../../src/agent/wall-clock.ts";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { ClientCredentials } from "../../src/client/transport.ts";
 import { loadCa } from "../../src/pki/ca.ts";
 import { clientOf } from "../attack/attacked-hub.ts";
 import { apiClient, type ApiClient, type KeyPair } from "../kits/api-client.ts";
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { accountKubeconfig, accountToken, applyManifests } from "../kits/peers-manifests.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { programRun, type ProgramRun } from "../kits/program-run.ts";
@@ -24,9 +24,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
 
   beforeAll(async () => {
     kube = await startKubernetes();
-    const manifests = programRun(["manifests", "--no-workloads", "--webhook-url", "https://127.0.0.1:1"]);
-    await manifests.done;
-    await kube.kubectl.with({ input: manifests.out() }).ok("apply", "-f", "-");
+    await applyManifests(kube);
     await kube.kubectl.ok("create", "serviceaccount", "authorizer");
     const binding = ["create", "clusterrolebinding"];
     const account = "--serviceaccount=default:authorizer";
@@ -39,7 +37,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
       `--secure-port=${port}`,
       `--cert-dir=${join(kube.dir, "authorizer")}`,
     ];
-    authorizer = programRun([...words, `--kubeconfig=${await kubeconfigOf("authorizer")}`]);
+    authorizer = programRun([...words, `--kubeconfig=${await accountKubeconfig(kube, "authorizer", "default")}`]);
     await authorizer.until(/the revocations are known/);
     const printed = programRun([...words, "--print-kubeconfig"]);
     await printed.done;
@@ -61,21 +59,6 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     await authorizer?.done;
     await kube?.stop();
   });
-
-  async function tokenOf(account: string): Promise<string> {
-    const path = `/api/v1/namespaces/default/serviceaccounts/${account}/token`;
-    const admin = connect(kube, "admin");
-    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-    const reply = await admin(path, { method: "POST", body });
-    return (reply.json() as { readonly status: { readonly token: string } }).status.token;
-  }
-
-  async function kubeconfigOf(account: string): Promise<string> {
-    const file = join(kube.dir, `${account}.conf`);
-    const token = await tokenOf(account);
-    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }));
-    return file;
-  }
 
   function connect(
     to: Pick<Kubernetes, "url" | "ca" | "kubeconfig">,
@@ -150,7 +133,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
       message: expect.stringContaining("403 Forbidden: the credential is revoked: ") as string,
     });
     await kube.kubectl.ok("create", "serviceaccount", "gone");
-    const token = await tokenOf("gone");
+    const token = await accountToken(kube, "gone", "default");
     expect(await asked({ token })).toEqual({ kind: "accepted" });
     await kube.kubectl.ok("delete", "serviceaccount", "gone");
     expect(await refused("an account that is gone", { token })).toMatchObject({ message: "401 Unauthorized" });
@@ -168,7 +151,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
   test("without the authorizer, an account ends with its grants", async () => {
     await kube.kubectl.ok("create", "serviceaccount", "robot");
     await kube.kubectl.ok("create", "rolebinding", "robot", "--clusterrole=view", "--serviceaccount=default:robot");
-    const robot = connect(kube, { token: await tokenOf("robot") });
+    const robot = connect(kube, { token: await accountToken(kube, "robot", "default") });
     await eventually("access", async () => ((await robot(maps)).status === 200 ? true : undefined));
     const { out } = await pratique("revoke", "serviceaccount/default/robot", "--remove-grants");
     expect(out).toContain("user/system:serviceaccount:default:robot revoked\n");

@@ -1,13 +1,10 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import type { AccessExplanation } from "../../src/resources/access-explanation.ts";
-import { apiClient } from "../kits/api-client.ts";
 import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
+import { accountKubeconfig } from "../kits/peers-manifests.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { peerSuite } from "../kits/peers.ts";
 
@@ -66,18 +63,6 @@ peerSuite(kubePrograms, "why and who-can on a real control plane", () => {
   }, 240_000);
 
   afterAll(() => kube?.stop());
-
-  async function kubeconfigOf(account: string): Promise<string> {
-    const client = apiClient(kube);
-    const path = `/api/v1/namespaces/dev/serviceaccounts/${account}/token`;
-    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
-    const reply = await client(path, { method: "POST", body });
-    client.close();
-    const { token } = reply.json()["status"] as { readonly token: string };
-    const file = join(kube.dir, `${account}.kubeconfig`);
-    await writeFile(file, bootstrapKubeconfig({ server: kube.url, ca: { pem: kube.ca }, token }), { mode: 0o600 });
-    return file;
-  }
 
   test("takes the verdict from the server, and works the binding out here", async () => {
     const line = "why --as ann --as-group devs list po -n dev";
@@ -143,7 +128,7 @@ peerSuite(kubePrograms, "why and who-can on a real control plane", () => {
   });
 
   test("tells an account what it may, and no more than it may see", async () => {
-    const bot = await kubeconfigOf("bot");
+    const bot = await accountKubeconfig(kube, "bot", "dev");
     const yes = await run(bot, "why list pods -n dev");
     expect([yes.code, yes.out.split("\n")[0]]).toEqual([0, 'yes: you may list pods in namespace "dev"']);
     const no = await run(bot, "why delete pods -n dev");
@@ -157,7 +142,7 @@ peerSuite(kubePrograms, "why and who-can on a real control plane", () => {
   });
 
   test("asks the server also for those to whom the kind of the hub is refused", async () => {
-    const asker = await kubeconfigOf("asker");
+    const asker = await accountKubeconfig(kube, "asker", "dev");
     const { status, source } = await shown("why --as ann --as-group devs list pods -n dev", asker);
     expect([status.allowed, source.verdict, source.rights]).toEqual([true, "SubjectAccessReview", "not known"]);
     await kubectl(
