@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { apiClient } from "../kits/api-client.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
+import { startTestHub } from "../kits/hub.ts";
 import { startWebhook, type ReviewReply, type ReviewRequest, type WebhookServer } from "../kits/webhook-server.ts";
 
 const registration = "/apis/admissionregistration.k8s.io/v1";
 const maps = "/api/v1/namespaces/default/configmaps";
 
-let hub: TestHub;
-let api: ApiClient;
+const { hub, api, post } = await hubForFile();
 let webhook: WebhookServer;
 
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
 beforeEach(async () => {
   webhook = await startWebhook();
 });
@@ -24,10 +20,6 @@ afterEach(async () => {
   await webhook.close();
   await unharmed();
 });
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
 
 /** Whatever was answered, the hub goes on, has kept nothing, and has found no fault of its own. */
 async function unharmed(): Promise<void> {
@@ -35,8 +27,6 @@ async function unharmed(): Promise<void> {
   expect(left).toEqual([]);
   expect(hub.log.filter(({ level }) => level === "error")).toEqual([]);
 }
-
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 
 async function configure(stage: "mutating" | "validating", fields: object = {}): Promise<void> {
   const reply = await post(`${registration}/${stage}webhookconfigurations`, {

@@ -1,16 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { hubForFile } from "../kits/hub-for-file.ts";
 
 const registration = "/apis/admissionregistration.k8s.io/v1";
 
-let hub: TestHub;
-let api: ApiClient;
-
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
+const { api, post } = await hubForFile();
 
 afterEach(async () => {
   for (const plural of ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]) {
@@ -18,12 +11,6 @@ afterEach(async () => {
   }
 });
 
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
-
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 const everything = { operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
 const usual = {
   name: "test.hooks.example",

@@ -1,27 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { apiClient, type Reply } from "../kits/api-client.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
 import { peerSuite } from "../kits/peers.ts";
 
 const registration = "/apis/admissionregistration.k8s.io/v1";
 const policies = `${registration}/validatingadmissionpolicies`;
 const bindings = `${registration}/validatingadmissionpolicybindings`;
 
-let hub: TestHub;
-let api: ApiClient;
+const { hub, api, post } = await hubForFile({ users: { mallory: [] } });
 let namespace: string;
 let maps: string;
 let count = 0;
-
-beforeAll(async () => {
-  hub = await startTestHub({ users: { mallory: [] } });
-  api = apiClient(hub);
-});
-
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
 
 beforeEach(async () => {
   count += 1;
@@ -35,7 +24,6 @@ afterEach(async () => {
   await api(bindings, { method: "DELETE" });
 });
 
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 const map = (name: string, data: object = {}): Promise<Reply> => post(maps, { metadata: { name }, data });
 const rule = { operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
 

@@ -1,27 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Reply } from "../kits/api-client.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { startWebhook, type ReviewReply, type ReviewRequest, type WebhookServer } from "../kits/webhook-server.ts";
 
 const registration = "/apis/admissionregistration.k8s.io/v1";
 
-let hub: TestHub;
-let api: ApiClient;
+const { hub, api, post } = await hubForFile();
 let webhook: WebhookServer;
 let maps: string;
 let count = 0;
-
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
-
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
 
 beforeEach(async () => {
   webhook = await startWebhook();
@@ -39,7 +28,6 @@ afterEach(async () => {
   await webhook.close();
 });
 
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 const everything = { operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
 
 /** Puts a webhook into force; `fields` replace what is usual. */

@@ -1,36 +1,24 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { ApiObject } from "../../src/core/object.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
 import { deleteOptionsSchema } from "../../src/resources/schemas/meta.ts";
-import { apiClient, type ApiClient, type Ask, type Reply } from "../kits/api-client.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import type { Ask, Reply } from "../kits/api-client.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
 
 const merge = "application/merge-patch+json";
 
-let hub: TestHub;
-let api: ApiClient;
+const { api, post } = await hubForFile();
 let name: string;
 let maps: string;
 let count = 0;
 
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
-
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
-
 beforeEach(async () => {
   count += 1;
   name = `delete-${count}`;
-  await api("/api/v1/namespaces", { method: "POST", body: { metadata: { name } } });
+  await post("/api/v1/namespaces", { metadata: { name } });
   maps = `/api/v1/namespaces/${name}/configmaps`;
 });
 
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 const create = (metadata: object): Promise<Reply> => post(maps, { metadata });
 const remove = (path: string, ask: Ask = {}): Promise<Reply> => api(path, { ...ask, method: "DELETE" });
 

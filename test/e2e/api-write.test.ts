@@ -1,35 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Reply } from "../kits/api-client.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
 
 const json = "application/json-patch+json";
 const merge = "application/merge-patch+json";
 const strategic = "application/strategic-merge-patch+json";
 
-let hub: TestHub;
-let api: ApiClient;
+const { api, post } = await hubForFile();
 let namespace: string;
 let maps: string;
 let count = 0;
 
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
-
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
-
 beforeEach(async () => {
   count += 1;
   namespace = `/api/v1/namespaces/write-${count}`;
-  await api("/api/v1/namespaces", { method: "POST", body: { metadata: { name: `write-${count}` } } });
+  await post("/api/v1/namespaces", { metadata: { name: `write-${count}` } });
   maps = `${namespace}/configmaps`;
 });
 
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 const put = (path: string, body: object): Promise<Reply> => api(path, { method: "PUT", body: named(path, body) });
 /** An update must name its object. */
 const named = (path: string, body: object): object => {

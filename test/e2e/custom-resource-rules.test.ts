@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { apiClient, putChanged, type ApiClient } from "../kits/api-client.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { putChanged, type ApiClient } from "../kits/api-client.ts";
 import { definition, establish, version } from "../kits/definitions.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
 
-let hub: TestHub;
-let api: ApiClient;
-
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
-
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
+const { api, post } = await hubForFile();
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const rules = (...given: readonly object[]): object => ({ "x-kubernetes-validations": given });
@@ -74,12 +63,12 @@ describe("a custom resource with rules", () => {
 
   it("is stored when they hold", async () => {
     const spec = { min: 1, max: 2, owner: "a", memory: "1.5Gi", cidr: "10.0.0.0/8", hosts: ["a", "b"] };
-    expect((await api(list, { method: "POST", body: gate("good", spec) })).status).toBe(201);
+    expect((await post(list, gate("good", spec))).status).toBe(201);
   });
 
   it("is refused with the place and the words of those that fail", async () => {
     const spec = { min: 3, max: 2, memory: "much", cidr: "127.0.0.0/8", hosts: ["a", "B"] };
-    const reply = await api(list, { method: "POST", body: gate("bad", spec) });
+    const reply = await post(list, gate("bad", spec));
     expect(reply.status).toBe(422);
     const { reason, details } = reply.json() as { reason: string; details: { causes: readonly object[] } };
     expect(reason).toBe("Invalid");
@@ -104,7 +93,7 @@ describe("a custom resource with rules", () => {
   });
 
   it("cannot change against a transition rule, by PUT or PATCH", async () => {
-    await api(list, { method: "POST", body: gate("fixed", { owner: "a" }) });
+    await post(list, gate("fixed", { owner: "a" }));
     const change = await api(`${list}/fixed`, { method: "PATCH", type: merge, body: { spec: { owner: "b" } } });
     expect([change.status, change.json()["message"]]).toEqual([
       422,
@@ -115,14 +104,14 @@ describe("a custom resource with rules", () => {
   });
 
   it("is not held up by what its schema finds wrong before", async () => {
-    const reply = await api(list, { method: "POST", body: gate("typed", { min: "x", memory: "much" }) });
+    const reply = await post(list, gate("typed", { min: "x", memory: "much" }));
     expect(reply.json()["message"]).toContain(
       "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
     );
   });
 
   it("has its status held against rules where that is written", async () => {
-    await api(list, { method: "POST", body: gate("state", {}) });
+    await post(list, gate("state", {}));
     const patch = (phase: string): ReturnType<ApiClient> =>
       api(`${list}/state/status`, { method: "PATCH", type: merge, body: { status: { phase } } });
     expect((await patch("Good")).status).toBe(200);
@@ -134,16 +123,14 @@ describe("a custom resource with rules", () => {
   });
 
   it("keeps what rules that came later find wrong, until that is changed", async () => {
-    await api(list, { method: "POST", body: gate("old", { loose: "Loud", min: 1 }) });
+    await post(list, gate("old", { loose: "Loud", min: 1 }));
     const rule = `"x-kubernetes-validations":[{"rule":"self == self.lowerAscii()"}]`;
     const change = (crd: object): object =>
       JSON.parse(JSON.stringify(crd).replace('"loose":{', `"loose":{${rule},`)) as object;
     expect((await putChanged(api, `${definitions}/gates.example.com`, { change })).status).toBe(200);
     const patched = (spec: object): ReturnType<ApiClient> =>
       api(`${list}/old`, { method: "PATCH", type: merge, body: { spec } });
-    await expect
-      .poll(async () => (await api(list, { method: "POST", body: gate("probe", { loose: "Loud" }) })).status)
-      .toBe(422);
+    await expect.poll(async () => (await post(list, gate("probe", { loose: "Loud" }))).status).toBe(422);
     expect((await patched({ min: 2 })).status).toBe(200);
     expect((await patched({ loose: "Louder" })).status).toBe(422);
     expect((await patched({ loose: "quiet" })).status).toBe(200);

@@ -1,26 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Reply } from "../kits/api-client.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
 import { customResourceDefinitionSchema } from "../../src/resources/schemas/custom-resource-definition.ts";
-import { definition, establish, isEstablished, until, version } from "../kits/definitions.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { conditionOf, definition, establish, established, until, version } from "../kits/definitions.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
 
-let hub: TestHub;
-let api: ApiClient;
-
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
-
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
+const { hub, api, post } = await hubForFile();
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const merge = "application/merge-patch+json";
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 const put = (path: string, body: object): Promise<Reply> => api(path, { method: "PUT", body });
 const patch = (path: string, body: object): Promise<Reply> =>
   api(path, { method: "PATCH", type: merge, body: JSON.stringify(body) });
@@ -33,10 +21,6 @@ const object = (kind: string, name: string, fields: object = {}, apiVersion = "e
   metadata: { name },
   ...fields,
 });
-const condition = (crd: Readonly<Record<string, unknown>> | undefined, type: string): unknown => {
-  const { conditions = [] } = (crd?.["status"] ?? {}) as { conditions?: { type: string }[] };
-  return conditions.find((one) => one.type === type);
-};
 const gone = (path: string): Promise<unknown> => until(api, path, (found) => found === undefined);
 
 describe("a custom resource", () => {
@@ -348,7 +332,7 @@ describe("a definition", () => {
       body,
     });
     expect([made.status, made.headers["content-type"]]).toEqual([201, protobuf]);
-    await until(api, `${definitions}?fieldSelector=metadata.name=typed.example.com`, isEstablished);
+    await established(api, "typed.example.com");
     const typed = await post(collection("typed"), object("Typed", "a", { spec: { size: 2 } }));
     expect(typed.object()["spec"]).toEqual({ size: 2, colour: "red" });
   });
@@ -358,15 +342,15 @@ describe("a definition", () => {
     const second = definition({ plural: "others", kind: "One", names: { shortNames: ["o"] } });
     await post(definitions, second);
     const path = `${definitions}?fieldSelector=metadata.name=others.example.com`;
-    const refused = await until(api, path, (crd) => condition(crd, "NamesAccepted") !== undefined);
-    expect(condition(refused, "NamesAccepted")).toMatchObject({
+    const refused = await until(api, path, (crd) => conditionOf(crd, "NamesAccepted") !== undefined);
+    expect(conditionOf(refused, "NamesAccepted")).toMatchObject({
       status: "False",
       reason: "ListKindConflict",
       message: '"OneList" is already in use',
     });
     expect((await api(collection("others"))).status).toBe(404);
     await remove(`${definitions}/ones.example.com`);
-    await until(api, path, (crd) => (condition(crd, "Established") as { status?: string })?.status === "True");
+    await established(api, "others.example.com");
     expect((await api(collection("others"))).status).toBe(200);
   });
 

@@ -1,26 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
-import { isEstablished, until } from "../kits/definitions.ts";
-import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { describe, expect, it } from "vitest";
+import { established } from "../kits/definitions.ts";
+import { hubForFile } from "../kits/hub-for-file.ts";
 
 const folder = new URL("../fixtures/crds/", import.meta.url);
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-let hub: TestHub;
-let api: ApiClient;
+const { api, post } = await hubForFile();
 
-beforeAll(async () => {
-  hub = await startTestHub();
-  api = apiClient(hub);
-});
-
-afterAll(async () => {
-  api.close();
-  await hub.close();
-});
-
-const post = (path: string, body: object): Promise<Reply> => api(path, { method: "POST", body });
 const table = async (path: string): Promise<unknown> =>
   (await api(path, { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" })).json();
 
@@ -37,7 +24,7 @@ describe("definitions of well-known projects", () => {
       });
       expect([made.status, made.headers["warning"], made.text]).toEqual([201, undefined, expect.any(String)]);
       const name = file.replace(/\.yaml$/, "");
-      await until(api, `${definitions}?fieldSelector=metadata.name=${name}`, isEstablished);
+      await established(api, name);
     }
   });
 

@@ -60,7 +60,13 @@ const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 export async function establish(api: ApiClient, crd: { readonly metadata: { readonly name: string } }): Promise<void> {
   const created = await api(definitions, { method: "POST", body: crd });
   if (created.status !== 201) throw new Error(`${crd.metadata.name} was refused: ${created.text}`);
-  await until(api, `${definitions}?fieldSelector=metadata.name=${crd.metadata.name}`, isEstablished);
+  await established(api, crd.metadata.name);
+}
+
+/** Waits until the kind of a definition is served. */
+export async function established(api: ApiClient, name: string): Promise<void> {
+  const path = `${definitions}?fieldSelector=metadata.name=${name}`;
+  await until(api, path, (crd) => conditionOf(crd, "Established")?.status === "True");
 }
 
 /** Watches until an object is as it should be, and returns it; a deleted one is undefined. */
@@ -81,8 +87,16 @@ export async function until(
   }
 }
 
-/** Whether a definition says of itself that its kind is in use. */
-export function isEstablished(crd: Readonly<Record<string, unknown>> | undefined): boolean {
-  const { conditions = [] } = (crd?.["status"] ?? {}) as { conditions?: { type: string; status: string }[] };
-  return conditions.some(({ type, status }) => type === "Established" && status === "True");
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+}
+
+/** The condition of this type in the status of an object. */
+export function conditionOf(
+  object: Readonly<Record<string, unknown>> | undefined,
+  type: string,
+): Condition | undefined {
+  const { conditions = [] } = (object?.["status"] ?? {}) as { readonly conditions?: readonly Condition[] };
+  return conditions.find((one) => one.type === type);
 }
