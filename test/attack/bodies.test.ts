@@ -1,17 +1,17 @@
 import * as fc from "fast-check";
 import type { ClientHttp2Session } from "node:http2";
 import { gzipSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { builtinResources } from "../../src/resources/builtin.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
 import { apiVersionOf, type ApiObject } from "../../src/core/object.ts";
 import type { Resource } from "../../src/resources/resource.ts";
 import { openHttp2, protocols, send, sendHttp2, type Dial, type WireReply } from "../kits/wire.ts";
 import { answer, refusal } from "./verdict.ts";
-import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 
 let hub: AttackedHub;
-let guard: Watchman;
 let session: ClientHttp2Session;
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const runs = { numRuns: 200, seed: 20261121 } as const;
@@ -21,19 +21,12 @@ beforeAll(async () => {
   session = await openHttp2(hub.target, hub.admin);
   const target = { metadata: { name: "target", labels: { a: "b" } }, data: { a: "1", b: "2" } };
   await call(hub, hub.admin, { path: configMaps, body: target });
-  guard = await watchman(hub);
 });
-afterEach(() => unharmed());
 afterAll(async () => {
-  guard.close();
   session.destroy();
   await hub.close();
 });
-
-/** Whatever was sent, the hub goes on, has written nothing, and has found no fault of its own. */
-async function unharmed(): Promise<void> {
-  expect(await guard.troubles()).toEqual([]);
-}
+checkHubAfterEach(() => hub);
 
 interface Sent {
   readonly method?: string;

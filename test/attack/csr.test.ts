@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import * as fc from "fast-check";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCsr } from "../../src/pki/csr.ts";
 import { derBitBytes, derElement, derOctets, derOid, derSequence, derUnsigned } from "../../src/pki/der-writer.ts";
 import { generatePrivateKey, spkiOf } from "../../src/pki/keys.ts";
@@ -10,15 +10,8 @@ import { encodePem } from "../../src/pki/pem.ts";
 import { parseCertificate } from "../../src/pki/parse-certificate.ts";
 import { retryOnConflict } from "../kits/retry-on-conflict.ts";
 import type { Dial } from "../kits/wire.ts";
-import {
-  call,
-  identity,
-  startAttackedHub,
-  watchman,
-  type ApiReply,
-  type AttackedHub,
-  type Watchman,
-} from "./attacked-hub.ts";
+import { call, identity, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 
 const collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const client = "kubernetes.io/kube-apiserver-client";
@@ -472,18 +465,7 @@ function forged(parts: {
 }
 
 describe("a malformed request is refused with 4xx and leaves nothing", () => {
-  let guard: Watchman;
-  beforeAll(async () => {
-    guard = await watchman(hub);
-  });
-  afterEach(async () => {
-    await unharmed();
-  });
-  afterAll(() => guard.close());
-
-  async function unharmed(): Promise<void> {
-    expect(await guard.troubles()).toEqual([]);
-  }
+  checkHubAfterEach(() => hub);
 
   async function refused(asked: Asked & { readonly spec?: object }): Promise<ApiReply> {
     const { reply } = await ask({ ...asked, spec: { ...asked.spec } });

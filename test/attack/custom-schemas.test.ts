@@ -1,24 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { call, startAttackedHub, watchman, type ApiReply, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { call, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 
 let hub: AttackedHub;
-let guard: Watchman;
 let serial = 0;
 
 beforeAll(async () => {
   hub = await startAttackedHub();
-  guard = await watchman(hub);
 });
-afterEach(() => unharmed());
-afterAll(async () => {
-  guard.close();
-  await hub.close();
-});
-
-/** Whatever was sent, the hub goes on, and has found no fault of its own. */
-async function unharmed(): Promise<void> {
-  expect(await guard.troubles()).toEqual([]);
-}
+afterAll(() => hub.close());
+checkHubAfterEach(() => hub);
 
 interface Defined extends ApiReply {
   readonly plural: string;

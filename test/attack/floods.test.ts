@@ -19,14 +19,14 @@ import {
   type Dial,
   type Protocol,
 } from "../kits/wire.ts";
-import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 
 const megabyte = 1024 * 1024;
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const accessRequests = "/apis/access.pratique.dev/v1alpha1/accessrequests";
 
 let hub: AttackedHub;
-let guard: Watchman;
 beforeAll(async () => {
   hub = await startAttackedHub({
     accessRequests: { perAddress: 1, inAll: 600, pending: 1000 },
@@ -43,18 +43,9 @@ beforeAll(async () => {
   });
   // The only one of this minute.
   await send(hub.target, { method: "POST", path: accessRequests, body: "{}" });
-  guard = await watchman(hub);
 });
-/** Whatever was sent, the hub goes on, and has written nothing. */
-afterEach(() => unharmed());
-afterAll(async () => {
-  guard.close();
-  await hub.close();
-});
-
-async function unharmed(): Promise<void> {
-  expect(await guard.troubles()).toEqual([]);
-}
+afterAll(() => hub.close());
+checkHubAfterEach(() => hub);
 
 /** The next pass of the event loop, which the hub and its clients share here. */
 function pass(): Promise<void> {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readBody } from "../../src/http/body.ts";
 import { listen, type Server } from "../../src/http/server.ts";
 import { issueOwn } from "../../src/hub/authority.ts";
@@ -20,24 +20,15 @@ import {
   speak,
   type Dial,
 } from "../kits/wire.ts";
-import { identityIn, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { identityIn, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 
 let hub: AttackedHub;
-let guard: Watchman;
 beforeAll(async () => {
   hub = await startAttackedHub();
-  guard = await watchman(hub);
 });
-/** Whatever was sent, the hub goes on, and has written nothing. */
-afterEach(() => unharmed());
-afterAll(async () => {
-  guard.close();
-  await hub.close();
-});
-
-async function unharmed(): Promise<void> {
-  expect(await guard.troubles()).toEqual([]);
-}
+afterAll(() => hub.close());
+checkHubAfterEach(() => hub);
 
 const collection = "/api/v1/namespaces/default/configmaps";
 const object = JSON.stringify({ metadata: { name: "smuggled" } });

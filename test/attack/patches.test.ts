@@ -1,12 +1,12 @@
 import * as fc from "fast-check";
 import type { ClientHttp2Session } from "node:http2";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
-import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 import { answer, refusal } from "./verdict.ts";
 
 let hub: AttackedHub;
-let guard: Watchman;
 let session: ClientHttp2Session;
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const target = `${configMaps}/target`;
@@ -17,19 +17,12 @@ beforeAll(async () => {
   session = await openHttp2(hub.target, hub.admin);
   const body = { metadata: { name: "target", labels: { a: "b" } }, data: { a: "1", b: "2" } };
   await call(hub, hub.admin, { path: configMaps, body });
-  guard = await watchman(hub);
 });
-afterEach(() => unharmed());
 afterAll(async () => {
-  guard.close();
   session.destroy();
   await hub.close();
 });
-
-/** Whatever was sent, the hub goes on, has written nothing, and has found no fault of its own. */
-async function unharmed(): Promise<void> {
-  expect(await guard.troubles()).toEqual([]);
-}
+checkHubAfterEach(() => hub);
 
 const jsonPatch = "application/json-patch+json";
 const mergePatch = "application/merge-patch+json";

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import type { ClientHttp2Session } from "node:http2";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { encodeContinueToken } from "../../src/core/continue-token.ts";
 import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
 import { answer, refusal } from "./verdict.ts";
-import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 
 let hub: AttackedHub;
-let guard: Watchman;
 let session: ClientHttp2Session;
 let lister: ClientHttp2Session;
 const configMaps = "/api/v1/namespaces/default/configmaps";
@@ -33,20 +33,13 @@ beforeAll(async () => {
     path: `${rbac}/rolebindings`,
     body: { metadata: { name: "lister" }, subjects, roleRef },
   });
-  guard = await watchman(hub);
 });
-afterEach(() => unharmed());
 afterAll(async () => {
-  guard.close();
   session.destroy();
   lister.destroy();
   await hub.close();
 });
-
-/** Whatever was sent, the hub goes on, has written nothing, and has found no fault of its own. */
-async function unharmed(): Promise<void> {
-  expect(await guard.troubles()).toEqual([]);
-}
+checkHubAfterEach(() => hub);
 
 const get = (path: string, headers: readonly (readonly [string, string])[] = []): Promise<WireReply> =>
   sendHttp2(session, { path, headers });

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import * as fc from "fast-check";
 import type { ClientHttp2Session } from "node:http2";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { isJsonObject } from "../../src/core/json-value.ts";
 import { apiVersionOf } from "../../src/core/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
@@ -10,11 +10,11 @@ import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { storedResources } from "../../src/resources/builtin.ts";
 import type { Resource } from "../../src/resources/resource.ts";
 import { openHttp2, sendHttp2 } from "../kits/wire.ts";
-import { call, startAttackedHub, watchman, type AttackedHub, type Watchman } from "./attacked-hub.ts";
+import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";
+import { checkHubAfterEach } from "./check-hub-after-each.ts";
 import { answer } from "./verdict.ts";
 
 let hub: AttackedHub;
-let guard: Watchman;
 let session: ClientHttp2Session;
 
 const rbac = "rbac.authorization.k8s.io";
@@ -180,19 +180,12 @@ beforeAll(async () => {
       paths: [`${place}/${name}`, ...writable.map(([part]) => `${place}/${name}/${part}`)],
     });
   }
-  guard = await watchman(hub);
 });
-afterEach(() => unharmed());
 afterAll(async () => {
-  guard.close();
   session.destroy();
   await hub.close();
 });
-
-/** Whatever was sent, the hub goes on, has written nothing, and has found no fault of its own. */
-async function unharmed(): Promise<void> {
-  expect(await guard.troubles()).toEqual([]);
-}
+checkHubAfterEach(() => hub);
 
 /** All places in a value, as keys from its top. */
 function placesIn(value: unknown, above: readonly string[] = []): readonly (readonly string[])[] {
