@@ -4,7 +4,6 @@ import { StatusError } from "../core/status.ts";
 import { jitteredBackoffMs } from "./backoff.ts";
 import type { Backoff } from "./backoff.ts";
 import type { Client, ListOptions, ResourceRef } from "./client.ts";
-import { listPages } from "./list-pages.ts";
 import { objectStore } from "./object-store.ts";
 import type { Change, Reader } from "./object-store.ts";
 
@@ -55,7 +54,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
   let expiredBefore = false;
 
   async function relist(): Promise<void> {
-    const found = await listPages((page) => client.list<T>(resource, { ...selection, ...page }));
+    const found = await client.list<T>(resource, selection);
     store.replace(found.items.map(kept));
     version = found.metadata.resourceVersion;
     settle(true);

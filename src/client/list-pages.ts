@@ -12,27 +12,36 @@ const pageSize = 500;
 const shrinkFactor = 8;
 
 /**
- * Every object of a list, read page by page: the size of a reply is bounded, however many objects a user has created. A page whose reply is too large is asked for again with fewer objects. @throws what `list` throws; ConnectionError
- * REPLY_TOO_LARGE for a single object that is too large
+ * Every object of a list, read page by page at the version of the first page: the size of a reply is bounded, however many objects a user
+ * has created. A page whose reply is too large is asked for again with fewer objects. Where the version has expired after the first page,
+ * the list is read once more without pages. @throws what `list` throws; ConnectionError REPLY_TOO_LARGE for a single object that is too
+ * large. Source: client-go tools/pager, with FullListIfExpired.
  */
 export async function listPages<T extends ApiObject>(list: ListPage<T>): Promise<ApiList<T>> {
   const items: T[] = [];
   let limit = pageSize;
   let from: Pick<ListOptions, "continue"> = {};
+  let first: ApiList<T> | undefined;
   for (;;) {
     try {
       const page = await list({ limit, ...from });
+      first ??= page;
       items.push(...page.items);
-      const { continue: next, remainingItemCount: _left, ...metadata } = page.metadata;
-      if (next === undefined || next === "") return { ...page, metadata, items };
+      const { continue: next } = page.metadata;
+      if (next === undefined || next === "") return whole(first, items);
       from = { continue: next };
     } catch (error) {
       if (isTooLarge(error) && limit > 1) limit = Math.max(1, Math.floor(limit / shrinkFactor));
-      // The snapshot is gone in the middle; a list without pages cannot be cut.
       else if (isExpired(error) && from.continue !== undefined) return list({});
       else throw error;
     }
   }
+}
+
+/** A watch from the version of a later page, where a server has moved on, would miss what changed in earlier ones. */
+function whole<T extends ApiObject>(first: ApiList<T>, items: readonly T[]): ApiList<T> {
+  const { continue: _next, remainingItemCount: _left, ...metadata } = first.metadata;
+  return { ...first, metadata, items };
 }
 
 function isTooLarge(error: unknown): boolean {

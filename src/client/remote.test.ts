@@ -15,6 +15,7 @@ import { fakeClock } from "../../test/kits/fake-clock.ts";
 import type { FakeClock } from "../../test/kits/fake-clock.ts";
 import { ConnectionError } from "./client.ts";
 import type { ResourceRef, WatchEvent } from "./client.ts";
+import { informer } from "./informer.ts";
 import { remoteClient } from "./remote.ts";
 import type { RemoteClient, RemoteOptions } from "./remote.ts";
 
@@ -239,6 +240,38 @@ describe("remoteClient", () => {
     ]);
     handle = (_, response) => response.end("x".repeat(4096));
     expect(await failure(client.list(configMaps))).toMatchObject({ code: "REPLY_TOO_LARGE" });
+  });
+
+  test.each([
+    ["a list", (client: RemoteClient) => client.list(configMaps)],
+    [
+      "an informer",
+      async (client: RemoteClient) => {
+        const backoff = { initialMs: 1, maximumMs: 1 };
+        const following = informer({ client, resource: configMaps, clock: fakeClock(), backoff, random: () => 0 });
+        const stop = new AbortController();
+        const run = following.run(stop.signal);
+        await following.synced;
+        stop.abort();
+        await run;
+        return { items: following.list() };
+      },
+    ],
+  ])("%s whose snapshot is gone between two pages is read anew as a whole, at once", async (_, read) => {
+    const paths: string[] = [];
+    const items = ["a", "b", "c"].map((name) => ({ metadata: { namespace: "n", name } }));
+    handle = (request, response) => {
+      const { search, searchParams } = new URL(request.url ?? "", origin);
+      if (searchParams.has("watch")) return json(response, 200, {});
+      paths.push(search);
+      if (searchParams.has("continue")) return json(response, 410, { kind: "Status", reason: "Expired", message: "" });
+      const isPage = searchParams.has("limit");
+      const metadata = { resourceVersion: "7", ...(isPage ? { continue: "2" } : {}) };
+      json(response, 200, { kind: "ConfigMapList", metadata, items: isPage ? items.slice(0, 2) : items });
+    };
+    const found = await read(connect().client);
+    expect(found.items.map(({ metadata }) => metadata.name)).toEqual(["a", "b", "c"]);
+    expect(paths).toEqual(["?limit=500", "?limit=500&continue=2", ""]);
   });
 
   test("waits as long as Retry-After says, and only on 429 and 5xx", async () => {
