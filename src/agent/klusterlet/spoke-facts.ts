@@ -21,7 +21,6 @@ const reserved: readonly string[] = [
   "product.open-cluster-management.io",
 ];
 const customAtMost = 20;
-const pageSize = 500;
 
 /** A node as far as its size goes. */
 export interface SizedNode extends ApiObject {
@@ -95,17 +94,8 @@ async function kubernetesVersion(spoke: RemoteClient): Promise<string | undefine
 
 /** All of a kind, or undefined where it is not served or may not be seen. */
 async function allOf<T extends ApiObject>(client: Client, resource: ResourceRef): Promise<readonly T[] | undefined> {
-  const found: T[] = [];
   try {
-    for (let next: string | undefined; ;) {
-      const page = await client.list<T>(resource, {
-        limit: pageSize,
-        ...(next === undefined ? {} : { continue: next }),
-      });
-      found.push(...page.items);
-      next = page.metadata.continue;
-      if (next === undefined || next === "") return found;
-    }
+    return (await client.list<T>(resource)).items;
   } catch (error) {
     if (isRefusal(error, "NotFound") || isRefusal(error, "Forbidden")) return undefined;
     throw error;

@@ -19,8 +19,6 @@ const kinds: readonly (readonly [RbacKind, string, ResourceRef["scope"]])[] = [
   ["RoleBinding", "rolebindings", "Namespaced"],
 ];
 
-const pageSize = 500;
-
 /** Reads all roles and bindings into the index that RBAC decides with; of one namespace where the others may not be read. */
 export async function readPolicy(client: Client, namespace: string): Promise<ReadPolicy> {
   const index = rbacIndex();
@@ -53,20 +51,12 @@ async function readAll(
   where: { readonly namespace?: string },
   put: (object: ApiObject) => void,
 ): Promise<boolean> {
-  let next = "";
-  do {
-    try {
-      const page = await client.list(resource, {
-        ...where,
-        limit: pageSize,
-        ...(next === "" ? {} : { continue: next }),
-      });
-      for (const item of page.items) put(item);
-      next = page.metadata.continue ?? "";
-    } catch (error) {
-      if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return false;
-      throw error;
-    }
-  } while (next !== "");
-  return true;
+  try {
+    const { items } = await client.list(resource, where);
+    for (const item of items) put(item);
+    return true;
+  } catch (error) {
+    if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return false;
+    throw error;
+  }
 }
