@@ -19,7 +19,8 @@ import { certificateSigningRequests as csrs } from "./kinds.ts";
 const kubelet = "kubernetes.io/kube-apiserver-client-kubelet";
 const serving = "kubernetes.io/kubelet-serving";
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const pem = createCsr({ key, commonName: "system:node:one", organizations: ["system:nodes"] });
+const pemFor = (commonName: string): string => createCsr({ key, commonName, organizations: ["system:nodes"] });
+const pem = pemFor("system:node:one");
 
 function request(name: string, spec: Record<string, unknown> = {}): ApiObject {
   const filled = {
@@ -165,12 +166,17 @@ describe("csrapproving and csrsigning", () => {
     await stop();
   });
 
-  test.each([kubelet, "kubernetes.io/kube-apiserver-client"])(
-    "fail a request for a certificate of a revoked user that an approver approved, by the signer %s",
-    async (signerName) => {
+  test.each([
+    [kubelet, "system:node:one"],
+    [kubelet, "system:node:One"],
+    ["kubernetes.io/kube-apiserver-client", "system:node:one"],
+    ["kubernetes.io/kube-apiserver-client", "System:Node:ONE"],
+  ])(
+    "fail a request that an approver approved, by the signer %s for a certificate of %s, where the node one is revoked",
+    async (signerName, commonName) => {
       const { client, orders, view, stop } = await scene(({ username }) => username === "system:node:one");
       const approved = {
-        ...request("revoked", { signerName }),
+        ...request("revoked", { signerName, request: Buffer.from(pemFor(commonName)).toString("base64") }),
         status: { conditions: [{ type: "Approved", status: "True" }] },
       };
       await client.create(csrs, approved);
@@ -179,13 +185,27 @@ describe("csrapproving and csrsigning", () => {
         type: "Failed",
         status: "True",
         reason: "UserRevoked",
-        message:
-          'the user "system:node:one" is revoked: delete that CredentialRevocation (pratique revocations list), then create a new request',
+        message: `the user "${commonName}" is revoked: delete that CredentialRevocation (pratique revocations list), then create a new request`,
       });
       expect(orders).toEqual([]);
       await stop();
     },
   );
+
+  test("sign for a user whose name differs in case from that of a revoked user that is no node", async () => {
+    const { client, view, stop } = await scene(({ username }) => username === "ann");
+    const approved = {
+      ...request("ann", {
+        signerName: "kubernetes.io/kube-apiserver-client",
+        request: Buffer.from(pemFor("Ann")).toString("base64"),
+      }),
+      status: { conditions: [{ type: "Approved", status: "True" }] },
+    };
+    await client.create(csrs, approved);
+    await settled();
+    expect(view("ann").certificate).not.toBe("");
+    await stop();
+  });
 
   test("get over a conflict", async () => {
     const { client, api, view, clock, stop } = await scene();

@@ -22,13 +22,8 @@ import {
 import { csrView, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
 import { nameInUseMessage, nameInUseReason, unchangedMessage, withNameInUse } from "./name-in-use.ts";
-import {
-  canonicalNodeUser,
-  wantedNodeName,
-  type NodeNameClaims,
-  type NodeNameHolder,
-  type WantedNodeName,
-} from "./node-name-claims.ts";
+import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
+import { isUserRevoked } from "./revoked-user.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
 import {
@@ -158,14 +153,10 @@ function lockOutOf(
 ): Abstention | undefined {
   if (options.isRevoked?.(csr.requester) === true) return revokedRequester;
   if (facts === undefined) return undefined;
-  if (csr.signerName === nodeSigner && isUserRevoked(facts, options)) return revokedUser(facts.subject.commonName);
+  const { commonName } = facts.subject;
+  if (csr.signerName === nodeSigner && isUserRevoked(commonName, options.isRevoked)) return revokedUser(commonName);
   const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
   return options.isCloned?.(csr.requester, facts, askedAt) === true ? clonedRequester : undefined;
-}
-
-/** In lower case too: names of nodes count as the same in any case. */
-function isUserRevoked({ subject: { commonName } }: CsrContents, { isRevoked }: CsrApprovingOptions): boolean {
-  return [commonName, canonicalNodeUser(commonName)].some((username) => isRevoked?.({ username, groups: [] }) === true);
 }
 
 const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";

@@ -8,6 +8,7 @@ import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { awaitsSigning, refusalOf, requesterRevoked, userRevoked } from "./csr-signing-policy.ts";
 import { csrView, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
+import { isUserRevoked } from "./revoked-user.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { signingDelayedCondition } from "../../resources/csr-waiting.ts";
 import type { SharedInformers } from "../shared-informers.ts";
@@ -70,8 +71,7 @@ export function csrSigning(options: CsrSigningOptions): Controller {
   function revocationOf({ requester }: CsrView, { subject }: CsrContents): Condition | undefined {
     const { isRevoked } = options;
     if (isRevoked?.(requester) === true) return requesterRevoked;
-    const user = { username: subject.commonName, groups: [] };
-    return isRevoked?.(user) === true ? userRevoked(subject.commonName) : undefined;
+    return isUserRevoked(subject.commonName, isRevoked) ? userRevoked(subject.commonName) : undefined;
   }
 
   /** Written before it is tried again, where the requester and approvers read it. */
