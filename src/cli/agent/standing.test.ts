@@ -66,3 +66,9 @@ test("all credentials are confirmed once the hub has accepted each with which th
   all.note({ ...token, event: "refused", since: 0, message: "revoked" });
   expect(all.isConfirmed(0)).toBe(false);
 });
+
+test("a serving certificate that is known before all others confirms nothing", () => {
+  const all = standing();
+  all.note({ ...serving, event: "planned", at: 1000, expiresAt: 5000, subject: "n" });
+  expect([all.isGood(0), all.isConfirmed(0)]).toEqual([true, false]);
+});

@@ -62,7 +62,10 @@ export function standing(): Standing {
       const key = `${kind} ${path}`;
       known.set(key, { ...(known.get(key) ?? unknown), confirmed: true });
     },
-    isConfirmed: (now) => isGood(now) && [...known].every(([key, { confirmed }]) => confirmed || isServing(key)),
+    isConfirmed: (now) => {
+      const comesInBy = [...known].filter(([key]) => !isServing(key));
+      return isGood(now) && comesInBy.length > 0 && comesInBy.every(([, { confirmed }]) => confirmed);
+    },
     note: (event) => {
       // A CA that cannot be asked for is told of in the log; the credentials are good all the same.
       if (event.kind === "ca") return;
