@@ -195,6 +195,17 @@ describe("waiting for a certificate", () => {
     );
   });
 
+  test("does not advise to approve a request for a revoked user, of which the approval would issue nothing", async () => {
+    hub.intercept = withoutWatches;
+    const left = { type: "NotApprovedAutomatically", reason: "UserRevoked", message: "the user is revoked" };
+    hub.condition(request.name, left);
+    const error = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
+    expect(error.message).not.toContain("pratique approve");
+    expect(error.message).toContain(
+      "(the hub says: UserRevoked: the user is revoked); have the revocation of the user deleted on the hub (pratique revocations list), until when an approval issues nothing, then run the same join again",
+    );
+  });
+
   test("tells of any abstention of the hub, and quotes the condition of a foreign controller with type and status", async () => {
     hub.intercept = withoutWatches;
     const said: string[] = [];

@@ -229,7 +229,19 @@ function timeoutError(
   const what =
     state === "approved"
       ? `the request ${request.name} is approved but was not signed within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}: check that the hub's signer runs`
-      : `no approver decided on the request ${request.name} within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}; ${said?.startsWith("NodeNameInUse: ") === true ? "join with another --node-name, or have the certificate in use revoked on the hub" : `have it approved with \`pratique approve csr/${request.name}\``}`;
+      : `no approver decided on the request ${request.name} within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}; ${stepAfter(said) ?? `have it approved with \`pratique approve csr/${request.name}\``}`;
   const next = advise ? ", then run the same join again: it goes on with the same key" : "";
   return new JoinError("timeout-waiting", `${what}${next}`);
+}
+
+/** Where an approval is not what helps. By the reason of the condition with which the hub leaves a request to an approver. */
+const stepsByReason: Readonly<Record<string, string>> = {
+  NodeNameInUse: "join with another --node-name, or have the certificate in use revoked on the hub",
+  UserRevoked:
+    "have the revocation of the user deleted on the hub (pratique revocations list), until when an approval issues nothing",
+};
+
+function stepAfter(said: string | undefined): string | undefined {
+  const [reason = ""] = said?.split(": ", 1) ?? [];
+  return Object.hasOwn(stepsByReason, reason) ? stepsByReason[reason] : undefined;
 }

@@ -67,7 +67,7 @@ async function enrolAnew(plan: Plan, access: HubAccess): Promise<Enrolled> {
     plan.report({
       kind: "retrying",
       code: error.code,
-      message: `the hub does not accept the certificate that this machine holds (${error.message}); the key made for its renewal is discarded, and a certificate is requested with the given credentials and a new key`,
+      message: `the hub does not accept the certificate that this machine holds (${error.causeCode ?? error.code}); the key made for its renewal is discarded, and a certificate is requested with the given credentials and a new key`,
     });
     // The hub may have a request of this key by now that it will never answer.
     await folder.remove(folder.pendingKey);

@@ -135,6 +135,16 @@ describe("pratique join", () => {
     }
   });
 
+  test.each([
+    ["NodeNameInUse: the node name m1 is in use", "stop and join with another --node-name"],
+    ["UserRevoked: the user is revoked", "do not approve the request: an approval ends in the condition Failed"],
+  ])("says beside %s what to do in place of an approval", async (message, advice) => {
+    const { io } = world(joined, [{ kind: "left-to-approver", name: "node-csr-x", message }]);
+    await runLine(line, io);
+    expect(io.err()).toContain(`the hub says: ${message}\n`);
+    expect(io.err()).toContain(advice);
+  });
+
   test("shows what the hub chose escaped", async () => {
     const { io } = world(joined, [{ kind: "server-differs", used: "https://a", other: "https://b\u001b[2J\n" }]);
     await runLine(line, io);

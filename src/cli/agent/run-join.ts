@@ -132,7 +132,7 @@ function tell(event: JoinEvent, shown: Progress): void {
       return shown.doing(`waiting for approval of ${event.name}`);
     case "left-to-approver":
       shown.note(`the hub says: ${event.message}`);
-      if (event.message.startsWith(nameInUse)) shown.note(nameInUseAdvice);
+      for (const [reason, advice] of advices) if (event.message.startsWith(`${reason}: `)) shown.note(advice);
       return undefined;
     case "approved":
       shown.done("approved");
@@ -146,9 +146,17 @@ function tell(event: JoinEvent, shown: Progress): void {
   }
 }
 
-const nameInUse = "NodeNameInUse: ";
-const nameInUseAdvice =
-  "if this is another machine than the one that uses the name, stop and join with another --node-name. If it is the same machine, set up anew, revoke the certificate in use on the hub; do not approve a second key while the first machine runs";
+/** What to do where an approval is not what helps, by the reason that the hub gives. */
+const advices: readonly (readonly [reason: string, advice: string])[] = [
+  [
+    "NodeNameInUse",
+    "if this is another machine than the one that uses the name, stop and join with another --node-name. If it is the same machine, set up anew, revoke the certificate in use on the hub; do not approve a second key while the first machine runs",
+  ],
+  [
+    "UserRevoked",
+    "do not approve the request: an approval ends in the condition Failed until the revocation is deleted on the hub (pratique revocations list); half a minute after that the hub looks at the request again",
+  ],
+];
 
 const vouched = {
   pin: "its CA has the pinned key",
