@@ -8,6 +8,7 @@ import {
   accessRequests,
   missingProfileIn,
   notIssuedIn,
+  readKey,
   sealBinding,
   type AccessRequest,
 } from "../resources/access-request.ts";
@@ -183,8 +184,11 @@ async function posted(
 }
 
 /** @throws JoinError csr-conflict for a request of another key, or for another profile than the one that is given */
-function requireSameRequest({ metadata, spec, status }: AccessRequest, { options, key }: Asking): void {
-  if (status?.fingerprint !== key.public.fingerprint) {
+function requireSameRequest(request: AccessRequest, { options, key }: Asking): void {
+  const { metadata, spec, status } = request;
+  // On Kubernetes the controller writes it, which may not have looked at the request yet.
+  const fingerprint = status?.fingerprint ?? readKey(request)?.fingerprint;
+  if (fingerprint !== key.public.fingerprint) {
     throw new JoinError(
       "csr-conflict",
       `the hub has a request ${metadata.name} of another key; ask under another --name`,
