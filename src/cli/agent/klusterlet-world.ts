@@ -39,7 +39,7 @@ export async function withKlusterlet<T>(
       clusterName: args.text("cluster-name"),
       spoke,
       spokeCaPem: config?.caPem,
-      store: storeOf({ spoke, namespace, dir }),
+      store: spoke === undefined ? folder(dir ?? usualDir(io)) : clusterStore(spoke, namespace, dir),
       externalServers: servers,
       expirationSeconds: seconds,
       machine: io.machine(),
@@ -81,8 +81,11 @@ function checkedNamespace(args: Args): string {
 function klusterletDir(args: Args, io: Io): string | undefined {
   const dir = args.text("dir");
   if (dir !== undefined) return resolve(io.cwd, dir);
-  if (args.text("spoke-kubeconfig") !== undefined) return undefined;
-  return io.isRoot ? "/var/lib/pratique/klusterlet" : join(io.home, ".pratique", "klusterlet");
+  return args.text("spoke-kubeconfig") === undefined ? usualDir(io) : undefined;
+}
+
+function usualDir({ isRoot, home }: Io): string {
+  return isRoot ? "/var/lib/pratique/klusterlet" : join(home, ".pratique", "klusterlet");
 }
 
 /** What is secret of it: the key in use, and the state, which holds the key of a request under way. */
@@ -90,20 +93,13 @@ function secretFiles(dir: string): readonly string[] {
   return ["tls.key", stateFile].map((name) => join(dir, name));
 }
 
-function storeOf({
-  spoke,
-  namespace,
-  dir,
-}: {
-  readonly spoke: RemoteClient | undefined;
-  readonly namespace: string;
-  readonly dir: string | undefined;
-}): KlusterletStore {
-  const folder = dir === undefined ? undefined : folderStore(dir, privateFiles);
-  if (spoke === undefined && folder !== undefined) return folder;
-  if (spoke === undefined) throw new TypeError("without an API of the cluster there is a folder");
+function folder(dir: string): KlusterletStore {
+  return folderStore(dir, privateFiles);
+}
+
+function clusterStore(spoke: RemoteClient, namespace: string, dir: string | undefined): KlusterletStore {
   const secret = secretStore(spoke, namespace);
-  return folder === undefined ? secret : mirroredStore(secret, folder);
+  return dir === undefined ? secret : mirroredStore(secret, folder(dir));
 }
 
 /** The addresses of --external-server. @throws CliError usage */
