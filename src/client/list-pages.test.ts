@@ -6,7 +6,7 @@ import { listPages, type ListPage } from "./list-pages.ts";
 
 const names = ["a", "b", "c", "d", "e"];
 
-function page(from: number, to: number, resourceVersion: string): ApiList<ApiObject> {
+function page(from: number, to: number, resourceVersion: string): ApiList {
   const items = names
     .slice(from, to)
     .map((name) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "n" } }));
@@ -33,7 +33,7 @@ function expired(): StatusError {
   return new StatusError("Expired", "the snapshot is gone");
 }
 
-function namesIn(list: ApiList<ApiObject>): readonly (string | undefined)[] {
+function namesIn(list: ApiList): readonly (string | undefined)[] {
   return list.items.map(({ metadata }) => metadata.name);
 }
 
