@@ -1,4 +1,5 @@
 import { StatusError } from "../core/status.ts";
+import { isBrokenOff } from "./disconnect.ts";
 import type { Incoming } from "./exchange.ts";
 
 /** The largest body that any request may have, in bytes. Source: apiserver's MaxRequestBodyBytes. */
@@ -54,12 +55,13 @@ export function readBody(request: Incoming, limits: BodyLimits): Promise<Buffer>
       admitted().then(goOn, fail);
     };
     const onEnd = (): void => {
+      if ("stream" in request && request.stream.aborted) return onError();
       stop();
       resolve(body.bytes());
     };
     const onError = (): void => fail(new StatusError("BadRequest", "the request body ended early"));
     // Who has gone by now will not be heard of again.
-    if (request.destroyed) {
+    if (isBrokenOff(request)) {
       onError();
       return;
     }
@@ -140,6 +142,8 @@ function tooLarge(maxBytes: number): StatusError {
  * bytes or in chunks, loses the connection.
  */
 export function discardBody(request: Incoming): void {
+  request.once("error", () => undefined);
+  if (isBrokenOff(request)) return;
   let left = lingerBytes;
   const count = chunkCount();
   const cut = (): void => cutConnection(request);
@@ -149,7 +153,6 @@ export function discardBody(request: Incoming): void {
     if (left < 0 || !count.take(chunk)) cut();
   });
   request.resume();
-  request.once("error", () => undefined);
   for (const end of ["end", "close"] as const) request.once(end, () => clearTimeout(timer));
 }
 

@@ -12,6 +12,7 @@ import type { Audit } from "./audit.ts";
 import { auditTrail, type AuditTrail } from "./audit-trail.ts";
 import { bringsBody, discardBody, readBody } from "./body.ts";
 import { mediaType } from "./decode-body.ts";
+import { onDisconnect } from "./disconnect.ts";
 import { statusOf, statusReply } from "./error-reply.ts";
 import { header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./exchange.ts";
 import { largeBodyBytes, type LargeBodies } from "./large-bodies.ts";
@@ -124,7 +125,7 @@ function lazyBuffer(
       },
     });
     buffer = opened;
-    response.once("close", opened.close);
+    onDisconnect(response, opened.close);
     return opened;
   };
 }
@@ -251,7 +252,7 @@ function enter(
     level: priorityLevel(progress.info, user),
     flow: flowIn(request, progress),
     longRunning: progress.info.verb === "watch",
-    whenGone: (gone) => void response.once("close", gone),
+    whenGone: (gone) => onDisconnect(response, gone),
   });
 }
 
@@ -341,7 +342,7 @@ async function admitLarge(
   if (priorityLevel(progress.info, user) === "exempt") return;
   const release = await largeBodies.admit({
     flow: flowIn(request, progress),
-    whenGone: (gone) => void response.once("close", gone),
+    whenGone: (gone) => onDisconnect(response, gone),
   });
   if (release === "refused") throw new Crowded();
   progress.whenEnded = release;

@@ -1,3 +1,4 @@
+import { onDisconnect } from "./disconnect.ts";
 import type { Outgoing } from "./exchange.ts";
 import type { SendBuffer } from "./send-buffers.ts";
 
@@ -92,7 +93,7 @@ export function responseWriter(options: ResponseWriterOptions): ResponseWriter {
     for (const resolve of waiting.splice(0)) resolve();
   };
 
-  response.on("close", close);
+  onDisconnect(response, close);
   response.on("error", close);
   return {
     isFull: () => {

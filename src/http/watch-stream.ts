@@ -2,6 +2,7 @@ import type { OnAbort } from "../core/abort-listeners.ts";
 import type { Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
 import type { WatchEnd, WatchHandle, WatchItem } from "../registry/watch.ts";
+import { onDisconnect } from "./disconnect.ts";
 import type { Outgoing } from "./exchange.ts";
 import { responseWriter, type Piece } from "./response-writer.ts";
 import type { SendBuffer } from "./send-buffers.ts";
@@ -131,9 +132,9 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     }
   };
 
-  response.on("close", () => end());
-  response.on("error", () => end());
   leaving = options.signals.map((signal) => options.onAbort(signal, () => end()));
+  onDisconnect(response, () => end());
+  response.on("error", () => end());
   if (options.signals.some((signal) => signal.aborted)) end();
   void run();
   return { wake: () => pump(), done };

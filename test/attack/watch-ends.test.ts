@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../kits/peers-process.ts";
-import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
+import { openHttp2, openTls, requestBytes, sendHttp2, type WireReply } from "../kits/wire.ts";
 import { call, clientOf, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
 
 const maps = "/api/v1/namespaces/default/configmaps";
@@ -106,3 +106,13 @@ test("a watch ends with the certificate that it was opened with, however long th
   }
   expect.unreachable("no certificate was good for long enough to open a watch");
 }, 90_000);
+
+test("a watch behind another one on its HTTP/1.1 connection ends with the connection", async () => {
+  const before = await watches();
+  const socket = await openTls(hub.target, "http/1.1", hub.admin);
+  const watch = requestBytes({ path: `${maps}?${forLong}`, headers: [["Connection", "keep-alive"]] });
+  socket.write(Buffer.concat([watch, watch]));
+  await expect.poll(watches).toBe(before + 2);
+  socket.destroy();
+  await expect.poll(watches).toBe(before);
+});
