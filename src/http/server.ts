@@ -256,8 +256,8 @@ function listening(server: Http2SecureServer, { host, port }: ServerOptions): Pr
 }
 
 /**
- * Ends sessions that carry nothing, and cuts those whose peer does not answer: it may be gone without a word, and Node 20 does not notice
- * the end of a session that it has stopped reading from. Too many resets end a session by themselves: nghttp2 allows 1000 at
+ * Ends sessions that carry nothing, and cuts those whose peer does not answer: it may be gone without a word, and node does not notice
+ * the end of a connection that it has stopped reading from. Too many resets end a session by themselves: nghttp2 allows 1000 at
  * once and 33 a second.
  */
 function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, aliveMs }: Timeouts): void {
@@ -277,8 +277,10 @@ function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, ali
   });
   const beat = setInterval(() => {
     if (unanswered) socket.destroy();
-    if (open === 0 || session.destroyed) return;
+    if (open === 0 && !session.destroyed) return;
     unanswered = true;
+    // A destroyed session reads no more, and its socket stays open until the peer takes what was written; a peer that is gone never does.
+    if (session.destroyed) return;
     session.ping(() => {
       unanswered = false;
     });

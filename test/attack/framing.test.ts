@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readBody } from "../../src/http/body.ts";
 import { listen, type Server } from "../../src/http/server.ts";
@@ -477,18 +478,48 @@ describe("a slow client", () => {
     await patient.close(0);
   });
 
-  test("of HTTP/2 that opens more streams than it may, and goes, leaves nothing behind", async () => {
+  /** Opens streams at once, hangs up after `until`, waits until nothing is left of them, and returns how many the server had begun to read. */
+  async function floodAndGo(streams: number, until: (socket: TLSSocket) => Promise<void>): Promise<number> {
+    const [begunBefore, brokenBefore] = [begun, broken];
     const socket = await openTls(target(), "h2");
     const post = fieldBlock([[":method", "POST"], ...get("/body").slice(1)]);
-    const flood = Array.from({ length: 1500 }, (_, index) => frame(1, 4, 2 * index + 1, post));
+    const flood = Array.from({ length: streams }, (_, index) => frame(1, 4, 2 * index + 1, post));
     socket.write(Buffer.concat([http2Preface, ...flood]));
-    // The settings, and then the first stream that is refused; it may also be hung up on, since it answers no ping.
-    for (let heard = 0; heard < 2 && !socket.destroyed; heard += 1) {
-      await Promise.race([once(socket, "data"), once(socket, "close")]).catch(() => undefined);
-    }
+    await until(socket);
     socket.destroy();
+    await expect.poll(() => begun - begunBefore).toBeGreaterThan(0);
     await expect.poll(() => slow.connections()).toBe(0);
-    await expect.poll(() => begun - broken).toBe(0);
-    expect(begun).toBeGreaterThan(0);
+    await expect.poll(() => begun - begunBefore - (broken - brokenBefore)).toBe(0);
+    return begun - begunBefore;
+  }
+
+  test("of HTTP/2 that opens more streams than it may, and goes, leaves nothing behind", async () => {
+    const streams = await floodAndGo(1500, async (socket) => {
+      // The settings, and then the first stream that is refused; it may also be hung up on, since it answers no ping.
+      for (let heard = 0; heard < 2 && !socket.destroyed; heard += 1) {
+        await Promise.race([once(socket, "data"), once(socket, "close")]).catch(() => undefined);
+      }
+    });
+    expect(streams).toBeLessThanOrEqual(1000);
+  });
+
+  test.each([50, 1500])(
+    "of HTTP/2 that opens %i streams and goes without reading leaves nothing behind",
+    async (streams) => {
+      const begunStreams = await floodAndGo(
+        streams,
+        (socket) => new Promise((resolve) => void socket.write("", () => resolve())),
+      );
+      expect(begunStreams).toBeLessThanOrEqual(1000);
+    },
+  );
+
+  test("of HTTP/2 whose requests wait for another connection to be accepted, and goes, leaves nothing behind", async () => {
+    const others: Promise<TLSSocket>[] = [];
+    const streams = await floodAndGo(50, async () => {
+      others.push(openTls(target(), "h2"));
+      for (const other of await Promise.all(others)) other.destroy();
+    });
+    expect(streams).toBe(50);
   });
 });
