@@ -91,6 +91,8 @@ export function writeHead(
  */
 export function breakOff(response: Outgoing): void {
   if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  // Behind another answer of its connection it has no socket yet.
+  else if (response.socket === null) response.req.socket.destroy();
   // What waits for a client that reads nothing is given up now, and not when the reset could be sent.
   response.destroy?.();
 }

@@ -1,4 +1,5 @@
 import { constants } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { connectionBurst } from "./connection-burst.ts";
@@ -10,6 +11,7 @@ import {
 } from "./connection-limiter.ts";
 import type { Incoming, Outgoing } from "./exchange.ts";
 import { handshakeLimiter } from "./handshake-limiter.ts";
+import { pipelinedAnswers } from "./pipelined-answers.ts";
 
 export interface ServerOptions {
   readonly certPem: string;
@@ -116,7 +118,9 @@ export async function listen(options: ServerOptions): Promise<Server> {
   server.on("tlsClientError", (_error, socket) => void socket.destroy());
   server.on("sessionError", () => undefined);
   server.on("clientError", refuseConnection);
+  const followAnswer = pipelinedAnswers();
   server.on("request", (request, response) => {
+    if (request.httpVersionMajor === 1) followAnswer(request.socket, response as unknown as ServerResponse);
     limiter.began(peerOf(request.socket));
     if (isSound(request)) handshakes.pass(() => options.handle(request, response));
     else request.socket.end(refusalText("400 Bad Request"));
