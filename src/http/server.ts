@@ -29,6 +29,8 @@ export interface ServerOptions {
   readonly limits?: ConnectionLimits | undefined;
   /** Called with each connection that is closed because there are too many. */
   readonly refused?: ((counts: ConnectionCounts) => void) | undefined;
+  /** Called when a connection could not be accepted, as where the system has no descriptor left; the server goes on. */
+  readonly acceptFailed?: ((error: Error) => void) | undefined;
 }
 
 /** How long a slow client is waited for, in milliseconds. */
@@ -126,6 +128,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     else request.socket.end(refusalText("400 Bad Request"));
   });
   await listening(server, options);
+  server.on("error", options.acceptFailed ?? (() => undefined));
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,

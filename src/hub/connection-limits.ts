@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { ConnectionCounts, ConnectionLimits } from "../http/connection-limiter.ts";
+import { errorText } from "./error-text.ts";
 import type { LogEntry } from "./hub-options.ts";
 import { familiesText } from "./metric-family.ts";
 
@@ -41,11 +42,26 @@ export function connectionLimitLog(options: {
     log({
       level: "warn",
       message:
-        "too many connections: those without an authenticated request are closed, the one that has made none for longest first",
+        "too many connections: the hub closes those without an authenticated request, the one that has made none for longest first",
       reason: "ConnectionLimitReached",
       ...counts,
       ...limits,
     });
+  };
+}
+
+/** Logs that connections could not be accepted, at most once a minute. `now` in milliseconds from any moment on. */
+export function acceptFailureLog(options: {
+  readonly log: (entry: LogEntry) => void;
+  readonly now: () => number;
+}): (error: Error) => void {
+  const { log, now } = options;
+  let logged = -Infinity;
+  return (error) => {
+    if (now() - logged < logEveryMs) return;
+    logged = now();
+    const message = "the hub could not accept a connection; check how many files its process and the system may open";
+    log({ level: "error", message, reason: "AcceptFailed", error: errorText(error) });
   };
 }
 

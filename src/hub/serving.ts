@@ -30,7 +30,7 @@ import { authenticationMetrics } from "./authentication-metrics.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { caRehearsal } from "./ca-rehearsal.ts";
-import { connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
+import { acceptFailureLog, connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
 import { credentialMetrics } from "./credential-metrics.ts";
 import type { Decisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
@@ -279,9 +279,14 @@ function placesOf(options: HubOptions, clock: Clock): RequestPlaces {
 async function connectionsOf({
   connectionLimits,
   log,
-}: HubOptions): Promise<Pick<Parameters<typeof listen>[0], "monotonic" | "limits" | "refused">> {
+}: HubOptions): Promise<Pick<Parameters<typeof listen>[0], "monotonic" | "limits" | "refused" | "acceptFailed">> {
   const limits = connectionLimits ?? (await ownConnectionLimits());
-  return { monotonic, limits, refused: connectionLimitLog({ limits, log, now: monotonic }) };
+  return {
+    monotonic,
+    limits,
+    refused: connectionLimitLog({ limits, log, now: monotonic }),
+    acceptFailed: acceptFailureLog({ log, now: monotonic }),
+  };
 }
 
 /** Logs a fault of ours under the id that the client was given. */

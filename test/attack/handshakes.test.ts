@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { connect, createServer, Server as NetServer, type AddressInfo, type Socket } from "node:net";
+import { constants } from "node:os";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { listen, type Server } from "../../src/http/server.ts";
@@ -105,5 +106,34 @@ describe("many handshakes at once", () => {
     const ended = Promise.all(clients.map((client) => once(client.resume(), "close")));
     await server.close(600_000);
     expect(await ended).toHaveLength(60);
+  });
+});
+
+/** What the event loop tells of a connection that it could not accept. */
+interface Acceptor {
+  readonly _handle: { readonly onconnection: (status: number) => void };
+}
+
+describe("a connection that cannot be accepted", () => {
+  test("is told, and others are served", async () => {
+    const failures: Error[] = [];
+    const other = await listen({
+      ...pair,
+      clientCaPem: ca.pem,
+      host: "127.0.0.1",
+      port: 0,
+      monotonic: () => performance.now(),
+      handle: (_request, response) => void response.end("served"),
+      acceptFailed: (error) => void failures.push(error),
+    });
+    const { _getActiveHandles: handles } = process as unknown as { readonly _getActiveHandles: () => unknown[] };
+    const [acceptor] = handles().filter(
+      (handle) => handle instanceof NetServer && (handle.address() as AddressInfo | null)?.port === other.port,
+    ) as unknown as readonly Acceptor[];
+    const { _handle: handle } = acceptor as Acceptor;
+    handle.onconnection(-constants.errno.EMFILE);
+    expect(failures).toMatchObject([{ code: "EMFILE", syscall: "accept" }]);
+    expect(await send({ port: other.port, caPem: ca.pem }, { path: "/" })).toMatchObject({ status: 200 });
+    await other.close(0);
   });
 });
