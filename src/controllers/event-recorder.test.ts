@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { fakeApi } from "../../test/kits/fake-api.ts";
+import { fakeApi, type FakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
+import { StatusError } from "../core/status.ts";
 import type { Event } from "../resources/event.ts";
 import { eventRecorder, type Recorded, type Recording } from "./event-recorder.ts";
 import { events, namespaces } from "./kinds.ts";
 import type { Told } from "./told.ts";
 
 function bench(): {
+  readonly api: FakeApi;
   readonly clock: ReturnType<typeof fakeClock>;
   readonly by: Recording;
   readonly stored: () => readonly Event[];
@@ -14,6 +16,7 @@ function bench(): {
   const clock = fakeClock();
   const api = fakeApi({ clock });
   return {
+    api,
     clock,
     by: { client: api.client, controller: "test" },
     stored: () => api.all(events) as readonly Event[],
@@ -54,6 +57,15 @@ describe("an event recorder", () => {
       "known",
     ]);
     expect(stored()).toHaveLength(1);
+  });
+
+  test("records what is to be recorded once at the next attempt, where the API has refused the first one", async () => {
+    const { api, clock, by, stored } = bench();
+    const record = eventRecorder(clock);
+    api.failNext("create", events, new StatusError("InternalError", "no"));
+    expect(await record(by, told({ once: true }))).toMatchObject({ kind: "failed" });
+    expect(await record(by, told({ once: true }))).toEqual({ kind: "written" });
+    expect(stored()).toMatchObject([{ count: 1 }]);
   });
 
   test("counts on after a restart in the Event that is there", async () => {

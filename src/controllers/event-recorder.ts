@@ -69,7 +69,10 @@ export function eventRecorder(clock: Clock): EventRecorder {
         return { kind: "written" };
       }
     } catch (error) {
-      if (!hasReason(error, "AlreadyExists")) return unwritten(error);
+      if (!hasReason(error, "AlreadyExists")) {
+        counts.delete(name);
+        return unwritten(error);
+      }
       if (told.once === true) return { kind: "known" };
     }
     try {
@@ -86,6 +89,7 @@ export function eventRecorder(clock: Clock): EventRecorder {
       await client.create(events, { ...event, firstTimestamp: event.lastTimestamp, count: 1 });
       return { kind: "written" };
     } catch (error) {
+      counts.delete(name);
       return unwritten(error);
     }
   };
