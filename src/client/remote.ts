@@ -8,6 +8,7 @@ import { remoteVerbs, type SendJson } from "./remote-verbs.ts";
 import { parsedJson, replyError, retryAfterMs } from "./replies.ts";
 import { connectionError, httpsTransport } from "./transport.ts";
 import type { ClientCredentials, TransportOptions } from "./transport.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { watchEvents } from "./watch-events.ts";
 
 /** How to reach a Kubernetes API, who to be there, and how long to wait. */
@@ -195,21 +196,6 @@ function credentialed(
     if (reply.status !== 401 || refused === undefined || !(await refused(shown))) return reply;
     return attempt(await unlessAborted(credentials(), signal));
   };
-}
-
-async function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined || !(value instanceof Promise)) return value;
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(new ConnectionError("ABORTED", "the call was aborted"));
-  });
-  signal.addEventListener("abort", stop);
-  if (signal.aborted) stop();
-  try {
-    return await Promise.race([value, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }
 
 // Sends until the reply asks for no further wait, or the waits would exceed their budget.

@@ -10,6 +10,7 @@ import {
 import { ConnectionError } from "./client.ts";
 import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
 import { connectThrough, requiredProxy } from "./tunnel.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
@@ -98,7 +99,8 @@ export function httpsTransport(options: TransportOptions): Transport {
       ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
     };
     for (let attempt = 0; ; attempt += 1) {
-      const outcome = await send(target, agent, { ...call, headers });
+      // Node tells a request of the abort only once it has a connection, for which a proxy may let it wait.
+      const outcome = await unlessAborted(send(target, agent, { ...call, headers }), call.signal);
       if (outcome.kind === "reply") {
         if (options.serverSeen !== undefined) tellSeen(outcome.message, options.serverSeen);
         return outcome.message;

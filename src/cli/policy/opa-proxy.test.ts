@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -9,6 +11,7 @@ import { parseArguments } from "../parse-arguments.ts";
 import { processIo } from "../process-io.ts";
 import { authorizerCommand } from "./authorizer-command.ts";
 import type { DecidingPolicy, Judgement } from "./deciding-policy.ts";
+import { opaServer } from "./opa-server.ts";
 import { openPolicy } from "./policy-source.ts";
 
 let dir: string;
@@ -65,4 +68,35 @@ describe("an OPA server beyond a proxy", () => {
       message: expect.stringMatching(/^--opa-url, through HTTPS_PROXY: (?!.*secret)/) as string,
     });
   });
+
+  test("leaves no connection to a proxy that gives no answer, once it is asked no more", async () => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const clock = fakeClock();
+    const server = opaServer({
+      url: new URL("https://opa.invalid:8181"),
+      path: ["a"],
+      timeoutMs: 1000,
+      caPem: undefined,
+      token: undefined,
+      proxyUrl: `http://127.0.0.1:${port}`,
+      clock,
+    });
+    const connected = once(silent, "connection") as Promise<[Socket]>;
+    const asked = server.ask({});
+    const [socket] = await connected;
+    const closed = new Promise<void>((resolve) => {
+      socket
+        .resume()
+        .on("error", () => undefined)
+        .once("close", () => resolve());
+    });
+    await clock.advance(1000);
+    expect(await asked).toMatchObject({ away: "timedOut" });
+    server.retire();
+    await closed;
+    silent.close();
+    // A proxy that is silent for 30 seconds is given up in any case.
+  }, 15_000);
 });

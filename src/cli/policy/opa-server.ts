@@ -2,6 +2,7 @@ import { Agent as PlainAgent, request as plainRequest, type IncomingMessage, typ
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { ConnectionError } from "../../client/client.ts";
 import { connectThrough, requiredProxy } from "../../client/tunnel.ts";
+import { unlessAborted } from "../../client/unless-aborted.ts";
 import type { Clock } from "../../core/clock.ts";
 import { isJsonObject, ownValue } from "../../core/json-value.ts";
 import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";
@@ -59,8 +60,13 @@ export function opaServer(options: OpaOptions): OpaServer {
   let underWay = 0;
   let isRetired = false;
 
+  const close = (): void => {
+    // A question that came too late may have left a connection to the proxy that is not open yet.
+    closing.abort();
+    agent.destroy();
+  };
   const end = (): void => {
-    if (isRetired && underWay === 0) agent.destroy();
+    if (isRetired && underWay === 0) close();
   };
 
   function send(body: Buffer, signal: AbortSignal): Promise<IncomingMessage> {
@@ -79,10 +85,12 @@ export function opaServer(options: OpaOptions): OpaServer {
   }
 
   async function answered(body: Buffer, signal: AbortSignal): Promise<Judgement> {
-    const message = await send(body, signal).catch((error: unknown) => {
+    const sent = send(body, signal).catch((error: unknown) => {
       if (error instanceof OpaError && error.code === "stale" && !signal.aborted) return send(body, signal);
       throw error;
     });
+    // Node tells a request of the abort only once it has a connection, for which a proxy may let it wait.
+    const message = await unlessAborted(sent, signal);
     return judgementOf(message.statusCode ?? 0, await wholeBody(message));
   }
 
@@ -115,10 +123,7 @@ export function opaServer(options: OpaOptions): OpaServer {
       isRetired = true;
       end();
     },
-    close: () => {
-      closing.abort();
-      agent.destroy();
-    },
+    close,
   };
 }
 
