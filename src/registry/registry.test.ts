@@ -8,6 +8,7 @@ import { openMemory } from "../storage/memory.ts";
 import type { Store } from "../storage/store.ts";
 import { encodeObject, objectOf } from "../storage/stored-object.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
+import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { entryVersions } from "./entry-versions.ts";
 import type { Listed, ListRequest } from "./list.ts";
@@ -78,6 +79,42 @@ async function failureOf(promise: Promise<unknown>): Promise<StatusError> {
   if (!(error instanceof StatusError)) throw new TypeError("no StatusError was thrown");
   return error;
 }
+
+describe("a watch whose first objects cannot be converted", () => {
+  it("ends with that error and follows the cache no more", async () => {
+    await create({ name: "a" });
+    let following = 0;
+    const subscribe: WatchCache["subscribe"] = (prefix, options) => {
+      const subscription = cache.subscribe(prefix, options);
+      if (subscription === "expired") return subscription;
+      following += 1;
+      const close = (): void => {
+        following -= 1;
+        subscription.close();
+      };
+      return { ...subscription, close };
+    };
+    const failing = new StatusError("InternalError", "conversion webhook failed");
+    const versions = { ...entryVersions(), shownAll: () => Promise.reject(failing) };
+    const backend: Backend = {
+      store,
+      cache: { ...cache, subscribe },
+      admission: admissionChain([]),
+      versions,
+      turns: { next: async () => undefined, waiting: () => 0 },
+      uuid: () => "uid",
+      random: (size) => new Uint8Array(size),
+    };
+    const watching = registry({ backend, resources: () => served, reviews: {}, created: {} }).watch(configMaps, {
+      namespace: "ns",
+      selection: everything,
+      start: { revision: undefined, state: "send" },
+      wake: () => undefined,
+    });
+    expect(await failureOf(watching)).toBe(failing);
+    expect(following).toBe(0);
+  });
+});
 
 describe("a list whose history is gone", () => {
   beforeEach(async () => {

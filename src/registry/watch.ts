@@ -64,7 +64,7 @@ export async function watch(
   const { subscription, ...place } = placeOf(backend, resource, request);
   const turn = request.turn ?? (() => backend.turns.next(place.prefix));
   const about = { backend, resource, start, selection, ...place, turn, wake };
-  let initial = start.state === "skip" ? undefined : await initialItems(about);
+  let initial = start.state === "skip" ? undefined : await initialItems(about).catch(closing(subscription));
   const changes = seenChanges(subscription, { versions: backend.versions, resource, wake });
   const history = historyItems(changes, { ...about, ended });
   const leave = ended === undefined ? undefined : onAbort(ended, wake);
@@ -81,6 +81,14 @@ export async function watch(
       leave?.();
       subscription.close();
     },
+  };
+}
+
+/** Gives the place in the history back and throws what ended the watch before it began. */
+function closing(subscription: Subscription): (error: unknown) => never {
+  return (error) => {
+    subscription.close();
+    throw error;
   };
 }
 
