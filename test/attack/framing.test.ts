@@ -391,7 +391,7 @@ describe("a slow client", () => {
     caPem: hub.target.caPem,
   });
 
-  /** With limits that a client of this process keeps to even where the machine is busy. */
+  /** With limits that a client of this process keeps to even where the machine is busy; tests that wait for them do so together. */
   const started = (aliveMs: number): Promise<Server> => {
     const pair = issueOwn(
       hub.authority,
@@ -411,7 +411,7 @@ describe("a slow client", () => {
           void readBody(request, { timeoutMs: 60_000 }).catch(() => (broken += 1));
         } else response.end();
       },
-      timeouts: { headersMs: 1000, idleMs: 1000, checkMs: 20, aliveMs },
+      timeouts: { headersMs: 4000, idleMs: 4000, checkMs: 20, aliveMs },
     });
   };
 
@@ -420,17 +420,17 @@ describe("a slow client", () => {
   });
   afterAll(() => slow.close(0));
 
-  test("that never begins its handshake is hung up on", async () => {
+  test.concurrent("that never begins its handshake is hung up on", async () => {
     const socket = connect(slow.port, "127.0.0.1");
     socket.on("error", () => undefined);
     await expect(once(socket.resume(), "close")).resolves.toBeDefined();
   });
 
-  test("that never begins its request is hung up on", async () => {
+  test.concurrent("that never begins its request is hung up on", async () => {
     expect(await speak(await openTls(target(), "http/1.1"), "")).toBeDefined();
   });
 
-  test("that sends its headers byte by byte is told 408 and hung up on", async () => {
+  test.concurrent("that sends its headers byte by byte is told 408 and hung up on", async () => {
     const socket = await openTls(target(), "http/1.1");
     const drip = setInterval(() => socket.write("X"), 5);
     const reply = speak(socket, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ");
@@ -438,7 +438,7 @@ describe("a slow client", () => {
     clearInterval(drip);
   });
 
-  test("that keeps a connection without a further request is hung up on", async () => {
+  test.concurrent("that keeps a connection without a further request is hung up on", async () => {
     const reply = await speak(
       await openTls(target(), "http/1.1"),
       requestBytes({ path: "/", headers: [["Connection", "keep-alive"]] }),
@@ -446,33 +446,33 @@ describe("a slow client", () => {
     expect(parseReply(reply).status).toBe(200);
   });
 
-  test("of HTTP/2 that opens a session and no stream is hung up on", async () => {
+  test.concurrent("of HTTP/2 that opens a session and no stream is hung up on", async () => {
     expect(await speak(await openTls(target(), "h2"), http2Preface)).toBeDefined();
   });
 
-  test("of HTTP/2 that was told goodbye is hung up on", async () => {
+  test.concurrent("of HTTP/2 that was told goodbye is hung up on", async () => {
     expect(
       await speak(await openTls(target(), "h2"), Buffer.concat([http2Preface, frame(4, 0, 0, Buffer.alloc(5))])),
     ).toBeDefined();
   });
 
-  test("of HTTP/2 that never sends its preface is hung up on", async () => {
+  test.concurrent("of HTTP/2 that never sends its preface is hung up on", async () => {
     expect(await speak(await openTls(target(), "h2"), "PRI * ")).toBeDefined();
   });
 
-  test("of HTTP/2 that is gone without a word is hung up on, whatever it had asked for", async () => {
+  test.concurrent("of HTTP/2 that is gone without a word is hung up on, whatever it had asked for", async () => {
     const socket = await openTls(target(), "h2");
     // Raw frames: nobody here answers a ping.
     expect(await speak(socket, Buffer.concat([http2Preface, headersFrame(1, get("/never"))]))).toBeDefined();
   });
 
-  test("of HTTP/2 that answers keeps its stream as long as it likes", async () => {
+  test.concurrent("of HTTP/2 that answers keeps its stream as long as it likes", async () => {
     // An answer must come before the next ping, and both are made by this one process.
-    const patient = await started(1000);
+    const patient = await started(3000);
     const session = await openHttp2({ port: patient.port, caPem: hub.target.caPem });
     const stream = session.request({ ":path": "/never" });
     await once(stream, "response");
-    for (let ping = 0; ping < 4; ping += 1) await once(session, "ping");
+    for (let ping = 0; ping < 3; ping += 1) await once(session, "ping");
     expect(stream.closed).toBe(false);
     session.destroy();
     await patient.close(0);

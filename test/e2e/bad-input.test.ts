@@ -315,7 +315,7 @@ interface Ended {
 async function run(words: readonly string[], goesOn?: true): Promise<Ended> {
   const err: string[] = [];
   // Whatever would go on is to end at once: a command that takes the value ends with 0.
-  const stopped = goesOn === true ? AbortSignal.timeout(3000) : AbortSignal.abort();
+  const stopped = goesOn === true ? AbortSignal.timeout(30_000) : AbortSignal.abort();
   const io = {
     ...processIo(),
     stdout: { write: () => undefined, isTty: false },

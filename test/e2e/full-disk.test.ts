@@ -131,7 +131,7 @@ describe.skipIf(small.missing)("a hub on a small disk that is full of few and la
       clock.skip(10_000);
       return (await api("/readyz")).status;
     };
-    await expect.poll(ready, { timeout: 5000 }).toBe(200);
+    await expect.poll(ready).toBe(200);
     expect(await post("again")).toBe(201);
     api.close();
     await hub.close("keep");

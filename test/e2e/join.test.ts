@@ -209,7 +209,7 @@ describe("a hub that approves nodes by itself", () => {
 
     test("says that no certificate is issued to a node that is revoked by its name, and what to do", async () => {
       await revoke({ user: `system:node:${machine}` });
-      const { code, out, err } = await pratiqueJoin("--timeout", "3s");
+      const { code, out, err } = await pratiqueJoin("--timeout", "10s");
       expect([code, out]).toEqual([5, ""]);
       expect(err).toContain(
         `UserRevoked: not approved automatically: the user "system:node:${machine}" for which it requests a certificate is revoked; delete that CredentialRevocation`,

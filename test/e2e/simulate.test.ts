@@ -90,7 +90,7 @@ it("a hub that is gone until the end is a gap, and machines that never came in a
     "--machines",
     "1",
     "--duration",
-    "1s",
+    "4s",
   ];
   const pin = ["--discovery-token-ca-cert-hash", hub.hub.caPin];
   expect(await runProgram(commands, [...words, ...pin, "--spread", "0s"], io)).toBe(1);

@@ -68,7 +68,7 @@ describe("a hub whose store has reached its quota", () => {
       clock.skip(10_000);
       return (await api("/readyz")).status;
     };
-    await expect.poll(ready, { timeout: 5000 }).toBe(200);
+    await expect.poll(ready).toBe(200);
     expect((await api(configMaps, { method: "POST", body: configMap("new") })).status).toBe(201);
     api.close();
   });
