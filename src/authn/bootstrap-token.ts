@@ -33,6 +33,8 @@ export function bootstrapTokens(
     const verdict = judgeToken(token, secret === undefined ? undefined : factsOf(secret), now());
     if (verdict.kind !== "authenticated") return { kind: "absent" };
     const stored = `${tokenSecretNamespace}/${tokenSecretName(token.id)}`;
-    return { ...verdict, credential: { ...credentialOf(verdict.user), secret: stored } };
+    const secretVersion = secret?.metadata.resourceVersion;
+    const on = { secret: stored, ...(secretVersion === undefined ? {} : { secretVersion }) };
+    return { ...verdict, credential: { ...credentialOf(verdict.user), ...on } };
   };
 }

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../core/object.ts";
 import { serviceAccountsGroup, type UserInfo } from "../core/user.ts";
 import { stringAt, type Fields } from "../resources/json-fields.ts";
-import { credentialOf } from "../resources/revocation-index.ts";
+import { credentialOf, type Credential } from "../resources/revocation-index.ts";
 import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
 import {
   leewayMs,
@@ -61,8 +61,15 @@ function boundVerdict(claims: Fields, lookup: ObjectLookup, now: number): TokenA
   const user = { ...accountUser(namespace, serviceAccount), extra: extraOf(bound) };
   const until = bound.expiresAt * 1000 + leewayMs;
   if (bound.secret === undefined) return { kind: "authenticated", user, audiences, until };
-  const credential = { ...credentialOf(user), secret: `${namespace}/${bound.secret.name}` };
+  const secret = lookup("Secret", namespace, bound.secret.name);
+  const credential = { ...credentialOf(user), ...standingOn(`${namespace}/${bound.secret.name}`, secret) };
   return { kind: "authenticated", user, audiences, until, credential };
+}
+
+/** The Secret of a token, and in which version it was looked at. */
+function standingOn(secret: string, object: ApiObject | undefined): Pick<Credential, "secret" | "secretVersion"> {
+  const secretVersion = object?.metadata.resourceVersion;
+  return secretVersion === undefined ? { secret } : { secret, secretVersion };
 }
 
 function wrongTime({ expiresAt, notBefore, issuedAt }: BoundClaims, now: number): string | undefined {
@@ -144,7 +151,7 @@ function legacyVerdict(claims: Fields, token: string, lookup: ObjectLookup): Tok
     return rejected(`service account UID (${uid}) does not match claim (${serviceAccount.uid})`);
   }
   const user = accountUser(namespace, serviceAccount);
-  const credential = { ...credentialOf(user), secret: `${namespace}/${legacy.secret}` };
+  const credential = { ...credentialOf(user), ...standingOn(`${namespace}/${legacy.secret}`, secret) };
   return { kind: "authenticated", user, credential };
 }
 

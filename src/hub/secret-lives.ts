@@ -16,10 +16,13 @@ export function secretLives(cache: WatchCache): (credential: Credential) => Abor
     lives.delete(entry.key);
     life?.abort();
   });
-  return ({ secret }) => {
+  return ({ secret, secretVersion }) => {
     if (secret === undefined) return undefined;
     const key = `${prefix}${secret}`;
-    if (cache.get(key) === undefined) return AbortSignal.abort();
+    const entry = cache.get(key);
+    // It may have changed since the token was judged, while the request waited.
+    const isSame = entry !== undefined && (secretVersion === undefined || secretVersion === String(entry.revision));
+    if (!isSame) return AbortSignal.abort();
     const life = lives.get(key) ?? new AbortController();
     // One for each watch.
     setMaxListeners(0, life.signal);

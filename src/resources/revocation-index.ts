@@ -17,6 +17,8 @@ export interface Credential {
   readonly issuer?: string;
   /** `<namespace>/<name>` of the Secret that a token stands on. */
   readonly secret?: string;
+  /** The resourceVersion that this Secret had when the token was judged. */
+  readonly secretVersion?: string;
   /** The moment from which on it is worth nothing, in milliseconds since the epoch; absent where it has no end, or none that is known. */
   readonly until?: number;
 }
