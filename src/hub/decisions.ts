@@ -118,7 +118,8 @@ export async function openDecisions(
   });
   const clientOf = (user: UserInfo): Client => {
     access.enlist(user);
-    return counts.clients.counted(inProcessClient({ registry: verbs, authorizer: access.inside, clock, user }));
+    const turn = (): Promise<void> => turns.next(user.username);
+    return counts.clients.counted(inProcessClient({ registry: verbs, authorizer: access.inside, clock, user, turn }));
   };
   return { access, identity, verbs, clientOf, custom, counts, turns };
 }
