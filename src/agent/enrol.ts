@@ -29,6 +29,8 @@ export interface Enrolment {
   readonly serving: ServingWish | undefined;
   /** Give up a request that came to nothing and ask again with a new key. */
   readonly force: boolean;
+  /** Of which user the hub does not accept the credential: it approves no request that this user has made. */
+  readonly refusedUser?: string | undefined;
   /** How long to wait for a decision. */
   readonly waitMs: number;
   /** How long a hub that cannot be reached is tried again. */
@@ -141,14 +143,17 @@ function clientOf(access: HubAccess, { random, userAgent, clock }: Enrolment): R
 }
 
 async function ask(client: RemoteClient, key: NodeKey, { enrolment, target }: Asking): Promise<NodeRequest> {
-  const { clock, nodeName, report, signal } = enrolment;
+  const { clock, nodeName, report, signal, refusedUser } = enrolment;
   // The name depends on the key alone, so asking twice does not make two requests.
   const request = await tryAgain(
     { clock, report, signal, timeoutMs: enrolment.discoveryMs, everyMs: pollMs },
     async () => {
       try {
         const usages = nodeUsages(await kubernetesMinor(client));
-        return { kind: "done", value: await nodeRequest(client, { nodeName, key, usages, now: clock.now() }) };
+        return {
+          kind: "done",
+          value: await nodeRequest(client, { nodeName, key, usages, now: clock.now(), refusedUser }),
+        };
       } catch (error) {
         const failure = error instanceof ConnectionError ? connectionFailure(error, target) : error;
         if (failure instanceof JoinError && failure.code === "unreachable") return { kind: "again", error: failure };

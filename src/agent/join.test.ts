@@ -1,12 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { lstat, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { join as joinPath } from "node:path";
+import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { clientCertificate, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
+import { clientCertificate, refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
 import { joinBench, testToken, type JoinBench } from "../../test/kits/join-bench.ts";
 import { parseKubeconfig } from "../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { exportSec1Pem, generatePrivateKey, loadPrivateKey, spkiOf } from "../pki/keys.ts";
+import type { JoinEvent } from "./join-event.ts";
 import { privateFiles, type PrivateFiles } from "./private-files.ts";
 
 let hub: FakeHub;
@@ -154,6 +156,47 @@ describe("a join that was done before", () => {
     expect(second.outcome).toBe("joined");
     expect(second.requestName).not.toBe(first.requestName);
     expect(await readFile(second.credentialFile, "utf8")).not.toBe(key);
+  });
+
+  describe("by force, where the hub does not accept its certificate", () => {
+    beforeEach(async () => {
+      await bench.join(hub);
+      hub.auto = false;
+      hub.intercept = ({ headers, socket }, response) => {
+        const isByCertificate = Object.keys((socket as TLSSocket).getPeerCertificate()).length > 0;
+        if (headers.authorization !== undefined || !isByCertificate) return false;
+        refuse(response, 401, "Unauthorized", "Unauthorized");
+        return true;
+      };
+    });
+    const last = (): string => [...hub.requests.keys()].at(-1) ?? "";
+    /** Ends while its request waits for an approver. */
+    async function interrupted(): Promise<void> {
+      const stop = new AbortController();
+      const onEvent = ({ kind }: JoinEvent): void => {
+        if (kind === "waiting-for-approval") stop.abort();
+      };
+      expect(await bench.failure(hub, { force: true, signal: stop.signal, onEvent })).toMatchObject({
+        code: "aborted",
+      });
+    }
+
+    test("continues with the key whose request waits for an approver", async () => {
+      await interrupted();
+      const waiting = last();
+      hub.approve(waiting);
+      hub.issue(waiting);
+      expect(await bench.join(hub, { force: true })).toMatchObject({ outcome: "joined", requestName: waiting });
+      expect(hub.requests.size).toBe(2);
+    });
+
+    test("takes another key where that certificate has made the request, which the hub approves no more", async () => {
+      await interrupted();
+      const waiting = last();
+      Object.assign(hub.requests.get(waiting) ?? {}, { username: "system:node:n1" });
+      await interrupted();
+      expect(last()).not.toBe(waiting);
+    });
   });
 
   test("is done anew when its certificate has expired", async () => {

@@ -12,7 +12,7 @@ import type { JoinReport } from "./join-event.ts";
 import { joinFolder } from "./join-folder.ts";
 import type { Discovery, Joined, JoinOptions } from "./join-options.ts";
 import { readKeptCertificate } from "./kept-certificate.ts";
-import { requireNodeName } from "./node-identity.ts";
+import { nodeUser, requireNodeName } from "./node-identity.ts";
 import { privateFiles } from "./private-files.ts";
 
 const defaultWaitMs = 900_000;
@@ -67,11 +67,9 @@ async function enrolAnew(plan: Plan, access: HubAccess): Promise<Enrolled> {
     plan.report({
       kind: "retrying",
       code: error.code,
-      message: `the hub does not accept the certificate that this machine holds (${error.causeCode ?? error.code}); the key made for its renewal is discarded, and a certificate is requested with the given credentials and a new key`,
+      message: `the hub does not accept the certificate that this machine holds (${error.causeCode ?? error.code}); a certificate is requested with the given credentials`,
     });
-    // The hub may have a request of this key by now that it will never answer.
-    await folder.remove(folder.pendingKey);
-    return enrol(plan, access);
+    return enrol({ ...plan, refusedUser: nodeUser(nodeName) }, access);
   }
 }
 

@@ -21,7 +21,7 @@ export const certificateRequests: ResourceRef = {
 
 /** A CertificateSigningRequest as servers send it; every field may be missing. */
 export interface RequestObject extends ApiObject {
-  readonly spec?: { readonly request?: string; readonly signerName?: string };
+  readonly spec?: { readonly request?: string; readonly signerName?: string; readonly username?: string };
   readonly status?: { readonly certificate?: string; readonly conditions?: readonly Condition[] | null };
 }
 
@@ -46,6 +46,8 @@ export interface WantedCertificate {
   readonly usages: readonly string[];
   /** In milliseconds since the epoch. */
   readonly now: number;
+  /** A request that this user has made is not used again: the hub approves none. */
+  readonly refusedUser?: string | undefined;
   /** Absent: a client certificate. */
   readonly serving?: ServingNames | undefined;
 }
@@ -99,7 +101,9 @@ interface Own extends WantedCertificate {
 }
 
 function requireOwn(earlier: RequestObject, own: Own): void {
-  const why = earlier.spec?.signerName === own.signerName ? differenceOf(earlier, own) : "it asks another signer";
+  const why =
+    refusedRequester(earlier, own) ??
+    (earlier.spec?.signerName === own.signerName ? differenceOf(earlier, own) : "it asks another signer");
   if (why !== undefined) {
     throw new JoinError(
       "csr-conflict",
@@ -107,6 +111,11 @@ function requireOwn(earlier: RequestObject, own: Own): void {
       why === outlived ? { causeCode: outlivedCode } : {},
     );
   }
+}
+
+function refusedRequester({ spec }: RequestObject, { refusedUser }: Own): string | undefined {
+  const isRefused = refusedUser !== undefined && spec?.username === refusedUser;
+  return isRefused ? `it was made by ${refusedUser}, whose credential the hub does not accept` : undefined;
 }
 
 function differenceOf(earlier: RequestObject, own: Own): string | undefined {

@@ -28,6 +28,8 @@ export interface SeenRequest {
 export interface StoredRequest {
   readonly name: string;
   uid: string;
+  /** Who requested it; default the user of a bootstrap token. */
+  username?: string;
   readonly request: string;
   readonly signerName: string;
   readonly usages: readonly string[];
@@ -295,11 +297,12 @@ function seenOf(request: IncomingMessage): SeenRequest {
 
 function objectOf(stored: StoredRequest): object {
   const { name, uid, resourceVersion, request, signerName, usages, conditions, certificate } = stored;
+  const { username = "system:bootstrap:abcdef" } = stored;
   return {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",
     metadata: { name, uid, resourceVersion: String(resourceVersion) },
-    spec: { request, signerName, usages, username: "system:bootstrap:abcdef" },
+    spec: { request, signerName, usages, username },
     status: {
       ...(conditions.length === 0 ? {} : { conditions }),
       ...(certificate === "" ? {} : { certificate: Buffer.from(certificate).toString("base64") }),
