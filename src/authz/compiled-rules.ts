@@ -10,12 +10,15 @@ export interface CompiledRules {
   readonly byPath: readonly CompiledRule[];
 }
 
-/** One rule with its place in the role, counted from 0; `names` is undefined where every name is meant. */
+/** One rule with its place in the role, counted from 0; `names` is there where the rule has more of them than are looked through. */
 export interface CompiledRule {
   readonly index: number;
   readonly rule: PolicyRule;
   readonly names: ReadonlySet<string> | undefined;
 }
+
+/** So many names of a rule are looked through one by one; a set of each would take more memory than the rest of the rule. */
+const fewNames = 8;
 
 /** A request's resource as rules write it, prepared once for many roles. */
 export interface RuleQuery {
@@ -30,10 +33,11 @@ export interface RuleQuery {
 export function compileRules(rules: readonly PolicyRule[] | null | undefined): CompiledRules {
   const byResource = new Map<string, CompiledRule[]>();
   const byPath: CompiledRule[] = [];
-  const clean = (rules ?? []).map(withoutNulls);
+  let last: PolicyRule | undefined;
+  const clean = (rules ?? []).map((rule) => (last = compact(rule, last)));
   for (const [index, rule] of clean.entries()) {
     const names = rule.resourceNames ?? [];
-    const compiled = { index, rule, names: names.length === 0 ? undefined : new Set(names) };
+    const compiled = { index, rule, names: names.length > fewNames ? new Set(names) : undefined };
     for (const resource of new Set(rule.resources)) {
       const known = byResource.get(resource);
       if (known === undefined) byResource.set(resource, [compiled]);
@@ -79,9 +83,9 @@ export function rulesToLookAt(
 function firstOf(rules: readonly CompiledRule[] | undefined, attributes: Attributes): CompiledRule | undefined {
   if (rules === undefined) return undefined;
   for (const compiled of rules) {
-    const { rule, names } = compiled;
+    const { rule } = compiled;
     if (!covers(rule.verbs, attributes.verb) || !covers(rule.apiGroups, attributes.group)) continue;
-    if (names === undefined || (attributes.name !== "" && names.has(attributes.name))) return compiled;
+    if (!isNamed(rule) || (attributes.name !== "" && hasName(compiled, attributes.name))) return compiled;
   }
   return undefined;
 }
@@ -91,8 +95,35 @@ function earlier(one: CompiledRule | undefined, other: CompiledRule | undefined)
   return one.index <= other.index ? one : other;
 }
 
-function withoutNulls(rule: PolicyRule): PolicyRule {
-  const kept = Object.entries(rule).filter(([, value]) => Array.isArray(value));
-  const { verbs = [], ...rest }: Partial<PolicyRule> = Object.fromEntries(kept);
-  return { verbs, ...rest };
+/** Whether the rule speaks of certain names, and not of every one. */
+export function isNamed({ resourceNames }: PolicyRule): boolean {
+  return resourceNames !== undefined && resourceNames.length > 0;
+}
+
+/** Whether the rule speaks of certain names and this is one of them. */
+export function hasName({ rule, names }: CompiledRule, name: string): boolean {
+  return names?.has(name) ?? rule.resourceNames?.includes(name) === true;
+}
+
+const lists = ["apiGroups", "resources", "resourceNames", "nonResourceURLs"] as const;
+
+/** The rule without null lists; it shares those with the rule before it that are the same, as most of a large role are. */
+function compact(rule: PolicyRule, last: PolicyRule | undefined): PolicyRule {
+  const kept: { -readonly [list in keyof PolicyRule]: PolicyRule[list] } = {
+    verbs: shared(rule.verbs, last?.verbs) ?? [],
+  };
+  for (const list of lists) {
+    const items = shared(rule[list], last?.[list]);
+    if (items !== undefined) kept[list] = items;
+  }
+  return kept;
+}
+
+function shared(
+  items: readonly string[] | null | undefined,
+  last: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (!Array.isArray(items)) return undefined;
+  const isSame = last?.length === items.length && last.every((item, index) => item === items[index]);
+  return isSame ? last : items;
 }

@@ -1,5 +1,5 @@
 import { quoted } from "../core/quoted.ts";
-import { type CompiledRule, type CompiledRules, compileRules } from "./compiled-rules.ts";
+import { type CompiledRule, type CompiledRules, compileRules, hasName, isNamed } from "./compiled-rules.ts";
 import type { PolicyRule } from "../resources/policy-rule.ts";
 import { covers, pathCovers } from "./rule-match.ts";
 
@@ -123,8 +123,9 @@ function atomCovered(held: Held, atom: PolicyRule): boolean {
   );
 }
 
-function ruleCovers({ rule, names }: CompiledRule, atom: PolicyRule, verb: string): boolean {
+function ruleCovers(owned: CompiledRule, atom: PolicyRule, verb: string): boolean {
+  const { rule } = owned;
   if (!covers(rule.verbs, verb) || !covers(rule.apiGroups, atom.apiGroups?.[0] ?? "")) return false;
   const name = atom.resourceNames?.[0];
-  return names === undefined || (name !== undefined && names.has(name));
+  return !isNamed(rule) || (name !== undefined && hasName(owned, name));
 }

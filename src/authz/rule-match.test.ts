@@ -153,6 +153,29 @@ describe("compiled rules", () => {
     fc.assert(fc.property(fc.array(anyRule, { maxLength: 6 }), anyRequest, run), { numRuns: 200 });
   });
 
+  it("finds a name among few and among many", () => {
+    const rules = [3, 300].map((count): PolicyRule => ({
+      verbs: ["*"],
+      apiGroups: ["*"],
+      resources: ["*"],
+      resourceNames: Array.from({ length: count }, (_, at) => `of-${count}-${at}`),
+    }));
+    const found = (name: string): number | undefined =>
+      firstMatch(compileRules(rules), ruleQuery({ ...base, name }))?.index;
+    expect(["of-3-2", "of-300-299", "of-300-300", ""].map(found)).toEqual([0, 1, undefined, undefined]);
+  });
+
+  it("keeps one list where rules that follow each other have the same", () => {
+    const rule = (name: string): PolicyRule =>
+      JSON.parse(`{"verbs":["get"],"apiGroups":["apps"],"resources":["a","b"],"resourceNames":["${name}"]}`);
+    const [one, other] = compileRules([rule("x"), rule("y")]).rules;
+    expect(one).toEqual(rule("x"));
+    expect(other).toEqual(rule("y"));
+    expect(other?.verbs).toBe(one?.verbs);
+    expect(other?.apiGroups).toBe(one?.apiGroups);
+    expect(other?.resources).toBe(one?.resources);
+  });
+
   it("tolerates rules whose lists are null or absent, and grants nothing by them", () => {
     const broken: PolicyRule[] = JSON.parse('[{"verbs":null,"apiGroups":null},{"verbs":["*"],"resources":null},{}]');
     expect(firstMatch(compileRules(broken), ruleQuery(base))).toBeUndefined();
