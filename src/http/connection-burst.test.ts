@@ -6,7 +6,10 @@ interface Loop {
   readonly served: string[];
   /** Time goes by in steps of a millisecond. */
   readonly pass: (ms: number, each?: () => void) => void;
+  /** Of a connection on which a request was authenticated before. */
   readonly request: (name: string) => void;
+  /** Of one on which none was; whether it runs. */
+  readonly first: (name: string, ms?: number) => boolean;
   /** Serves a request for so many milliseconds. */
   readonly take: (name: string, ms: number) => void;
 }
@@ -29,7 +32,14 @@ function loop(): Loop {
     served.push(name);
     now += ms;
   };
-  return { burst, served, pass, take, request: (name) => burst.pass(() => take(name, 0)) };
+  return {
+    burst,
+    served,
+    pass,
+    take,
+    request: (name) => void burst.pass(() => take(name, 0), true),
+    first: (name, ms = 0) => burst.pass(() => take(name, ms), false),
+  };
 }
 
 describe("a bunch of connections", () => {
@@ -91,7 +101,7 @@ describe("a bunch of connections", () => {
   test("is followed by its requests in their order, 5 ms of them in each pass of the event loop", () => {
     const { burst, served, pass, request, take } = loop();
     const end = burst.accepted();
-    for (const name of ["a", "b", "c", "d"]) burst.pass(() => take(name, 3));
+    for (const name of ["a", "b", "c", "d"]) burst.pass(() => take(name, 3), true);
     end();
     pass(1);
     expect(served).toEqual(["a", "b"]);
@@ -103,5 +113,64 @@ describe("a bunch of connections", () => {
     expect(served).toEqual(["a", "b", "c", "d", "e"]);
     request("f");
     expect(served).toEqual(["a", "b", "c", "d", "e", "f"]);
+  });
+});
+
+const numbered = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => String(at));
+
+describe("first requests of many connections", () => {
+  test("are begun eight in each pass of the event loop, in their order", () => {
+    const { served, pass, first } = loop();
+    for (const name of numbered(20)) first(name);
+    expect(served).toEqual(numbered(8));
+    pass(1);
+    expect(served).toEqual(numbered(16));
+    first("late");
+    expect(served).toEqual(numbered(16));
+    pass(1);
+    expect(served).toEqual([...numbered(20), "late"]);
+    for (const name of numbered(4)) first(name);
+    expect(served).toHaveLength(24);
+    pass(2);
+    for (const name of numbered(8)) first(name);
+    expect(served).toHaveLength(33);
+  });
+
+  test("that take long are begun for 5 ms in each pass", () => {
+    const { served, pass, first } = loop();
+    for (const name of numbered(14)) first(name, 3);
+    expect(served).toEqual(numbered(8));
+    pass(1);
+    expect(served).toEqual(numbered(10));
+    pass(1);
+    expect(served).toEqual(numbered(12));
+  });
+
+  test("do not delay those of known connections", () => {
+    const { served, first, request } = loop();
+    for (const name of numbered(20)) first(name);
+    request("known");
+    expect(served).toEqual([...numbered(8), "known"]);
+  });
+
+  test("wait behind those of known connections where all have waited", () => {
+    const { burst, served, pass, first, request } = loop();
+    const end = burst.accepted();
+    first("a");
+    request("b");
+    expect(served).toEqual([]);
+    end();
+    pass(1);
+    expect(served).toEqual(["b", "a"]);
+  });
+
+  test("are refused where a thousand wait, and taken again once there is room", () => {
+    const { served, pass, first } = loop();
+    expect(numbered(1008).map((name) => first(name))).not.toContain(false);
+    expect(first("too many")).toBe(false);
+    pass(1);
+    expect(first("another")).toBe(true);
+    pass(200);
+    expect(served).toEqual([...numbered(1008), "another"]);
   });
 });

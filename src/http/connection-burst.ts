@@ -1,9 +1,12 @@
-/** Lets connections that come in bunches be accepted before requests are served. */
+/** Lets connections that come in bunches be accepted before requests are served, and serves the first requests of many in turns. */
 export interface ConnectionBurst {
   /** To be called with each accepted connection; returns what to call once its handshake has ended, well or not. */
   readonly accepted: () => () => void;
-  /** Runs `serve` now, or when the bunch is in. */
-  readonly pass: (serve: () => void) => void;
+  /**
+   * Runs `serve` now, or when the bunch is in and its turn has come; `isKnown` says that a request was authenticated on its connection
+   * before, and such connections come first. Returns whether it runs: too many wait already where it does not.
+   */
+  readonly pass: (serve: () => void, isKnown: boolean) => boolean;
 }
 
 /** Milliseconds without a new connection or an ended handshake after which requests wait no longer. */
@@ -12,36 +15,58 @@ const quietMs = 4;
 const [maxHoldMs, restMs] = [20, 80];
 /** For how long in milliseconds requests that have waited are served before the event loop gets a pass for others. */
 const maxServeMs = 5;
+/** How many requests are begun in one pass of the event loop on connections that are not known: each takes up to a millisecond once begun. */
+const maxUnknown = 8;
+/** How many requests wait at the most on connections that are not known: they are begun within a second or two. */
+const maxWaiting = 1000;
 
 /**
  * libuv accepts one connection per turn of the loop. Where a turn serves thirty requests first, thirty connections take a second to be
  * accepted, and clients that give up a dial once another connection has served them dial anew for ever. So requests wait while
  * connections come in and shake hands, for a bounded time: a flood of connections delays requests by no more than a fifth of the
  * time, and connections that never speak by a few milliseconds. Requests that have waited are served in their order, some in each pass
- * of the loop. `now` in milliseconds from any moment on; `soon` is a timer of a millisecond.
+ * of the loop. All that can be read is read in one pass, so hundreds of connections that send their first requests at once would hold it
+ * for as long as they all take: only some of these are begun in each pass. `now` in milliseconds from any moment on; `soon` is a timer
+ * of a millisecond.
  */
 export function connectionBurst(options: {
   readonly now: () => number;
   readonly soon: (run: () => void) => void;
 }): ConnectionBurst {
-  const held: (() => void)[] = [];
+  const [known, unknown]: [(() => void)[], (() => void)[]] = [[], []];
   let isHolding = false;
   let isServing = false;
+  /** Unknown ones that were begun in this pass of the loop. */
+  let begunUnknown = 0;
   let shaking = 0;
   let begun = 0;
   let progress = 0;
   let restUntil = -Infinity;
 
-  const serveHeld = (): void => {
-    const until = options.now() + maxServeMs;
+  const serve = (held: (() => void)[], atMost: number, until: number): number => {
     let served = 0;
-    while (served < held.length && options.now() < until) {
+    while (served < Math.min(atMost, held.length) && options.now() < until) {
       held[served]?.();
       served += 1;
     }
     held.splice(0, served);
-    isServing = held.length > 0;
-    if (isServing) options.soon(serveHeld);
+    return served;
+  };
+  const nextPass = (): void => {
+    isServing = false;
+    begunUnknown = 0;
+    if (!isHolding) serveHeld();
+  };
+  const serveHeld = (): void => {
+    const until = options.now() + maxServeMs;
+    serve(known, Infinity, until);
+    begunUnknown += serve(unknown, maxUnknown - begunUnknown, until);
+    if (begunUnknown > 0 || known.length + unknown.length > 0) serveSoon();
+  };
+  const serveSoon = (): void => {
+    if (isServing) return;
+    isServing = true;
+    options.soon(nextPass);
   };
   const look = (): void => {
     const now = options.now();
@@ -55,7 +80,7 @@ export function connectionBurst(options: {
     accepted: () => {
       progress = options.now();
       shaking += 1;
-      if (!isHolding && !isServing && progress >= restUntil) {
+      if (!isHolding && known.length + unknown.length === 0 && progress >= restUntil) {
         isHolding = true;
         begun = progress;
         options.soon(look);
@@ -68,9 +93,19 @@ export function connectionBurst(options: {
         progress = options.now();
       };
     },
-    pass: (serve) => {
-      if (isHolding || isServing) held.push(serve);
-      else serve();
+    pass: (run, isKnown) => {
+      const held = isKnown ? known : unknown;
+      if (isHolding || held.length > 0 || (!isKnown && begunUnknown >= maxUnknown)) {
+        if (!isKnown && held.length >= maxWaiting) return false;
+        held.push(run);
+        return true;
+      }
+      if (!isKnown) {
+        begunUnknown += 1;
+        serveSoon();
+      }
+      run();
+      return true;
     },
   };
 }

@@ -17,8 +17,8 @@ export interface ConnectionCounts {
 export interface ConnectionLimiter {
   /** Counts a connection; returns what to call once it has closed. */
   readonly opened: (peer: string, close: () => void) => () => void;
-  /** To be called when a request begins on a connection. */
-  readonly began: (peer: string) => void;
+  /** To be called when a request begins on a connection; returns whether one was authenticated on it before. */
+  readonly began: (peer: string) => boolean;
   /** To be called when a request was authenticated: from then on its connection is not closed. */
   readonly authenticated: (peer: string) => void;
   readonly counts: () => ConnectionCounts;
@@ -66,9 +66,10 @@ export function connectionLimiter(
     },
     began: (peer) => {
       const connection = unauthenticated.get(peer);
-      if (connection === undefined) return;
+      if (connection === undefined) return open.has(peer);
       unauthenticated.delete(peer);
       unauthenticated.set(peer, connection);
+      return false;
     },
     authenticated: (peer) => void unauthenticated.delete(peer),
     counts,

@@ -2,7 +2,7 @@ import { constants } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { connectionBurst } from "./connection-burst.ts";
+import { connectionBurst, type ConnectionBurst } from "./connection-burst.ts";
 import {
   connectionLimiter,
   type ConnectionCounts,
@@ -50,6 +50,8 @@ export interface Server {
   /** Connections open now. */
   connections(): number;
   connectionCounts(): ConnectionCounts;
+  /** How many requests were refused since the start because too many waited on connections without an authenticated request. */
+  refusedRequests(): number;
   /** To be called with a request that was authenticated: its connection is not closed for others. */
   authenticated(request: Incoming): void;
   /** Replaces the serving certificate, and the names sent to clients, for new connections. */
@@ -106,6 +108,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
     socket.once("close", () => sockets.delete(socket));
   });
+  let refusedRequests = 0;
   let latest: Socket | undefined;
   server.prependListener("secureConnection", (socket) => {
     latest = socket;
@@ -119,13 +122,20 @@ export async function listen(options: ServerOptions): Promise<Server> {
   // Without this, one that never finishes its handshake would keep its place for ever.
   server.on("tlsClientError", (_error, socket) => void socket.destroy());
   server.on("sessionError", () => undefined);
-  server.on("clientError", refuseConnection);
-  const followAnswer = pipelinedAnswers();
+  const answers = pipelinedAnswers();
+  server.on("clientError", (error: ClientError, socket: Socket) => {
+    // Node reads no further while too many answers wait, and cannot go on in the middle of what it has read.
+    if (error.code === "HPE_PAUSED") answers.whenSent(socket, () => refuseConnection(error, socket));
+    else refuseConnection(error, socket);
+  });
   server.on("request", (request, response) => {
-    if (request.httpVersionMajor === 1) followAnswer(request.socket, response as unknown as ServerResponse);
-    limiter.began(peerOf(request.socket));
-    if (isSound(request)) handshakes.pass(() => options.handle(request, response));
-    else request.socket.end(refusalText("400 Bad Request"));
+    if (request.httpVersionMajor === 1) answers.follow(request.socket, response as unknown as ServerResponse);
+    const isKnown = limiter.began(peerOf(request.socket));
+    if (!isSound(request)) request.socket.end(refusalText("400 Bad Request"));
+    else if (!handshakes.pass(() => options.handle(request, response), isKnown)) {
+      refusedRequests += 1;
+      refuseForNow(response);
+    }
   });
   await listening(server, options);
   server.on("error", options.acceptFailed ?? (() => undefined));
@@ -134,6 +144,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     connections: () => sockets.size,
     connectionCounts: limiter.counts,
+    refusedRequests: () => refusedRequests,
     authenticated: ({ socket }) => limiter.authenticated(peerOf(socket)),
     renew: ({ certPem, keyPem, clientCaPem }) =>
       server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
@@ -145,8 +156,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
 
 /** What goes on before the first request of connections. */
 interface Handshakes {
-  /** Runs `serve` now, or when the connections that come in at once are in. */
-  readonly pass: (serve: () => void) => void;
+  /** Runs a request now, or when the connections that come in at once are in and its turn has come. */
+  readonly pass: ConnectionBurst["pass"];
   /** Cuts the connections whose handshake has not ended. */
   readonly cut: () => void;
 }
@@ -228,18 +239,27 @@ function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "r
   return `${remoteAddress} ${remotePort}`;
 }
 
+type ClientError = Error & { readonly code?: string };
+
 const refusals: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  HPE_PAUSED: "429 Too Many Requests",
   HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Payload Too Large",
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
 /** The last word on a connection of HTTP/1.1 whose bytes are no request. */
-function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
+function refuseConnection(error: ClientError, socket: Socket): void {
   const code = error.code ?? "";
   const status = Object.hasOwn(refusals, code) ? refusals[code] : "400 Bad Request";
   if (socket.writable) socket.end(refusalText(status ?? "400 Bad Request"));
   else socket.destroy();
+}
+
+/** As kube-apiserver says it when too many requests are in flight. Source: k8s.io/apiserver/pkg/server/filters/maxinflight.go, tooManyRequests. */
+function refuseForNow(response: Outgoing): void {
+  response.writeHead(429, { "content-type": "text/plain; charset=utf-8", "retry-after": "1" });
+  response.end("Too many requests, please try again later.\n");
 }
 
 function refusalText(status: string): string {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ConnectionCounts, ConnectionLimits } from "../http/connection-limiter.ts";
 import { errorText } from "./error-text.ts";
+import type { Server } from "../http/server.ts";
 import type { LogEntry } from "./hub-options.ts";
 import { familiesText } from "./metric-family.ts";
 
@@ -67,8 +68,9 @@ export function acceptFailureLog(options: {
 
 const none: ConnectionCounts = { open: 0, unauthenticated: 0, closed: 0 };
 
-/** Connections, as Prometheus text. */
-export function connectionsText({ unauthenticated, closed }: ConnectionCounts = none): string {
+/** Connections, and requests that were refused on those without an authenticated one, as Prometheus text; none of a server that has not begun. */
+export function connectionsText(server: Pick<Server, "connectionCounts" | "refusedRequests"> | undefined): string {
+  const { unauthenticated, closed } = server?.connectionCounts() ?? none;
   return familiesText([
     {
       name: "pratique_unauthenticated_connections",
@@ -81,6 +83,12 @@ export function connectionsText({ unauthenticated, closed }: ConnectionCounts = 
       type: "counter",
       help: "Connections without an authenticated request that were closed because there were too many.",
       samples: [["", closed]],
+    },
+    {
+      name: "pratique_refused_requests_total",
+      type: "counter",
+      help: "Requests that were answered with 429 because a thousand waited on connections on which no request was authenticated.",
+      samples: [["", server?.refusedRequests() ?? 0]],
     },
   ]);
 }

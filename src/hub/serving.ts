@@ -167,7 +167,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     stalls: stalls.text,
     audit: recording.counts,
     authentication: () => authentications.text() + requestAuthorizations.text(),
-    watches: () => watches.text() + unreadText(unread) + connectionsText(server?.connectionCounts()),
+    watches: () => watches.text() + unreadText(unread) + connectionsText(server),
     clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
   });
   const time = signedTime(authorities, clock);

@@ -71,6 +71,27 @@ const open: Readonly<Record<string, () => Promise<Socket>>> = {
   },
 };
 
+describe("thousands of requests at once without a credential", () => {
+  test("are answered or told to try again later, while an authenticated client is served", async () => {
+    const before = await metric("pratique_refused_requests_total");
+    const sessions = await Promise.all(Array.from({ length: 5 }, () => openHttp2(hub.target)));
+    const asked = sessions.flatMap((session) =>
+      Array.from({ length: 600 }, () => sendHttp2(session, { path: "/livez" })),
+    );
+    const served = await sendHttp2(admin, { path: configMaps });
+    const replies = await Promise.all(asked);
+    for (const session of sessions) session.destroy();
+    expect(served.status).toBe(200);
+    expect([...new Set(replies.map(({ status }) => status))].toSorted((a, b) => a - b)).toEqual([200, 429]);
+    const refused = replies.filter(({ text }) => text === "Too many requests, please try again later.\n");
+    expect(refused.map(({ status, headers }) => [status, headers.get("retry-after")])).toEqual(
+      refused.map(() => [429, "1"]),
+    );
+    expect(refused.length).toBeGreaterThan(0);
+    expect((await metric("pratique_refused_requests_total")) - before).toBe(refused.length);
+  });
+});
+
 describe("more connections than the hub takes of clients without a credential", () => {
   test.each(Object.entries(open))("are closed, and others are served: those that %s", async (_what, dial) => {
     const before = await metric("pratique_closed_connections_total");

@@ -181,8 +181,9 @@ describe("HTTP/1.1", () => {
     const some = await raw(Buffer.concat([...Array.from({ length: 100 }, () => one), last]), {});
     expect(statuses(some)).toEqual(Array.from({ length: 101 }, () => 200));
     const many = statuses(await raw(Buffer.concat([...Array.from({ length: 5000 }, () => one), last]), {}));
-    expect(many.slice(0, -1).every((status) => status === 200)).toBe(true);
-    expect([200, 400]).toContain(many.at(-1));
+    const served = many.filter((status) => status === 200).length;
+    expect(served).toBeGreaterThan(0);
+    expect(many).toEqual([...Array.from({ length: served }, () => 200), ...many.slice(served).map(() => 429)]);
   });
 
   test("half-open, cut and silent connections by the hundred do no harm", async () => {
@@ -489,6 +490,8 @@ describe("a slow client", () => {
     socket.destroy();
     await expect.poll(() => begun - begunBefore).toBeGreaterThan(0);
     await expect.poll(() => slow.connections()).toBe(0);
+    // Its turn comes after those that wait, so that all are begun.
+    expect((await send(target(), { path: "/" })).status).toBe(200);
     await expect.poll(() => begun - begunBefore - (broken - brokenBefore)).toBe(0);
     return begun - begunBefore;
   }
