@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { ObjectKey } from "../../core/object.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
 import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
@@ -20,9 +20,9 @@ export interface AccessProfileOptions {
 export function accessProfile(options: AccessProfileOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const profiles = reader({ resource: accessProfiles });
-  const homes = reader({ resource: namespaces });
-  const localRoles = reader({ resource: roles });
-  const clusterWide = reader({ resource: clusterRoles });
+  const homes = reader({ resource: namespaces, metadataOnly: true });
+  const localRoles = reader({ resource: roles, metadataOnly: true });
+  const clusterWide = reader({ resource: clusterRoles, metadataOnly: true });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const profile = profiles.get(key) as AccessProfile | undefined;
@@ -59,9 +59,15 @@ export function accessProfile(options: AccessProfileOptions): Controller {
     serviceAccount,
     watches: [
       { resource: accessProfiles },
-      { resource: namespaces, keys: ({ metadata }) => naming(({ namespace }) => namespace === metadata.name) },
-      ...[roles, clusterRoles].map((resource) => ({
+      {
+        resource: namespaces,
+        metadataOnly: true,
+        keys: ({ metadata }) => naming(({ namespace }) => namespace === metadata.name),
+      },
+      ...[roles, clusterRoles].map((resource): Watch => ({
         resource,
+        // Only whether a role exists matters, and large ones take a lot of memory.
+        metadataOnly: true,
         keys: ({ metadata }: { readonly metadata: { readonly name?: string } }) =>
           naming((spec) =>
             (spec.roles ?? []).some(({ kind, name }) => kind === resource.kind && name === metadata.name),

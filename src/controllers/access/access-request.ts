@@ -42,7 +42,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
   const bindings = bindingKinds.map((resource) => reader({ resource }));
   const isBound = (subject: ObjectKey, request: AccessRequest): boolean =>
     bindings.some((kind) => kind.list().some((binding) => names(binding, subject) && !isMadeFor(request, binding)));
-  const known = new Map([roles, clusterRoles].map((resource) => [resource, reader({ resource })]));
+  const known = new Map([roles, clusterRoles].map((resource) => [resource, reader({ resource, metadataOnly: true })]));
   const hasRole: Issuing["hasRole"] = (resource, key) => known.get(resource)?.get(key) !== undefined;
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
@@ -129,8 +129,9 @@ function watchesOf(requests: Reader): readonly Watch[] {
     { resource: accessProfiles, keys: () => keysWhere(({ status }) => status?.ready !== true) },
     ...bindingKinds.map((resource) => ({ resource, keys: () => [] })),
     // What a profile names and was missing.
-    ...[namespaces, roles, clusterRoles].map((resource) => ({
+    ...[namespaces, roles, clusterRoles].map((resource): Watch => ({
       resource,
+      metadataOnly: true,
       keys: () => keysWhere((request) => waitsFor(request, resource.plural)),
     })),
   ];
