@@ -4,6 +4,7 @@ import { availableParallelism, homedir, hostname, networkInterfaces, totalmem } 
 import { basename, resolve } from "node:path";
 import { wallClock } from "../agent/wall-clock.ts";
 import { paceHeap } from "./hub/heap-pacing.ts";
+import { lowerHelperThreads } from "./hub/helper-threads.ts";
 import { CliError } from "./cli-error.ts";
 import type { Io, Output } from "./io.ts";
 import { release } from "./release.ts";
@@ -66,6 +67,7 @@ export function processIo(): Io {
     },
     startHub: async (options) => {
       paceHeap();
+      lowerHelperThreads();
       return (await import("../hub/hub.ts")).startHub(options);
     },
     askAcceptance: async (trust, options) => (await import("../agent/ask-acceptance.ts")).askAcceptance(trust, options),
