@@ -128,6 +128,17 @@ describe("the limit of handshakes", () => {
     expect(read()).toContain("new");
   });
 
+  test("reads fewer at once while passes of the event loop take long, but two at the least", () => {
+    const { enter, pass, read, wait } = bench(4);
+    for (let index = 0; index < 20; index += 1) enter(String(index));
+    const readAfter = (ms: number): number => {
+      wait(ms);
+      pass();
+      return read().length;
+    };
+    expect([11, 11, 11, 10, 1, 1].map(readAfter)).toEqual([3, 2, 2, 3, 4, 4]);
+  });
+
   test("gives the silent a turn, too, however many others speak", () => {
     const { enter, pass, read, wait, send } = bench();
     for (const name of ["1", "2", "3"]) enter(name);

@@ -20,6 +20,10 @@ export interface HandshakeLimiter {
 
 /** So many are read at once: a flight of a handshake and the request behind it cost a millisecond or two. */
 const defaultMaxReading = 4;
+/** How many are read at once at the least, so that those that have something to say get a turn beside silent ones. */
+const minReading = 2;
+/** Where a pass of the event loop takes more than so many milliseconds, as while garbage is collected, fewer are read in the next ones. */
+const longPassMs = 10;
 /** A peer that has sent nothing for so many milliseconds is silent: longer than most networks take for an answer. */
 const silentMs = 250;
 
@@ -32,7 +36,7 @@ interface Known {
 }
 
 /**
- * At most `maxReading` handshakes are read at once, default 4. While there are more, `soon` (a timer of a millisecond) gives the next
+ * At most `maxReading` handshakes are read at once, default 4, and fewer while passes of the event loop take long. While there are more, `soon` (a timer of a millisecond) gives the next
  * ones their turn, address by address. A turn lasts for a pass of the event loop, whatever the peer sends or does not send, so a peer
  * that is slow holds no place: it waits for its next turn, until the deadline of its handshake. Peers that are silent share one of the
  * places as long as others have something to say. `now` in milliseconds from any moment on.
@@ -46,6 +50,8 @@ export function handshakeLimiter(options: {
   const reading = new Set<Known>();
   const [speaking, silent] = [rotation(), rotation()];
   let isTurning = false;
+  let places = maxReading;
+  let turnedAt = -Infinity;
 
   const waiting = (): number => speaking.size() + silent.size();
   const wait = (known: Known): void => (known.isSilent ? silent : speaking).add(known);
@@ -60,13 +66,18 @@ export function handshakeLimiter(options: {
   };
   const turn = (): void => {
     isTurning = false;
+    const at = now();
+    places =
+      at - turnedAt > longPassMs
+        ? Math.min(maxReading, Math.max(minReading, places - 1))
+        : Math.min(maxReading, places + 1);
     if (waiting() === 0) return;
     const last = [...reading];
     for (const known of last) endTurn(known);
     reading.clear();
     const first = silent.next();
     if (first !== undefined) reading.add(first);
-    while (reading.size < maxReading) {
+    while (reading.size < places) {
       const known = speaking.next() ?? silent.next();
       if (known === undefined) break;
       reading.add(known);
@@ -78,6 +89,7 @@ export function handshakeLimiter(options: {
   const turnSoon = (): void => {
     if (isTurning || waiting() === 0) return;
     isTurning = true;
+    turnedAt = now();
     soon(turn);
   };
 
