@@ -82,4 +82,30 @@ describe("listPages", () => {
     await expect(listPages(list)).rejects.toMatchObject({ code: "REPLY_TOO_LARGE" });
     expect(asked).toEqual([{ limit: 500 }, { limit: 62 }, { limit: 7 }, { limit: 1 }]);
   });
+
+  test.each<readonly [string, (from: string | undefined) => string, number]>([
+    ["the token that was sent", () => "same", 2],
+    ["two tokens in turn", (from) => (from === "a" ? "b" : "a"), 101],
+    ["a new token each time", (from = "0") => String(Number(from) + 1), 101],
+  ])("a server that gives %s with pages without objects is refused", async (_, nextOf, calls) => {
+    const { list, asked } = server(async ({ continue: from }) => {
+      if (asked.length > 500) throw new StatusError("InternalError", "asked without end");
+      return { ...page(0, 0, "7"), metadata: { resourceVersion: "7", continue: nextOf(from) } };
+    });
+    await expect(listPages(list)).rejects.toMatchObject({
+      name: "ConnectionError",
+      code: "INVALID_REPLY",
+      message: expect.stringContaining("the server"),
+    });
+    expect(asked).toHaveLength(calls);
+  });
+
+  test("a page with the token that was sent is refused though it has objects", async () => {
+    const { list, asked } = server(async () => {
+      if (asked.length > 500) throw new StatusError("InternalError", "asked without end");
+      return { ...page(0, 2, "7"), metadata: { resourceVersion: "7", continue: "same" } };
+    });
+    await expect(listPages(list)).rejects.toMatchObject({ code: "INVALID_REPLY" });
+    expect(asked).toHaveLength(2);
+  });
 });
