@@ -1,4 +1,6 @@
 import { createServer } from "node:http";
+import { acceptFailureLog } from "../hub/connection-limits.ts";
+import type { LogEntry } from "../hub/hub-options.ts";
 import { CliError } from "./cli-error.ts";
 import { systemErrorText } from "../core/system-error.ts";
 
@@ -8,10 +10,13 @@ export interface HealthListener {
   close(): Promise<void>;
 }
 
-/** Answers GET /livez, /healthz and /readyz over plain HTTP at `HOST:PORT`; nothing at all without an address. @throws CliError usage */
+/**
+ * Answers GET /livez, /healthz and /readyz over plain HTTP at `HOST:PORT`; nothing at all without an address. Connections that the system
+ * does not let it accept are logged, and end nothing. @throws CliError usage
+ */
 export async function serveHealth(
   address: string | undefined,
-  { isReady }: { readonly isReady: () => boolean },
+  { isReady, log }: { readonly isReady: () => boolean; readonly log: (entry: LogEntry) => void },
 ): Promise<HealthListener | undefined> {
   if (address === undefined) return undefined;
   const { host, port } = hostAndPort(address);
@@ -28,6 +33,8 @@ export async function serveHealth(
     server.once("error", (error) => reject(notListening(error, address)));
     server.listen(port, host, resolve);
   });
+  // Without a listener, such an error would end the process.
+  server.on("error", acceptFailureLog({ log, now: () => performance.now(), server: "the health listener" }));
   const bound = server.address();
   return {
     port: typeof bound === "object" && bound !== null ? bound.port : port,

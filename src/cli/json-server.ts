@@ -39,6 +39,8 @@ export interface JsonServerOptions {
   readonly metrics?: () => Promise<string>;
   readonly clock: Clock;
   readonly onFault: (error: unknown) => void;
+  /** Called when a connection could not be accepted; the server goes on. */
+  readonly acceptFailed?: (error: Error) => void;
 }
 
 const mostUnderWay = 256;
@@ -116,6 +118,7 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     port,
     ...shownCa,
     monotonic: () => performance.now(),
+    acceptFailed: options.acceptFailed,
     handle: (request, response) => {
       request.on("error", () => undefined);
       handle(request, response).catch(options.onFault);

@@ -51,17 +51,18 @@ export function connectionLimitLog(options: {
   };
 }
 
-/** Logs that connections could not be accepted, at most once a minute. `now` in milliseconds from any moment on. */
+/** Logs that connections could not be accepted, at most once a minute. `now` in milliseconds from any moment on; `server` default "the hub". */
 export function acceptFailureLog(options: {
   readonly log: (entry: LogEntry) => void;
   readonly now: () => number;
+  readonly server?: string;
 }): (error: Error) => void {
-  const { log, now } = options;
+  const { log, now, server = "the hub" } = options;
   let logged = -Infinity;
   return (error) => {
     if (now() - logged < logEveryMs) return;
     logged = now();
-    const message = "the hub could not accept a connection; check how many files its process and the system may open";
+    const message = `${server} could not accept a connection; check how many files its process and the system may open`;
     log({ level: "error", message, reason: "AcceptFailed", error: errorText(error) });
   };
 }

@@ -37,7 +37,7 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
   const stands = standing();
   const manager = serviceManager(io, log, signal);
   const isReady = (): boolean => stands.isGood(io.clock.now());
-  const health = await serveHealth(args.text("health-address"), { isReady });
+  const health = await serveHealth(args.text("health-address"), { isReady, log });
   if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
   try {
     await run(args, io, { log, signal, stands, manager });

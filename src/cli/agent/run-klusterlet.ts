@@ -37,7 +37,7 @@ async function stay(args: Args, io: Io): Promise<ExitName> {
   const log = logTo(args, io);
   const signal = io.interrupted();
   let isAvailable = false;
-  const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable });
+  const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable, log });
   if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
   try {
     await withKlusterlet(

@@ -42,7 +42,7 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
       const plan = await planOf(args, io, server);
       if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pins: plan.ca.pins });
       let ready = false;
-      const health = await serveHealth(args.text("health-address"), { isReady: () => ready });
+      const health = await serveHealth(args.text("health-address"), { isReady: () => ready, log });
       const lead = async (term: AbortSignal): Promise<void> => obey({ client: server.client, plan, io, log }, term);
       try {
         // One that waits for its turn is as ready as it will be.

@@ -14,6 +14,7 @@ import { subjectAccessReviews } from "../../controllers/kinds.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
+import { acceptFailureLog } from "../../hub/connection-limits.ts";
 import { addressLimit } from "../../hub/address-limit.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
@@ -139,6 +140,7 @@ async function serveGuarded(serving: GuardedServing, { reviews, ready, stopped }
     certificateProblem: pair.problem,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
+    acceptFailed: acceptFailureLog({ log, now: () => performance.now(), server: "the webhook" }),
   });
   log({ level: "info", message: "the webhook listens", port: listening.port });
   const names = [webhookConfigurationName, ...(args.on("managed-clusters") ? [clusterWebhookName] : [])];

@@ -1,3 +1,4 @@
+import { acceptFailureLog } from "../../hub/connection-limits.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
 import { authorizerMetrics, type AuthorizerMetrics, type ReviewDecision } from "./authorizer-metrics.ts";
 import { askedReview, statusOf, type ReviewStatus } from "./authorizer-review.ts";
@@ -104,6 +105,7 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
     metrics: metrics.text,
     clock: io.clock,
     onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
+    acceptFailed: acceptFailureLog({ log, now: () => performance.now(), server: "the authorizer" }),
   });
   log({ level: "info", message: "the authorizer listens", port: listening.port });
   const renewing = renewalLoop({
