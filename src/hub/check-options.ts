@@ -43,7 +43,7 @@ async function checkDataDir(dataDir: string): Promise<void> {
     if (found !== undefined)
       throw new HubError(
         "options",
-        `the data directory ${dataDir} is a file, or lies below one; choose another --data-dir`,
+        `the hub cannot make the data directory ${resolve(dataDir)}: ${resolve(path)} exists and is not a directory; give a path with --data-dir where this account may make a directory`,
       );
   }
 }

@@ -36,7 +36,28 @@ describe("the error of a start", () => {
   it("asks for another data directory where this one cannot be made", () => {
     expect(startError(systemError("EACCES", "mkdir", "/data/hub"), place)).toMatchObject({
       code: "data-dir",
-      message: "this account may not write the data directory /data/hub; choose another --data-dir",
+      message:
+        "the hub cannot make the data directory /data/hub: this account may not make the directory /data/hub; give a path with --data-dir where this account may make a directory",
+    });
+  });
+
+  it("says that the file system of the data directory takes no writes", () => {
+    const cause = systemError("EROFS", "mkdir", "/data/hub/store");
+    expect(startError(new StorageError("unreachable", "the store cannot be opened", { cause }), place)).toMatchObject({
+      code: "data-dir",
+      message:
+        "the hub cannot write /data/hub/store: the file system of the data directory /data/hub is mounted read-only; mount it for writing, or give another path with --data-dir",
+    });
+  });
+
+  it.each([
+    ["EROFS", "/data/hub is on a file system that is mounted read-only"],
+    ["ENOENT", "the file system of /data/hub, such as /proc, does not let anyone make a directory there"],
+    ["ENAMETOOLONG", "the path /data/hub is too long"],
+  ])("says why the data directory cannot be made, without a code: %s", (code, why) => {
+    expect(startError(systemError(code, "mkdir", "/data/hub"), place)).toMatchObject({
+      code: "data-dir",
+      message: `the hub cannot make the data directory /data/hub: ${why}; give a path with --data-dir where this account may make a directory`,
     });
   });
 

@@ -12,7 +12,7 @@ export type StartPlace = Pick<HubOptions, "dataDir" | "bindAddress" | "securePor
  * each have their sentence; any other error as it is.
  */
 export function startError(error: unknown, place: StartPlace): unknown {
-  const refused = refusedPath(error, place);
+  const refused = refusedPath(error, place) ?? brokenLink(error, place) ?? readOnly(error, place);
   if (refused !== undefined) return refused;
   if (error instanceof StorageError) return new HubError("data-dir", error.message, { cause: error });
   const code = systemErrorCode(error);
@@ -39,10 +39,58 @@ function listenError(error: unknown, code: string | undefined, { bindAddress, se
 }
 
 function folderText(error: unknown, code: string | undefined, dataDir: string): string {
-  const at = `the data directory ${dataDir}`;
-  const isFile = code === "EEXIST" || code === "ENOTDIR";
-  const why = isFile ? `${at} is a file, or lies below one` : systemErrorWords(error, { operation: "write", at }).what;
-  return `${why}; choose another --data-dir`;
+  const refused = systemPath(error)?.path ?? dataDir;
+  const at = `the data directory ${resolve(dataDir)}`;
+  const isKnown = code !== undefined && Object.hasOwn(folderRefusals, code);
+  const why = isKnown
+    ? folderRefusals[code]?.replace("$", () => resolve(refused))
+    : systemErrorWords(error, { operation: "write", at: resolve(refused) }).what;
+  return `the hub cannot make ${at}: ${why}; give a path with --data-dir where this account may make a directory`;
+}
+
+/** Why the system makes no directory, with `$` for the one that it refused. */
+const folderRefusals: Readonly<Record<string, string>> = {
+  EEXIST: "$ exists and is not a directory",
+  ENOTDIR: "a part of the path $ is not a directory",
+  // The directory above it is there: those that are missing are made one by one.
+  ENOENT: "the file system of $, such as /proc, does not let anyone make a directory there",
+  EACCES: "this account may not make the directory $",
+  EPERM: "the file system, or a security policy of this machine, does not let this account make the directory $",
+  EROFS: "$ is on a file system that is mounted read-only",
+  ENOSPC: "no space or no inodes are left on the file system of $",
+};
+
+/** A symbolic link on the way to the data directory that leads to nothing: nothing can be made in its place. */
+function brokenLink(error: unknown, { dataDir }: StartPlace): HubError | undefined {
+  const { path } = systemPath(error) ?? {};
+  if (path === undefined || !isWithin(dataDir, path)) return undefined;
+  const code = systemErrorCode(error) ?? "";
+  if (!["ENOENT", "ELOOP"].includes(code) || systemPath(error)?.syscall === "mkdir") return undefined;
+  const why = code === "ENOENT" ? "leads to a path that does not exist" : "leads back to itself";
+  return new HubError(
+    "data-dir",
+    `the hub cannot make the data directory ${resolve(dataDir)}: the symbolic link ${resolve(path)} ${why}; correct the link, or give another path with --data-dir`,
+    { cause: error },
+  );
+}
+
+/** A data directory that is there, on a file system that takes no writes. */
+function readOnly(error: unknown, { dataDir }: StartPlace): HubError | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const path = systemErrorCode(cause) === "EROFS" ? systemPath(cause)?.path : undefined;
+    if (path === undefined || !isWithin(path, dataDir) || resolve(path) === resolve(dataDir)) continue;
+    return new HubError(
+      "data-dir",
+      `the hub cannot write ${resolve(path)}: the file system of the data directory ${resolve(dataDir)} is mounted read-only; mount it for writing, or give another path with --data-dir`,
+      { cause: error },
+    );
+  }
+  return undefined;
+}
+
+function systemPath(error: unknown): { readonly path: string; readonly syscall: unknown } | undefined {
+  if (!(error instanceof Error) || !("path" in error) || typeof error.path !== "string") return undefined;
+  return { path: error.path, syscall: "syscall" in error ? error.syscall : undefined };
 }
 
 const refusals: readonly (string | undefined)[] = ["EACCES", "EPERM"];

@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startHub } from "../../src/hub/hub.ts";
 import type { HubOptions } from "../../src/hub/hub-options.ts";
@@ -44,7 +44,29 @@ describe("a hub that cannot start says which option is wrong", () => {
     const dataDir = join(file, below);
     expect(await refusal({ dataDir })).toMatchObject({
       code: "options",
-      message: `the data directory ${dataDir} is a file, or lies below one; choose another --data-dir`,
+      message: `the hub cannot make the data directory ${dataDir.replace(/\/$/, "")}: ${file} exists and is not a directory; give a path with --data-dir where this account may make a directory`,
+    });
+  });
+
+  it.each([
+    ["nowhere", "/below", "leads to a path that does not exist"],
+    ["nowhere", "", "leads to a path that does not exist"],
+    ["link", "", "leads back to itself"],
+  ])("for a data directory that is or lies below a symbolic link to %s: %j", async (target, below, why) => {
+    const link = join(await mkdtemp(join(folder, "links-")), "link");
+    await symlink(join(dirname(link), target), link);
+    expect(await refusal({ dataDir: link + below })).toMatchObject({
+      code: "data-dir",
+      message: `the hub cannot make the data directory ${link}${below}: the symbolic link ${link} ${why}; correct the link, or give another path with --data-dir`,
+    });
+  });
+
+  it.runIf(process.platform === "linux")("for a data directory in /proc, where nothing can be made", async () => {
+    const dataDir = relative(process.cwd(), "/proc/pratique/data");
+    expect(await refusal({ dataDir })).toMatchObject({
+      code: "data-dir",
+      message:
+        "the hub cannot make the data directory /proc/pratique/data: the file system of /proc/pratique, such as /proc, does not let anyone make a directory there; give a path with --data-dir where this account may make a directory",
     });
   });
 
