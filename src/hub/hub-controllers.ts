@@ -22,6 +22,7 @@ import {
   type CredentialUse,
 } from "../controllers/credentials/issued-credentials.ts";
 import { namespaceController } from "../controllers/objects/namespace.ts";
+import { cloneLock } from "../controllers/credentials/clone-lock.ts";
 import { revocationCleaner } from "../controllers/credentials/revocation-cleaner.ts";
 import { rootCaPublisher } from "../controllers/joining/root-ca-publisher.ts";
 import { serviceAccountDefault } from "../controllers/objects/service-account-default.ts";
@@ -119,6 +120,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     csrCleaner({ informers, clock }),
     csrDecisions({ informers, clock, parse: readVerifiedCsr }),
     eventExpiry({ informers, clock }),
+    cloneLock({ informers }),
     revocationCleaner({
       informers,
       clock,

@@ -15,6 +15,20 @@ function problems(spec: object): readonly string[] {
 }
 
 describe("a revocation", () => {
+  test("names further certificates to revoke when it is created alone; an update may only remove them", () => {
+    const withPending = (pending?: string): ApiObject => {
+      const one = revocation({ fingerprint });
+      const annotations = pending === undefined ? {} : { "access.pratique.dev/clone-lock-pending": pending };
+      return { ...one, metadata: { ...one.metadata, annotations } };
+    };
+    const updated = (next: ApiObject, stored: ApiObject): number | undefined =>
+      credentialRevocations.validateUpdate?.(next, stored).length;
+    expect(updated(withPending("a"), withPending())).toBe(1);
+    expect(updated(withPending("a,b"), withPending("a"))).toBe(1);
+    expect(updated(withPending("a"), withPending("a"))).toBe(0);
+    expect(updated(withPending(), withPending("a"))).toBe(0);
+  });
+
   test.each([
     { user: "system:node:a" },
     { fingerprint },

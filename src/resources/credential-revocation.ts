@@ -5,6 +5,7 @@ import type { ApiObject } from "../core/object.ts";
 import { anonymousUser } from "../core/user.ts";
 import { accessGroup } from "./access-request.ts";
 import { ageColumn } from "./age-column.ts";
+import { cloneLockPendingAnnotation } from "./cloned.ts";
 import { fieldsAt, stringAt, withField, type Fields } from "./json-fields.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
 import { credentialRevocationSchema } from "./schemas/credentials.ts";
@@ -105,11 +106,26 @@ export const credentialRevocations: Resource = {
   prepareForCreate: (object, { user }) => withField(object, "status", { revokedBy: user.username, enforced: true }),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => revocationErrors(fieldsAt(object, "spec")),
-  validateUpdate: (next, stored) =>
-    jsonEqual(targetOf(next), targetOf(stored))
+  validateUpdate: (next, stored) => [
+    ...(jsonEqual(targetOf(next), targetOf(stored))
       ? []
-      : [forbiddenField("spec", "what is revoked cannot change; delete this revocation and make another")],
+      : [forbiddenField("spec", "what is revoked cannot change; delete this revocation and make another")]),
+    ...pendingErrors(next, stored),
+  ],
 };
+
+/** A controller revokes what this annotation names: who may only update must not have more revoked by it. */
+function pendingErrors({ metadata }: ApiObject, stored: ApiObject): readonly FieldError[] {
+  const pending = metadata.annotations?.[cloneLockPendingAnnotation];
+  return pending === undefined || pending === stored.metadata.annotations?.[cloneLockPendingAnnotation]
+    ? []
+    : [
+        forbiddenField(
+          `metadata.annotations[${cloneLockPendingAnnotation}]`,
+          "the controller sets it when it creates the revocation; an update may only remove it",
+        ),
+      ];
+}
 
 function targetOf(object: ApiObject): Fields {
   const spec = fieldsAt(object, "spec");

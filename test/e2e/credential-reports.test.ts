@@ -167,7 +167,7 @@ describe("a credential that two machines hold", () => {
     clock.skip(120_000);
     await requested("twice-3", wish, as(one));
     const record = (await recordOf(user)).metadata.name ?? "";
-    const { lines, event } = await told("csrrecovering", "IssuedCredential")("CredentialCloned", record);
+    const { lines, event } = await told("clone-lock", "IssuedCredential")("CredentialCloned", record);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ user, fingerprint: expect.stringMatching(/^SHA256:/) as unknown });
     expect(event).toMatchObject({ type: "Warning", count: 1, involvedObject: { kind: "IssuedCredential" } });

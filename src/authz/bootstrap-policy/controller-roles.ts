@@ -53,7 +53,7 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
   "credential-controller": () => [
     rule("create delete get list watch", "access.pratique.dev", "issuedcredentials"),
     rule("update", "access.pratique.dev", "issuedcredentials/status"),
-    rule("create delete get list watch", "access.pratique.dev", "credentialrevocations"),
+    rule("create delete get list patch watch", "access.pratique.dev", "credentialrevocations"),
     rule("get list watch", "access.pratique.dev", "accessrequests recoverypolicies"),
     rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
     // It lets machines in that come back, as policies say.

@@ -1,14 +1,19 @@
 import { expect, test } from "vitest";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { csrObject } from "../../../test/kits/csr-object.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import type { ApiObject } from "../../core/object.ts";
+import { stringAt } from "../../resources/json-fields.ts";
 import { nodeUserPrefix } from "../../core/user.ts";
 import { returningGroup, returningUser } from "../../core/returning.ts";
 import { conflict, StatusError } from "../../core/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import type { IssuedCredential } from "../../resources/issued-credential.ts";
+import { issuedCredentials, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { recordName } from "../credentials/credential-record.ts";
 import { certificateSigningRequests as csrs, events } from "../kinds.ts";
 import type { CredentialStanding } from "../credentials/credential-standing.ts";
+import { cloneLock } from "../credentials/clone-lock.ts";
 import { csrRecovering } from "./csr-recovering.ts";
 import { csrView } from "./csr-view.ts";
 
@@ -17,27 +22,28 @@ const node = `${nodeUserPrefix}m1`;
 const record: IssuedCredential = {
   apiVersion: "access.pratique.dev/v1alpha1",
   kind: "IssuedCredential",
-  metadata: { name: "client.node.m1", uid: "u-1" },
+  metadata: { name: recordName({ username: node, purpose: "Client" }), uid: "u-1" },
   spec: { identity: { username: node, purpose: "Client" } },
+  status: { issued: [issue("a"), issue("b")] },
 };
 
-const issue = (serial: string): { readonly credentialID: string; readonly key: string } => ({
-  credentialID: `X509SHA256=${serial.repeat(64)}`,
-  key: `SHA256:${serial}`,
-});
+function issue(serial: string): { readonly credentialID: string; readonly key: string } {
+  return { credentialID: `X509SHA256=${serial.repeat(64)}`, key: `SHA256:${serial}` };
+}
 
 interface Scene extends ControllerBench {
   readonly run: () => Promise<unknown>;
   readonly reasons: () => readonly unknown[];
 }
 
-/** A request of a machine that comes back and whose credential stands so; as on a hub, the first step of a lock revokes who asks. */
-async function scene(standing: CredentialStanding): Promise<Scene> {
+/**
+ * A request of a machine that comes back and whose credential stands so; as on a hub, the first step of a lock revokes who asks.
+ * `stored`: what an earlier hub left.
+ */
+async function scene(standing: CredentialStanding, stored?: Stored): Promise<Scene> {
   const bench = controllerBench();
   const { api, client, clock, informers } = bench;
-  const { username } = returningUser(node, {});
-  const object = csrObject({ username });
-  await client.create(csrs, { ...object, spec: { ...(object["spec"] as object), groups: [returningGroup] } });
+  for (const [resource, object] of stored ?? firstObjects()) await client.create(resource, object);
   const revoked = (): number => api.all(credentialRevocations).length;
   const controller = csrRecovering({
     informers,
@@ -53,7 +59,38 @@ async function scene(standing: CredentialStanding): Promise<Scene> {
   });
   const reasons = (): readonly unknown[] =>
     api.all(csrs).flatMap((one) => csrView(one).conditions.map(({ reason }) => reason));
-  return { ...bench, run: () => bench.start(controller), reasons };
+  return { ...bench, run: () => bench.start(controller, cloneLock({ informers })), reasons };
+}
+
+type Stored = readonly (readonly [ResourceRef, ApiObject])[];
+
+function firstObjects(): Stored {
+  const { username } = returningUser(node, {});
+  const object = csrObject({ username });
+  return [
+    [issuedCredentials, record],
+    [csrs, { ...object, spec: { ...(object["spec"] as object), groups: [returningGroup] } }],
+  ];
+}
+
+/** What is in the store of a hub that has ended. */
+function storedIn({ api }: ControllerBench): Stored {
+  return [issuedCredentials, csrs, credentialRevocations].flatMap((resource) =>
+    api.all(resource).map((object) => [resource, object] as const),
+  );
+}
+
+/** Fails each creation of a revocation from the second on, as on a hub that ends then. */
+function failSecondRevocation({ client }: ControllerBench): void {
+  const { create } = client;
+  let creates = 0;
+  Object.assign(client, {
+    create: async (...args: Parameters<typeof create>) => {
+      if (args[0].plural === credentialRevocations.plural && (creates += 1) > 1)
+        throw new StatusError("InternalError", "no answer");
+      return create(...args);
+    },
+  });
 }
 
 test("a machine that comes back and is left to an approver is reported as well as marked, once", async () => {
@@ -95,10 +132,53 @@ test("a lock of two machines that fails in its middle is finished, and is report
   expect(api.all(credentialRevocations)).toHaveLength(2);
   expect(reasons()).toEqual(["Cloned"]);
   expect(api.all(events)).toMatchObject([
-    { reason: "CredentialCloned", count: 1, involvedObject: { kind: "IssuedCredential", name: "client.node.m1" } },
+    { reason: "CredentialCloned", count: 1, involvedObject: { kind: "IssuedCredential", name: record.metadata.name } },
   ]);
   expect(counted).toEqual(["CredentialCloned"]);
   await stop();
+});
+
+test("a lock that a hub began before it ended is completed by the next one, and reported, although its request is gone", async () => {
+  const before = await scene("cloned");
+  failSecondRevocation(before);
+  await before.run();
+  await before.stop();
+  expect(before.api.all(credentialRevocations)).toHaveLength(1);
+  expect(before.counted).toEqual([]);
+  const next = await scene("cloned", storedIn(before));
+  await next.client.delete(csrs, { name: "r" });
+  await next.run();
+  const fingerprints = next.api.all(credentialRevocations).map(({ spec }) => stringAt(spec, "fingerprint"));
+  expect(fingerprints).toEqual(["a".repeat(64), "b".repeat(64)]);
+  expect(next.counted).toEqual(["CredentialCloned"]);
+  await next.stop();
+});
+
+test("a request whose requester a hub locked out before it ended is marked by the next one", async () => {
+  const before = await scene("cloned");
+  const update = (): Promise<never> => Promise.reject(new StatusError("InternalError", "no answer"));
+  Object.assign(before.client, { update });
+  await before.run();
+  await before.stop();
+  expect(before.reasons()).toEqual([]);
+  const next = await scene("cloned", storedIn(before));
+  await next.run();
+  expect(next.reasons()).toEqual(["Cloned"]);
+  await next.stop();
+});
+
+test("a lock that is complete revokes no credential again that an operator has accepted again, whatever restarts", async () => {
+  const before = await scene("cloned");
+  await before.run();
+  await before.stop();
+  await before.client.delete(credentialRevocations, { name: `clone-${"b".repeat(40)}` });
+  const next = await scene("newest", storedIn(before));
+  await next.run();
+  await next.clock.advance(60_000);
+  expect(next.api.all(credentialRevocations).map(({ spec }) => stringAt(spec, "fingerprint"))).toEqual([
+    "a".repeat(64),
+  ]);
+  await next.stop();
 });
 
 test("a lock is reported although another controller writes to the request meanwhile", async () => {

@@ -11,8 +11,10 @@ import { sourceAddressOf } from "../../resources/certificate-signing-request.ts"
 import type { IssuedCredential } from "../../resources/issued-credential.ts";
 import { returningCondition } from "../../resources/csr-waiting.ts";
 import { recoveryPolicies, type RecoveryPolicy } from "../../resources/recovery-policy.ts";
-import { lockClones, type FoundClone } from "../credentials/clone-lock.ts";
-import { isRefusal } from "../api-errors.ts";
+import { clonedAnnotation } from "../../resources/cloned.ts";
+import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";
+import { hasReason, isRefusal } from "../api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import type { FoundStanding } from "../credentials/credential-standing.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
@@ -61,47 +63,59 @@ function cloneIn({ standing, record, asking, later }: Found): FoundClone | undef
   return standing === "cloned" && record !== undefined && asking !== undefined ? { record, asking, later } : undefined;
 }
 
+/** Begins the lock; one that has ended is about to be deleted. @throws StatusError */
+async function begin(client: Client, clone: FoundClone): Promise<Outcome> {
+  try {
+    await beginCloneLock(client, clone);
+    return done;
+  } catch (error) {
+    if (hasReason(error, "AlreadyExists")) return { kind: "retry", why: error.message };
+    throw error;
+  }
+}
+
+/** What the request of a machine that comes back says once it is locked out; undefined for other requests. */
+function clonedStep({ csr, found }: Asked, now: number): ReturningStep | undefined {
+  const node = nodeReturningAs(csr.requester);
+  return node === undefined ? undefined : returningStep({ ...nothingElse, ...found, node, standing: "cloned", now });
+}
+
 /** How many approvals are remembered until the records have them. */
 const mostRemembered = 4096;
 
 /**
  * Lets nodes in again whose certificate has expired, where a RecoveryPolicy allows it; else says on the request what it waits for. And
- * locks out both holders of an identity, wherever a node asks for its next certificate with one after which a later one is in use.
+ * begins the lock of both holders of an identity, which the controller `clone-lock` completes, wherever a node asks for its next certificate with one after which a later one is in use.
  */
 export function csrRecovering(options: CsrRecoveringOptions): Controller {
   const { informers, clock, isRevoked } = options;
   const { client, reader } = informers.as(serviceAccount);
   const csrs = reader({ resource: certificateSigningRequests });
   const policies = reader({ resource: recoveryPolicies });
+  const revocations = reader({ resource: credentialRevocations });
   // What was approved here, as the record of it comes later.
   const approved = new Map<string, { readonly node: string; readonly at: number }>();
-  const mark = async (asked: Asked, step: ReturningStep): Promise<void> => {
-    const marked = markedAs(asked, step, rfc3339(clock.now()));
+  const isLocked = ({ asking }: Found): boolean =>
+    asking !== undefined && revocations.get({ name: cloneRevocationName(asking) }) !== undefined;
+  const mark = async (asked: Asked, step: ReturningStep | undefined): Promise<void> => {
+    const marked = step && markedAs(asked, step, rfc3339(clock.now()));
     if (marked !== undefined) await approve(client, marked);
   };
-  // By request: the first step of a lock revokes who asks, and a request of whom is revoked is not looked at.
-  const unfinished = new Map<string, FoundClone>();
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
     const asked = object && askedIn(object, options);
-    const begun = unfinished.get(key.name);
-    if (begun !== undefined) return lockOut(key, begun, asked);
-    if (asked === undefined || isRevoked(asked.csr.requester)) return done;
-    const clone = cloneIn(asked.found);
-    return clone === undefined ? recover(key, asked) : lockOut(key, clone, asked);
-  }
-
-  /** Reports the clone once both holders are out and the request says so, whatever fails before that. */
-  async function lockOut(key: ObjectKey, clone: FoundClone, asked: Asked | undefined): Promise<Outcome> {
-    unfinished.set(key.name, clone);
-    const told = await lockClones(client, clone);
-    const node = asked && nodeReturningAs(asked.csr.requester);
-    if (asked !== undefined && node !== undefined) {
-      await mark(asked, returningStep({ ...nothingElse, ...clone, node, standing: "cloned", now: clock.now() }));
+    if (asked === undefined) return done;
+    if (isRevoked(asked.csr.requester)) {
+      // By a clone lock, perhaps before a restart: its mark may be missing still.
+      if (isLocked(asked.found)) await mark(asked, clonedStep(asked, clock.now()));
+      return done;
     }
-    unfinished.delete(key.name);
-    return { kind: "done", tell: [told] };
+    const clone = cloneIn(asked.found);
+    if (clone === undefined) return recover(key, asked);
+    const begun = await begin(client, clone);
+    await mark(asked, clonedStep(asked, clock.now()));
+    return begun;
   }
 
   async function recover(key: ObjectKey, asked: Asked): Promise<Outcome> {
@@ -148,18 +162,25 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     if (approved.size > mostRemembered && oldest !== undefined) approved.delete(oldest);
   }
 
+  const all = (): readonly ObjectKey[] => csrs.list().map(({ metadata }) => ({ name: metadata.name ?? "" }));
   return {
     name: "csrrecovering",
     serviceAccount,
     watches: [
       { resource: certificateSigningRequests },
       // A policy may let in who waits.
-      { resource: recoveryPolicies, keys: () => csrs.list().map(({ metadata }) => ({ name: metadata.name ?? "" })) },
+      { resource: recoveryPolicies, keys: all },
+      // A request whose requester is locked out is marked.
+      { resource: credentialRevocations, keys: (one) => (hasLocked(one) ? all() : []) },
     ],
     // One after another, as each counts those before it.
     concurrency: 1,
     reconcile,
   };
+}
+
+function hasLocked({ metadata }: ApiObject): boolean {
+  return metadata.annotations?.[clonedAnnotation] !== undefined;
 }
 
 /** The undecided request of a node, and how the credential stands with which it asks. */

@@ -1,11 +1,17 @@
 import type { Client } from "../../client/client.ts";
+import type { ObjectKey } from "../../core/object.ts";
+import { cloneLockPendingAnnotation, clonedAnnotation } from "../../resources/cloned.ts";
 import { credentialRevocations, type CredentialRevocation } from "../../resources/credential-revocation.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
 import { hasReason } from "../api-errors.ts";
-import { clonedAnnotation } from "../../resources/cloned.ts";
-import type { Told } from "../told.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+import { referenceTo, type Told } from "../told.ts";
+import { recordName } from "./credential-record.ts";
 
+const serviceAccount = "credential-controller";
 const certificatePrefix = "X509SHA256=";
+const fingerprintForm = /^[0-9a-f]{64}$/;
 
 /** How the names of revocations begin that lock out clones. */
 export const cloneRevocationPrefix = "clone-";
@@ -19,36 +25,81 @@ export interface FoundClone {
   readonly later: readonly CredentialIssue[];
 }
 
+/** The name of the revocation that locks out the holder of this certificate. */
+export function cloneRevocationName(issue: CredentialIssue): string {
+  return nameOf(fingerprintOf(issue));
+}
+
 /**
- * Locks out both holders: revokes the credential with which was asked, then those issued after it, each by itself, so that one of them
- * can be let in again, and a machine that is set up anew is not touched. Returns what to report.
+ * Revokes the credential with which was asked, and notes on that revocation which later ones the controller `clone-lock` revokes next,
+ * whatever restarts in between. This one is first: while it alone is revoked, no credential is taken to be the newest by mistake.
+ * @throws StatusError AlreadyExists where it was revoked before
  */
-export async function lockClones(client: Client, { record, asking, later }: FoundClone): Promise<Told> {
+export async function beginCloneLock(client: Client, { record, asking, later }: FoundClone): Promise<void> {
   const { username } = record.spec.identity;
-  const of = ({ generation }: CredentialIssue): string => (generation === undefined ? "" : ` (number ${generation})`);
-  // The one that asks first: while it alone is revoked, nobody takes a credential to be the newest by mistake.
-  for (const issue of [asking, ...later]) {
-    const fingerprint =
-      issue.credentialID?.startsWith(certificatePrefix) === true
-        ? issue.credentialID.slice(certificatePrefix.length)
-        : "";
-    if (fingerprint === "") continue;
-    const reason = `two machines hold ${username}: a credential${of(asking)} was used to ask for the next one while a later one was in use`;
-    await createOnce(client, revocationOf({ fingerprint, username, reason }));
+  const number = asking.generation === undefined ? "" : ` (number ${asking.generation})`;
+  const reason = `two machines hold ${username}: a credential${number} was used to ask for the next one while a later one was in use`;
+  const pending = later.map(fingerprintOf).filter((one) => fingerprintForm.test(one));
+  const first = revocationOf({ fingerprint: fingerprintOf(asking), username, reason });
+  const annotations = { ...first.metadata.annotations, [cloneLockPendingAnnotation]: pending.join(",") };
+  await client.create(credentialRevocations, { ...first, metadata: { ...first.metadata, annotations } });
+}
+
+/** Completes each clone lock that has begun: revokes the later credentials, each by itself, so that one of them can be accepted again; then reports it. */
+export function cloneLock({ informers }: { readonly informers: SharedInformers }): Controller {
+  const { client, reader } = informers.as(serviceAccount);
+  const revocations = reader({ resource: credentialRevocations });
+  const records = reader({ resource: issuedCredentials });
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const first = revocations.get(key) as CredentialRevocation | undefined;
+    const { [cloneLockPendingAnnotation]: pending, [clonedAnnotation]: username = "" } =
+      first?.metadata.annotations ?? {};
+    if (first === undefined || pending === undefined) return done;
+    const { fingerprint: asking = "", reason = "" } = first.spec;
+    for (const fingerprint of pending.split(",").filter((one) => fingerprintForm.test(one))) {
+      await createOnce(client, revocationOf({ fingerprint, username, reason }));
+    }
+    // A later look must not revoke again what an operator has accepted again.
+    const annotations = { [cloneLockPendingAnnotation]: null };
+    try {
+      await client.patch(credentialRevocations, key, { metadata: { uid: first.metadata.uid, annotations } });
+    } catch (error) {
+      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
+      throw error;
+    }
+    const record = records.get({ name: recordName({ username, purpose: "Client" }) }) as IssuedCredential | undefined;
+    return { kind: "done", tell: [lockReport(first, asking, record)] };
   }
-  const { name, uid } = record.metadata;
-  const { group, version, kind } = issuedCredentials;
+
+  return {
+    name: "clone-lock",
+    serviceAccount,
+    watches: [{ resource: credentialRevocations }, { resource: issuedCredentials, keys: () => [] }],
+    concurrency: 1,
+    reconcile,
+  };
+}
+
+/** About the record of the identity; about the first revocation where there is none any more. */
+function lockReport(first: CredentialRevocation, fingerprint: string, record: IssuedCredential | undefined): Told {
+  const username = first.metadata.annotations?.[clonedAnnotation] ?? "";
+  const asking = record?.status?.issued?.find((issue) => fingerprintOf(issue) === fingerprint);
+  const number = asking?.generation === undefined ? "" : ` (number ${asking.generation})`;
   return {
     reason: "CredentialCloned",
-    about: {
-      apiVersion: `${group}/${version}`,
-      kind,
-      ...(name === undefined ? {} : { name }),
-      ...(uid === undefined ? {} : { uid }),
-    },
-    message: `Two machines hold ${username}: an earlier credential${of(asking)} asked for the next one while a later one was in use. Both are locked out: let the right machine join again with a new key.`,
-    details: { user: username, fingerprint: asking.key },
+    about: record === undefined ? referenceTo(credentialRevocations, first) : referenceTo(issuedCredentials, record),
+    message: `Two machines hold ${username}: an earlier credential${number} asked for the next one while a later one was in use. Both are locked out: let the right machine join again with a new key.`,
+    details: { user: username, fingerprint: asking?.key },
   };
+}
+
+function fingerprintOf({ credentialID = "" }: CredentialIssue): string {
+  return credentialID.startsWith(certificatePrefix) ? credentialID.slice(certificatePrefix.length) : "";
+}
+
+function nameOf(fingerprint: string): string {
+  return `${cloneRevocationPrefix}${fingerprint.slice(0, 40)}`;
 }
 
 function revocationOf(clone: {
@@ -61,7 +112,7 @@ function revocationOf(clone: {
     apiVersion: `${group}/${version}`,
     kind,
     metadata: {
-      name: `${cloneRevocationPrefix}${clone.fingerprint.slice(0, 40)}`,
+      name: nameOf(clone.fingerprint),
       annotations: { [clonedAnnotation]: clone.username },
     },
     spec: { fingerprint: clone.fingerprint, reason: clone.reason },
