@@ -75,7 +75,7 @@ export const caCommands: CommandGroup = {
           name: "force",
           kind: "boolean",
           default: "false",
-          description: "retire it although machines are left behind, or the hub cannot be asked",
+          description: "retire it although machines are left behind, which it names, or the hub cannot be asked",
         },
         ...serverOptions,
       ],

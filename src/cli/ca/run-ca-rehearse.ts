@@ -9,7 +9,9 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { revocationsOf } from "../credentials/revoked.ts";
 import { fatesOf, type Fate } from "./left-behind.ts";
+import { failureOf } from "../failure.ts";
 import { writeResult } from "../output.ts";
+import { printable } from "../printable.ts";
 import { authoritiesIn, caStep, folderOf } from "./run-ca.ts";
 import { withServer } from "../server-access.ts";
 import { textTable } from "../text-table.ts";
@@ -31,24 +33,55 @@ export async function caRehearse(args: Args, io: Io): Promise<ExitName> {
   return left.length === 0 ? "ok" : "failed";
 }
 
-/** Ends the change, unless somebody would be left behind. */
+/** Ends the change, unless an identity would be left behind; with --force it names those that are. */
 export async function caRetire(args: Args, io: Io): Promise<ExitName> {
-  // A step that is not due is told before anybody is asked.
+  // A step that is not due is told before the hub is asked.
   const { state } = await authoritiesIn(args, io);
-  if (!args.on("force") && phaseOf(state) === "switched") await requireNobodyLeft(args, io);
-  return caStep("retire", args, io);
+  if (phaseOf(state) !== "switched") return caStep("retire", args, io);
+  if (!args.on("force")) {
+    await requireNoneLeft(args, io);
+    return caStep("retire", args, io);
+  }
+  // Before the step: the hub does not know afterwards which CA was retired.
+  const note = await leftBehindNote(args, io);
+  const exit = await caStep("retire", args, io);
+  io.stderr.write(note);
+  return exit;
 }
 
-async function requireNobodyLeft(args: Args, io: Io): Promise<void> {
-  const left = (await allFates(args, io)).filter(({ leftBehind }) => leftBehind.length > 0);
+async function requireNoneLeft(args: Args, io: Io): Promise<void> {
+  const left = await leftOf(args, io);
   if (left.length === 0) return;
-  const named = left.slice(0, 5).map(({ username, leftBehind }) => `${username} ${leftBehind.join(" and ")}`);
-  const more = left.length > named.length ? [`and ${left.length - named.length} more`] : [];
   throw new CliError("conflict", `${left.length} would be left behind, so nothing was done`, [
-    ...named,
-    ...more,
+    ...named(left, 5),
     "`pratique ca rehearse` lists them; --force retires the CA all the same.",
   ]);
+}
+
+/** How many of those that a forced retirement leaves behind are named. */
+const maxNamed = 50;
+
+/** Whom the step leaves behind and what they need, for stderr; empty where there is none. A hub that cannot be asked does not prevent the step. */
+async function leftBehindNote(args: Args, io: Io): Promise<string> {
+  try {
+    const left = await leftOf(args, io);
+    if (left.length === 0) return "";
+    const lines = named(left, maxNamed).map((line) => `  ${printable(line)}\n`);
+    const count = left.length === 1 ? "1 identity is" : `${left.length} identities are`;
+    return `warning: ${count} left behind; the certificates of the retired CA are refused from now on:\n${lines.join("")}Each machine must join again (pratique join … --force), or request access again; files with the retired CA must be replaced.\n`;
+  } catch (error) {
+    const { message } = failureOf(error, args);
+    return `warning: the hub could not be asked which identities are left behind: ${printable(message)}\nMachines whose certificates are of the retired CA must join again: pratique join … --force\n`;
+  }
+}
+
+async function leftOf(args: Args, io: Io): Promise<readonly Fate[]> {
+  return (await allFates(args, io)).filter(({ leftBehind }) => leftBehind.length > 0);
+}
+
+function named(left: readonly Fate[], max: number): readonly string[] {
+  const lines = left.slice(0, max).map(({ username, leftBehind }) => `${username} ${leftBehind.join(" and ")}`);
+  return left.length > max ? [...lines, `and ${left.length - max} more`] : lines;
 }
 
 async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {

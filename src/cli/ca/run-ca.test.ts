@@ -4,8 +4,11 @@ import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
-import { fakeIo, runLine } from "../../../test/kits/fake-io.ts";
+import { fakeApi } from "../../../test/kits/fake-api.ts";
+import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
+import { ConnectionError } from "../../client/client.ts";
 import { openAuthorities } from "../../hub/authority-folder.ts";
+import { issuedCredentials } from "../../resources/issued-credential.ts";
 
 let dir: string;
 
@@ -25,6 +28,42 @@ async function run(
   const io = fakeIo({ clock, listFolder, random: (size) => randomBytes(size) });
   const code = await runLine([...line.split(" "), "--data-dir", dir], io);
   return { code, out: io.out(), err: io.err() };
+}
+
+/** The hub answers with these holders of certificates of the CA before; undefined: it cannot be reached. */
+async function retireForced(
+  count: number | undefined,
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+  const clock = fakeClock();
+  const { client } = fakeApi({ clock });
+  for (let number = 1; number <= (count ?? 0); number += 1) {
+    const username = `system:node:n${String(number).padStart(3, "0")}`;
+    const issued = [{ credentialID: "X509SHA256=ab", issuer: "ca", notAfter: "2999-01-01T00:00:00Z" }];
+    const spec = { identity: { username, purpose: "Client" } };
+    await client.create(issuedCredentials, {
+      apiVersion: "",
+      kind: "",
+      metadata: { name: username },
+      spec,
+      status: { issued },
+    });
+  }
+  const list = (): Promise<never> => Promise.reject(new ConnectionError("ECONNREFUSED", "connection refused"));
+  const io = fakeIo({
+    clock,
+    client: count === undefined ? { ...client, list } : client,
+    files: { [join(dir, "admin.kubeconfig")]: kubeconfigText() },
+    listFolder: async (path) => (await readdir(path)).map((name) => ({ name, isFolder: false })),
+    random: (size) => randomBytes(size),
+  });
+  const code = await runLine(["ca", "retire", "--force", "--data-dir", dir], io);
+  return { code, out: io.out(), err: io.err() };
+}
+
+async function switched(): Promise<void> {
+  await hubWasHere();
+  await run("ca prepare");
+  await run("ca switch");
 }
 
 async function hubWasHere(): Promise<void> {
@@ -94,6 +133,36 @@ describe("pratique ca", () => {
     });
     expect(trusted).toHaveLength(1);
     expect(await run("ca status", later)).toMatchObject({ code: 0, out: expect.stringContaining("signed before") });
+  });
+
+  it("names those whom a forced retirement leaves behind, and why", async () => {
+    await switched();
+    const { code, out, err } = await retireForced(2);
+    expect(code).toBe(0);
+    expect(out).toContain("One CA, and no change of it under way");
+    expect(err).toContain("2 identities are left behind");
+    expect(err).toMatch(/^ {2}system:node:n001 has not shown .* and holds a certificate of the CA before$/m);
+    expect(err).toContain("system:node:n002");
+    expect(err).toContain("pratique join … --force");
+  });
+
+  it("names at most fifty of them, and says how many more there are", async () => {
+    await switched();
+    const { err } = await retireForced(53);
+    expect(err.match(/^ {2}system:node:/gm)).toHaveLength(50);
+    expect(err).toContain("  and 3 more\n");
+  });
+
+  it("says nothing of anyone left behind where a forced retirement leaves no one behind", async () => {
+    await switched();
+    expect(await retireForced(0)).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("retires the CA by force where the hub cannot be asked, and says that", async () => {
+    await switched();
+    const { code, err } = await retireForced(undefined);
+    expect(code).toBe(0);
+    expect(err).toContain("could not be asked which identities are left behind");
   });
 
   it("says where it looked when there is no CA", async () => {

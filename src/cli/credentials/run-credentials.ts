@@ -18,6 +18,7 @@ import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { revocationsOf, type Revoked } from "./revoked.ts";
+import { secondKeyOf, secondKeyText, type SecondKey } from "./second-key.ts";
 import { withServer } from "../server-access.ts";
 import { textTable } from "../text-table.ts";
 
@@ -28,6 +29,7 @@ interface Row {
   readonly record: IssuedCredential;
   readonly newest: CredentialIssue;
   readonly state: ShownState;
+  readonly secondKey: SecondKey | undefined;
 }
 
 const careful: ReadonlySet<ShownState> = new Set(["cloned", "missing", "late", "expired"]);
@@ -41,10 +43,15 @@ export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
     const revoked = await revocationsOf(client);
     const rows = records
       .map((record) => rowOf(record, revoked, now))
-      .filter(({ state }) => !args.on("care") || careful.has(state))
+      .filter((row) => !args.on("care") || needsCare(row))
       .toSorted((one, other) => rank(one) - rank(other) || compare(nameOf(one), nameOf(other)));
     await writeResult(args, io, {
-      data: rows.map(({ record, state }) => ({ state, ...record.spec.identity, ...record.status })),
+      data: rows.map(({ record, state, secondKey }) => ({
+        state,
+        ...record.spec.identity,
+        ...record.status,
+        ...(secondKey === undefined ? {} : { validKeys: [secondKey.earlier.key, secondKey.later.key] }),
+      })),
       table: () =>
         rows.length > 0 ? tableText(rows, now) : args.on("care") ? "nothing needs care\n" : "nothing has been issued\n",
     });
@@ -72,11 +79,19 @@ function rowOf(record: IssuedCredential, { index, clones, grants }: Revoked, now
       : clones.has(revocation.name)
         ? "cloned"
         : "revoked";
-  return { record, newest, state: shut ?? credentialState(record, now) };
+  const isRevoked = (issue: CredentialIssue): boolean =>
+    index.find(credentialOfIssue(record.spec.identity, issue), now) !== undefined;
+  const secondKey = secondKeyOf(record, { isRevoked, now });
+  return { record, newest, state: shut ?? credentialState(record, now), secondKey };
 }
 
-function rank({ state }: Row): number {
-  if (state === "cloned") return -1;
+function needsCare({ state, secondKey }: Row): boolean {
+  return careful.has(state) || secondKey !== undefined;
+}
+
+function rank({ state, secondKey }: Row): number {
+  if (state === "cloned") return -2;
+  if (secondKey !== undefined) return -1;
   return state === "revoked" ? credentialStates.length : credentialStates.indexOf(state);
 }
 
@@ -96,18 +111,18 @@ function tableText(rows: readonly Row[], now: number): string {
       const { record, newest, state } = row;
       const { purpose, username } = record.spec.identity;
       return [
-        careful.has(state) ? "!" : "",
+        needsCare(row) ? "!" : "",
         username,
         purpose.toLowerCase(),
         careful.has(state) ? state.toUpperCase() : state,
         when(newest.notAfter, now),
         purpose === "Serving" ? "-" : when(record.status?.lastSeen, now, "never"),
         approverText(newest.approvedBy ?? ""),
-        String(record.status?.count ?? 0),
+        `${record.status?.count ?? 0}${row.secondKey === undefined ? "" : " (2 KEYS VALID)"}`,
       ];
     }),
   });
-  const notes = rows.filter(({ state }) => careful.has(state)).map((row) => `! ${printable(careText(row))}\n`);
+  const notes = rows.flatMap(careTexts).map((text) => `! ${printable(text)}\n`);
   return [table, "\n", lastSeenNote, ...notes].join("");
 }
 
@@ -119,6 +134,14 @@ const ownAccounts = "system:serviceaccount:kube-system:";
 function approverText(approvedBy: string): string {
   if (approvedBy.startsWith(ownAccounts)) return `by itself (${approvedBy.slice(ownAccounts.length)})`;
   return approvedBy || "-";
+}
+
+function careTexts(row: Row): readonly string[] {
+  const { secondKey, record, state } = row;
+  return [
+    ...(careful.has(state) ? [careText(row)] : []),
+    ...(secondKey === undefined ? [] : [secondKeyText(record.spec.identity.username, secondKey)]),
+  ];
 }
 
 function careText(row: Row): string {
