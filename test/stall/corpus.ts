@@ -2,7 +2,7 @@ import { configMaps as configMapKind } from "../../src/resources/config-map.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
 import type { CostlyRequest } from "./costly-request.ts";
 import { reviewsOfManyRights } from "./many-rights.ts";
-import { largeDefinition } from "./large-definition.ts";
+import { changeOfLargeDefinition, largeDefinition } from "./large-definition.ts";
 import { watches } from "./watches.ts";
 
 export const json = "application/json";
@@ -493,6 +493,7 @@ const customs: readonly CostlyRequest[] = [
     as: "tenant",
     method: "GET",
     path: "/openapi/v2",
+    renewal: changeOfLargeDefinition,
     statuses: [200],
   },
   {
@@ -502,6 +503,7 @@ const customs: readonly CostlyRequest[] = [
     path: "/openapi/v2",
     accept: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     statuses: [200],
+    renewal: changeOfLargeDefinition,
   },
   {
     name: "OpenAPI v3 of that group",
@@ -509,6 +511,7 @@ const customs: readonly CostlyRequest[] = [
     method: "GET",
     path: "/openapi/v3/apis/large.example.com/v1",
     statuses: [200, 404],
+    renewal: changeOfLargeDefinition,
   },
   {
     name: "delete of that definition",

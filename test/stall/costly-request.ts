@@ -18,4 +18,6 @@ export interface CostlyRequest {
   readonly statuses: readonly number[];
   /** What it creates stays, for those after it; all else is deleted once the request has been measured. */
   readonly stays?: true;
+  /** Sent with every right before the request is sent once more: without it the answer would be there already. */
+  readonly renewal?: Pick<CostlyRequest, "method" | "path" | "type" | "body">;
 }

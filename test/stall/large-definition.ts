@@ -1,3 +1,5 @@
+import type { CostlyRequest } from "./costly-request.ts";
+
 /** Nested objects of a hundred described fields each. */
 export function largeDefinition(): object {
   const fields = Object.fromEntries(
@@ -23,3 +25,14 @@ export function largeDefinition(): object {
     },
   };
 }
+
+/** Describes that definition anew, so that what is published of it is made again. */
+export const changeOfLargeDefinition: NonNullable<CostlyRequest["renewal"]> = {
+  method: "PATCH",
+  path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/larges.large.example.com",
+  type: "application/json-patch+json",
+  body: () =>
+    JSON.stringify([
+      { op: "add", path: "/spec/versions/0/schema/openAPIV3Schema/description", value: `As of ${performance.now()}.` },
+    ]),
+};
