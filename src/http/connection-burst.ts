@@ -17,8 +17,8 @@ const [maxHoldMs, restMs] = [20, 80];
 const maxServeMs = 5;
 /** How many requests are begun in one pass of the event loop on connections that are not known: each takes up to a millisecond once begun. */
 const maxUnknown = 8;
-/** How many requests wait at the most on connections that are not known: they are begun within a second or two. */
-const maxWaiting = 1000;
+/** How many requests wait at the most on connections that are not known: they are begun within seconds. A client may send a thousand at once. */
+const maxWaiting = 10_000;
 
 /**
  * libuv accepts one connection per turn of the loop. Where a turn serves thirty requests first, thirty connections take a second to be

@@ -88,7 +88,7 @@ export function connectionsText(server: Pick<Server, "connectionCounts" | "refus
     {
       name: "pratique_refused_requests_total",
       type: "counter",
-      help: "Requests that were answered with 429 because a thousand waited on connections on which no request was authenticated.",
+      help: "Requests that were answered with 429 because ten thousand waited on connections on which no request was authenticated.",
       samples: [["", server?.refusedRequests() ?? 0]],
     },
   ]);

@@ -74,9 +74,9 @@ const open: Readonly<Record<string, () => Promise<Socket>>> = {
 describe("thousands of requests at once without a credential", () => {
   test("are answered or told to try again later, while an authenticated client is served", async () => {
     const before = await metric("pratique_refused_requests_total");
-    const sessions = await Promise.all(Array.from({ length: 5 }, () => openHttp2(hub.target)));
+    const sessions = await Promise.all(Array.from({ length: 12 }, () => openHttp2(hub.target)));
     const asked = sessions.flatMap((session) =>
-      Array.from({ length: 600 }, () => sendHttp2(session, { path: "/livez" })),
+      Array.from({ length: 1000 }, () => sendHttp2(session, { path: "/livez" })),
     );
     const served = await sendHttp2(admin, { path: configMaps });
     const replies = await Promise.all(asked);
