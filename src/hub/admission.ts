@@ -7,6 +7,7 @@ import {
   certificateSubjectRestriction,
   type SignerCheck,
 } from "../admission/certificate-signers.ts";
+import { certificateRequestLimit } from "../admission/certificate-request-limit.ts";
 import { credentialRevocationAdmission } from "../admission/credential-revocations.ts";
 import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
 import { nodeRestriction } from "../admission/node-restriction.ts";
@@ -43,6 +44,8 @@ export interface HubAdmissionOptions extends Omit<
   /** Pin of the CA that machines are told. */
   readonly caPins: () => readonly string[];
   readonly accessRequests: AccessRequestLimits;
+  /** Default 5000. */
+  readonly maxUndecidedCertificateRequests: number | undefined;
   readonly revocations: Pick<Revocations, "size" | "removals">;
   /** Absent where no clusters join. */
   readonly clusters: Pick<ManagedClusters, "admission"> | undefined;
@@ -69,6 +72,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
   const namespaceOf = (name: string): ApiObject | undefined => stored(cache, "namespaces", name);
   const resourceOf = (apiVersion: string, kind: string): Resource | undefined =>
     options.resources().find((one) => one.kind === kind && apiVersionOf(one.group, one.version) === apiVersion);
+  const undecided = undecidedIn(cache);
   const plugins = [
     namespaceLifecycle(namespaceOf),
     serviceAccount({
@@ -77,7 +81,11 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     }),
     restrictedNodes(options, may),
     ownerReferences({ may, resourceOf }),
-    returningMachines({ factsOf: parseCsr, undecided: undecidedIn(cache) }),
+    returningMachines({ factsOf: parseCsr, undecided }),
+    certificateRequestLimit({
+      undecided,
+      maxUndecided: options.maxUndecidedCertificateRequests ?? maxUndecidedCertificateRequests,
+    }),
     certificateApproval(signerCheck),
     certificateSigning(signerCheck),
     certificateSubjectRestriction((pem) => parseCsr(pem).subject.organizations),
@@ -118,13 +126,30 @@ function restrictedNodes(
   };
 }
 
-/** How many requests of a user are undecided: few, since only a machine that comes back is counted. */
+/** Enough for a fleet whose machines join with one token and wait for an approver. */
+const maxUndecidedCertificateRequests = 5000;
+
+/** How many requests of a user are undecided; counted as they come and go, since each new one asks. */
 function undecidedIn(cache: WatchCache): (username: string) => number {
-  const prefix = storagePrefix({ group: "certificates.k8s.io", plural: "certificatesigningrequests" });
-  return (username) => {
-    const views = Array.from(cache.list(prefix), (entry) => csrView(objectOf(entry)));
-    return views.filter((csr) => csr.requester.username === username && isUndecided(csr)).length;
+  const requesters = new Map<string, string>();
+  const counts = new Map<string, number>();
+  const count = (username: string, more: 1 | -1): void => {
+    const now = (counts.get(username) ?? 0) + more;
+    if (now === 0) counts.delete(username);
+    else counts.set(username, now);
   };
+  const prefix = storagePrefix({ group: "certificates.k8s.io", plural: "certificatesigningrequests" });
+  cache.observe(prefix, ({ type, entry }) => {
+    const before = requesters.get(entry.key);
+    if (before !== undefined) count(before, -1);
+    requesters.delete(entry.key);
+    if (type === "DELETED") return;
+    const csr = csrView(objectOf(entry));
+    if (!isUndecided(csr)) return;
+    requesters.set(entry.key, csr.requester.username);
+    count(csr.requester.username, 1);
+  });
+  return (username) => counts.get(username) ?? 0;
 }
 
 /** A built-in object of the core group, as it is in the watch cache at this moment. */

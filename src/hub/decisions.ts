@@ -81,6 +81,7 @@ export async function openDecisions(
       metrics: counts.admission,
       caPins: () => pinsOf(authorities()),
       accessRequests: options.accessRequests ?? defaultAccessRequestLimits,
+      maxUndecidedCertificateRequests: options.maxUndecidedCertificateRequests,
       revocations: base.revoked,
       clusters: base.clusters,
       inForce: base.isFurnished,

@@ -77,6 +77,8 @@ export interface HubOptions {
   readonly disableAdmissionPlugins?: readonly string[];
   /** How wide the door for machines without a credential is; default `defaultAccessRequestLimits`. */
   readonly accessRequests?: AccessRequestLimits;
+  /** How many CertificateSigningRequests of one user may be undecided at once; default 5000. */
+  readonly maxUndecidedCertificateRequests?: number;
   /** Default `audit/audit.log` in the data directory; `-` is stdout, and `none` or nothing writes no log. */
   readonly auditLogPath?: string | undefined;
   /** When the file is put aside; default 100, and 0 never. */
