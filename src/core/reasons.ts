@@ -25,7 +25,8 @@ export const reasons = {
   CredentialRevoked: "Normal",
   CredentialUnseen: "Warning",
   RevocationRemoved: "Normal",
-  // Why a profile cannot be used.
+  // Why a profile cannot be used, or not as it was meant.
+  ProfileDefaultAmbiguous: "Warning",
   ProfileNamespaceMissing: "Warning",
   ProfileNamespaceTerminating: "Warning",
   ProfileReady: "Normal",

@@ -113,7 +113,7 @@ export const accessProfiles: Resource = {
       name: "Default",
       type: "boolean",
       description: "Whether requests that name no profile are for this one.",
-      cell: (object) => object.metadata.annotations?.[defaultProfileAnnotation] === "true",
+      cell: isMarkedDefault,
     },
     {
       name: "Ready",
@@ -142,6 +142,14 @@ export const accessProfiles: Resource = {
 
 /** Whether everything that a profile names exists, by its status. */
 export const profileCondition = "Ready";
+
+/** On each profile that is marked as default beside others. */
+export const defaultConflictCondition = "DefaultConflict";
+
+/** Whether requests that name no profile are for this one, as far as it says itself. */
+export function isMarkedDefault({ metadata }: Pick<ApiObject, "metadata">): boolean {
+  return metadata.annotations?.[defaultProfileAnnotation] === "true";
+}
 
 function readyText(condition: Fields): string {
   if (stringAt(condition, "type") !== profileCondition) return "";

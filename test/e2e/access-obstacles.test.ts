@@ -169,3 +169,46 @@ describe("a profile whose role was deleted", () => {
     await stage.until("vm-role", isReady);
   });
 });
+
+describe("two profiles that are marked as default", () => {
+  const mark = "access.pratique.dev/is-default-profile";
+  const conflictOf = async (name: string): Promise<unknown> => {
+    const profile = (await stage.admin(`${stage.profiles}/${name}`)).object();
+    const { conditions = [] } = (profile["status"] ?? {}) as { readonly conditions?: readonly { type: string }[] };
+    return conditions.find(({ type }) => type === "DefaultConflict");
+  };
+
+  it("each have a condition, an Event and a log line that say which one is the default, until one mark is removed", async () => {
+    const made = await stage.profile("pods-too", { namespace: "vms" }, { [mark]: "true" });
+    expect(made.status).toBe(201);
+    const message = (also: string): string =>
+      `2 AccessProfiles are marked as default: an access request that names no profile is for "pods", the first by name; remove the annotation ${mark} from all but one (also marked: "${also}")`;
+    for (const [name, also] of [
+      ["pods", "pods-too"],
+      ["pods-too", "pods"],
+    ] as const) {
+      await expect
+        .poll(async () => conflictOf(name))
+        .toMatchObject({ status: "True", reason: "ProfileDefaultAmbiguous", message: message(also) });
+      await expect
+        .poll(async () => eventsAbout(name, "ProfileDefaultAmbiguous"))
+        .toMatchObject([{ type: "Warning", message: message(also) }]);
+    }
+    expect(stage.hub.log).toContainEqual(
+      expect.objectContaining({ level: "warn", reason: "ProfileDefaultAmbiguous", message: message("pods-too") }),
+    );
+
+    const patch = [{ op: "remove", path: `/metadata/annotations/${mark.replace("/", "~1")}` }];
+    const type = "application/json-patch+json";
+    const removed = await stage.admin(`${stage.profiles}/pods-too`, { method: "PATCH", body: patch, type });
+    expect(removed.status).toBe(200);
+    for (const name of ["pods", "pods-too"]) await expect.poll(async () => conflictOf(name)).toBeUndefined();
+  });
+
+  it("are no conflict any more when one of them is deleted", async () => {
+    expect((await stage.profile("pods-again", { namespace: "vms" }, { [mark]: "true" })).status).toBe(201);
+    await expect.poll(async () => conflictOf("pods")).toMatchObject({ reason: "ProfileDefaultAmbiguous" });
+    await stage.admin(`${stage.profiles}/pods-again`, { method: "DELETE" });
+    await expect.poll(async () => conflictOf("pods")).toBeUndefined();
+  });
+});

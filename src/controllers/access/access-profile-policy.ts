@@ -2,7 +2,14 @@ import { rfc3339 } from "../../core/clock.ts";
 import { setCondition } from "../../core/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
 import type { Reason } from "../../core/reasons.ts";
-import { profileCondition, type AccessProfile, type AccessRole } from "../../resources/access-profile.ts";
+import {
+  defaultConflictCondition,
+  defaultProfileAnnotation,
+  isMarkedDefault,
+  profileCondition,
+  type AccessProfile,
+  type AccessRole,
+} from "../../resources/access-profile.ts";
 
 /** What a profile may name, as it is now. */
 export interface ProfileSurroundings {
@@ -44,15 +51,45 @@ export function profileState({ spec }: AccessProfile, around: ProfileSurrounding
   return { reason: "ProfileReady", message: "namespace and roles exist" };
 }
 
+/** That several profiles are marked as default. */
+export interface DefaultConflict {
+  readonly reason: Extract<Reason, "ProfileDefaultAmbiguous">;
+  readonly message: string;
+}
+
+/** `marked` are the names of all profiles that are marked as default; undefined where this is none of them, or the only one. */
+export function defaultConflict(profile: AccessProfile, marked: readonly string[]): DefaultConflict | undefined {
+  if (!isMarkedDefault(profile) || marked.length < 2) return undefined;
+  const sorted = marked.toSorted();
+  const others = sorted.filter((name) => name !== profile.metadata.name).map((name) => JSON.stringify(name));
+  const more = others.length - maxNamed;
+  const also = `${others.slice(0, maxNamed).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const message = `${marked.length} AccessProfiles are marked as default: an access request that names no profile is for ${JSON.stringify(sorted[0])}, the first by name; remove the annotation ${defaultProfileAnnotation} from all but one (also marked: ${also})`;
+  return { reason: "ProfileDefaultAmbiguous", message };
+}
+
+const maxNamed = 5;
+
 /** The conditions that say so, or undefined where they do already. */
 export function profileConditions(
   { status = {} }: AccessProfile,
-  { reason, message }: ProfileState,
+  { state, conflict }: { readonly state: ProfileState; readonly conflict: DefaultConflict | undefined },
   now: number,
 ): readonly Condition[] | undefined {
   const before = status.conditions ?? [];
+  const { reason, message } = state;
   const isReady = reason === "ProfileReady";
   const next: Condition = { type: profileCondition, status: isReady ? "True" : "False", reason, message };
-  const after = setCondition(before, next, rfc3339(now));
+  const after = withConflict(setCondition(before, next, rfc3339(now)), conflict, now);
   return after === before ? undefined : after;
+}
+
+function withConflict(
+  conditions: readonly Condition[],
+  conflict: DefaultConflict | undefined,
+  now: number,
+): readonly Condition[] {
+  const type = defaultConflictCondition;
+  if (conflict !== undefined) return setCondition(conditions, { type, status: "True", ...conflict }, rfc3339(now));
+  return conditions.some((one) => one.type === type) ? conditions.filter((one) => one.type !== type) : conditions;
 }

@@ -1,13 +1,20 @@
 import { keyOf } from "../../client/object-key.ts";
+import type { Change } from "../../client/object-store.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
+import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import {
+  accessProfiles,
+  defaultConflictCondition,
+  isMarkedDefault,
+  type AccessProfile,
+} from "../../resources/access-profile.ts";
+import { isConditionTrue } from "../../core/conditions.ts";
 import { hasReason } from "../api-errors.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
-import { profileConditions, profileState } from "./access-profile-policy.ts";
+import { defaultConflict, profileConditions, profileState } from "./access-profile-policy.ts";
 
 const serviceAccount = "access-request-controller";
 
@@ -16,13 +23,17 @@ export interface AccessProfileOptions {
   readonly clock: Clock;
 }
 
-/** Reports on each profile whether the namespace and the roles that it names exist: without them approving grants nothing. */
+/**
+ * Reports on each profile whether the namespace and the roles that it names exist: without them approving grants nothing. Reports on each
+ * that is marked as default whether others are as well.
+ */
 export function accessProfile(options: AccessProfileOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const profiles = reader({ resource: accessProfiles });
   const homes = reader({ resource: namespaces, metadataOnly: true });
   const localRoles = reader({ resource: roles, metadataOnly: true });
   const clusterWide = reader({ resource: clusterRoles, metadataOnly: true });
+  const defaults = markedProfiles();
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const profile = profiles.get(key) as AccessProfile | undefined;
@@ -32,7 +43,8 @@ export function accessProfile(options: AccessProfileOptions): Controller {
       role: localRoles.get,
       clusterRole: (name) => clusterWide.get({ name }),
     });
-    const conditions = profileConditions(profile, state, options.clock.now());
+    const conflict = defaultConflict(profile, defaults.names());
+    const conditions = profileConditions(profile, { state, conflict }, options.clock.now());
     try {
       if (conditions !== undefined) {
         const next = { ...profile, status: { ...profile.status, conditions } };
@@ -42,14 +54,14 @@ export function accessProfile(options: AccessProfileOptions): Controller {
       if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
       throw error;
     }
+    const about = referenceTo(accessProfiles, profile);
     const { reason, message } = state;
-    if (reason === "ProfileReady") return done;
-    const because = {
-      reason,
-      about: referenceTo(accessProfiles, profile),
-      message: `profile grants nothing: ${message}`,
-    };
-    return { kind: "blocked", because, again: "woken" };
+    if (reason === "ProfileReady") {
+      return conflict === undefined ? done : { kind: "blocked", because: { ...conflict, about }, again: "woken" };
+    }
+    const because = { reason, about, message: `profile grants nothing: ${message}` };
+    const isNew = conflict !== undefined && !isConditionTrue(profile.status?.conditions, defaultConflictCondition);
+    return { kind: "blocked", because, again: "woken", ...(isNew ? { tell: [{ ...conflict, about }] } : {}) };
   }
 
   const naming = (holds: (spec: AccessProfile["spec"]) => boolean): readonly ObjectKey[] =>
@@ -58,7 +70,7 @@ export function accessProfile(options: AccessProfileOptions): Controller {
     name: "access-profile",
     serviceAccount,
     watches: [
-      { resource: accessProfiles },
+      { resource: accessProfiles, observe: defaults.observe, keys: defaults.affected },
       {
         resource: namespaces,
         metadataOnly: true,
@@ -76,5 +88,26 @@ export function accessProfile(options: AccessProfileOptions): Controller {
     ],
     concurrency: 4,
     reconcile,
+  };
+}
+
+/** Which profiles are marked as default: a mark that comes or goes concerns all that have one. */
+function markedProfiles(): {
+  readonly names: () => readonly string[];
+  readonly observe: (change: Change) => void;
+  readonly affected: (profile: ApiObject) => readonly ObjectKey[];
+} {
+  const marked = new Set<string>();
+  let hasChanged = false;
+  return {
+    names: () => [...marked],
+    observe: ({ type, object }) => {
+      const { name = "" } = object.metadata;
+      const isMarked = type !== "DELETED" && isMarkedDefault(object);
+      hasChanged = isMarked !== marked.has(name);
+      if (isMarked) marked.add(name);
+      else marked.delete(name);
+    },
+    affected: (profile) => [keyOf(profile), ...(hasChanged ? Array.from(marked, (name) => ({ name })) : [])],
   };
 }

@@ -3,7 +3,7 @@ import { rfc3339 } from "../../core/clock.ts";
 import type { Condition } from "../../core/object.ts";
 import {
   decidedProfile,
-  defaultProfileAnnotation,
+  isMarkedDefault,
   profileDefaults,
   type AccessProfile,
 } from "../../resources/access-profile.ts";
@@ -51,7 +51,7 @@ export type AccessStep =
 export function profileFor(profiles: readonly AccessProfile[], name: string | undefined): AccessProfile | undefined {
   if (name !== undefined && name !== "") return profiles.find(({ metadata }) => metadata.name === name);
   return profiles
-    .filter(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation] === "true")
+    .filter(isMarkedDefault)
     .toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1))[0];
 }
 
