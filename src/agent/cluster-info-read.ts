@@ -10,6 +10,14 @@ import { JoinError, plainText } from "./join-error.ts";
 /** The path that every joining machine reads. The parameter is kubeadm's. @see cmd/kubeadm/app/discovery/token */
 export const clusterInfoPath: string = `/api/v1/namespaces/${clusterInfoKey.namespace}/configmaps/${clusterInfoKey.name}?timeout=10s`;
 
+const roleName = "kubeadm:bootstrap-signer-clusterinfo";
+
+/** With which an administrator lets anonymous clients read cluster-info. Source: kubeadm, phase bootstrap-token, CreateClusterInfoRBACRules. */
+const grantCommands = [
+  `kubectl create role ${roleName} -n ${clusterInfoKey.namespace} --verb=get --resource=configmaps --resource-name=${clusterInfoKey.name}`,
+  `kubectl create rolebinding ${roleName} -n ${clusterInfoKey.namespace} --role=${roleName} --user=system:anonymous`,
+];
+
 /** What one read of cluster-info gave. `aheadMs` is how far this clock is ahead of the server's, where the reply tells. */
 export type ClusterInfoRead =
   | {
@@ -61,14 +69,14 @@ function refusal(status: number, body: unknown, target: CallTarget): ClusterInfo
   const fail = (code: "no-cluster-info" | "not-a-hub" | "unauthorized", message: string): JoinError =>
     new JoinError(code, message, { causeCode: String(status) });
   if (status === 403 && isStatus) {
-    const message = `${target.server} does not let this machine read cluster-info${said}; the hub needs the Role kubeadm:bootstrap-signer-clusterinfo in kube-public`;
+    const message = `${target.server} does not let this machine read cluster-info${said}; anonymous clients need the Role and RoleBinding ${roleName} in kube-public, and an administrator of the cluster creates them: ${grantCommands.join("; ")}`;
     return { kind: "forbidden", error: fail("no-cluster-info", message) };
   }
   if (status === 401 && isStatus) {
     throw fail("unauthorized", `${target.server} refuses these credentials, or anonymous requests altogether${said}`);
   }
   if (status === 404 && isStatus) {
-    const message = `${target.server} is a Kubernetes API but has no cluster-info in kube-public: machines cannot join there by a token`;
+    const message = `${target.server} is a Kubernetes API but has no cluster-info in kube-public: machines cannot join there by a token until an administrator of the cluster creates it (docs/joining.md, "On a Kubernetes that kubeadm did not set up")`;
     return { kind: "again", error: fail("no-cluster-info", message) };
   }
   const message = `${target.server} answers, but not as a hub does (status ${status}): check the host and the port`;

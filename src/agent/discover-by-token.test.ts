@@ -346,7 +346,7 @@ describe("failures of the discovery", () => {
     const error = await bench.failure(hub);
     expect(error).toMatchObject({ code: "no-cluster-info", causeCode: "403" });
     expect(error.message).toContain(
-      "configmaps is forbidden; the hub needs the Role kubeadm:bootstrap-signer-clusterinfo",
+      "configmaps is forbidden; anonymous clients need the Role and RoleBinding kubeadm:bootstrap-signer-clusterinfo in kube-public, and an administrator of the cluster creates them: kubectl create role ",
     );
   });
 
