@@ -4,6 +4,7 @@ import type { Client } from "../client/client.ts";
 import { rfc3339 } from "../core/clock.ts";
 import { jsonEqual } from "../core/equal.ts";
 import { StatusError } from "../core/status.ts";
+import { knownCertificates, revocationEnd as endOf, type KnownCertificates } from "./known-certificates.ts";
 import {
   credentialRevocations,
   revocationTargets,
@@ -12,16 +13,21 @@ import {
 
 /** What became of the revocations of a list. */
 export interface ImportedRevocations {
-  readonly added: number;
-  /** In force already, for as long at the least. */
+  /** Those that were added, or would be; `reason` is the one that they have on the hub. */
+  readonly added: readonly ListedRevocation[];
+  /** How many were in force already, for as long at the least. */
   readonly present: number;
-  /** Over by now. */
+  /** How many are over by now. */
   readonly ended: number;
   /** Those that the API did not take, with its reason. */
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
 }
 
-type Outcome = "added" | "present" | "ended" | { readonly name: string; readonly reason: string };
+type Outcome =
+  | "present"
+  | "ended"
+  | { readonly added: ListedRevocation }
+  | { readonly name: string; readonly reason: string };
 
 /** How many are written at once. */
 const maxUnderWay = 50;
@@ -32,43 +38,23 @@ export async function importRevocations(
   to: { readonly client: Client; readonly now: number; readonly dryRun: boolean },
 ): Promise<ImportedRevocations> {
   const reason = `imported from the list of ${rfc3339(issuedAt)}`;
-  const serials = await revokedSerials(revocations, to.client);
+  const known = await knownCertificates(revocations, to.client);
   const outcomes: Outcome[] = [];
   for (let at = 0; at < revocations.length; at += maxUnderWay) {
     const some = revocations.slice(at, at + maxUnderWay);
-    outcomes.push(...(await Promise.all(some.map((one) => importOne(one, { ...to, reason, serials })))));
+    outcomes.push(...(await Promise.all(some.map((one) => importOne(one, { ...to, reason, known })))));
   }
   const count = (kind: string): number => outcomes.filter((outcome) => outcome === kind).length;
   return {
-    added: count("added"),
+    added: outcomes.flatMap((outcome) => (typeof outcome === "object" && "added" in outcome ? [outcome.added] : [])),
     present: count("present"),
     ended: count("ended"),
-    refused: outcomes.filter((outcome) => typeof outcome === "object"),
+    refused: outcomes.filter((outcome) => typeof outcome === "object" && "reason" in outcome),
   };
 }
 
-/** By serial number the end of what is revoked already whatever CA has issued it; a revocation list of X.509 names the CA as well. */
-type RevokedSerials = ReadonlyMap<string, number>;
-
-async function revokedSerials(listed: readonly ListedRevocation[], client: Client): Promise<RevokedSerials> {
-  if (!listed.some(({ spec }) => spec.certificate?.issuer !== undefined)) return new Map();
-  try {
-    const { items } = await client.list<CredentialRevocation>(credentialRevocations);
-    const found = items.flatMap(({ spec }): readonly (readonly [string, number])[] =>
-      spec.certificate === undefined || spec.certificate.issuer !== undefined
-        ? []
-        : [[spec.certificate.serialNumber, endOf(spec)]],
-    );
-    return new Map(found);
-  } catch (error) {
-    // Without the right to look, one is revoked twice, which is no harm.
-    if (error instanceof StatusError && error.reason === "Forbidden") return new Map();
-    throw error;
-  }
-}
-
 interface Importing {
-  readonly serials: RevokedSerials;
+  readonly known: KnownCertificates;
   readonly client: Client;
   readonly now: number;
   readonly dryRun: boolean;
@@ -77,18 +63,17 @@ interface Importing {
 
 async function importOne(one: ListedRevocation, importing: Importing): Promise<Outcome> {
   if (Date.parse(one.spec.expiresAt ?? "") <= importing.now) return "ended";
-  const { certificate } = one.spec;
-  const until = certificate?.issuer === undefined ? undefined : importing.serials.get(certificate.serialNumber);
-  if (until !== undefined && endOf(one.spec) <= until) return "present";
+  if (importing.known.isRevoked(one.spec)) return "present";
   try {
-    return await written(one, importing);
+    const outcome = await written(one, importing);
+    return outcome === "added" ? { added: { ...one, spec: { ...one.spec, reason: importing.reason } } } : outcome;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     return { name: one.name, reason: error.message };
   }
 }
 
-async function written({ name, spec }: ListedRevocation, importing: Importing): Promise<Outcome> {
+async function written({ name, spec }: ListedRevocation, importing: Importing): Promise<"added" | "present"> {
   if (await created({ name, spec }, importing)) return "added";
   const { client, dryRun } = importing;
   const before = await client.get<CredentialRevocation>(credentialRevocations, { name });
@@ -117,10 +102,6 @@ async function created({ name, spec }: ListedRevocation, { client, dryRun, reaso
 
 function targetOf(spec: ListedRevocation["spec"]): object {
   return Object.fromEntries(revocationTargets.map((field) => [field, spec[field] ?? null]));
-}
-
-function endOf({ expiresAt }: ListedRevocation["spec"]): number {
-  return expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
 }
 
 function nameFor(spec: ListedRevocation["spec"]): string {

@@ -11,9 +11,10 @@ export async function revocationsFromFile(
   file: string,
   to: { readonly trust: RevocationListTrust; readonly client: Client; readonly now: number },
 ): Promise<{ readonly added: number; readonly present: number; readonly ended: number }> {
-  const { refused, ...counts } = await importRevocations(await revocationsIn(file, to.trust), { ...to, dryRun: false });
+  const listed = await revocationsIn(file, to.trust);
+  const { refused, added, present, ended } = await importRevocations(listed, { ...to, dryRun: false });
   const [first] = refused;
-  if (first === undefined) return counts;
+  if (first === undefined) return { added: added.length, present, ended };
   throw new HubError(
     "options",
     `--revocations-from ${file}: the revocation ${first.name} cannot be taken (${first.reason}), and ${refused.length - 1} more`,

@@ -485,9 +485,19 @@ describe("a hub that was restored from an older backup", () => {
     const counted = (counts: string): RegExp => new RegExp(`^revocations of \\S+Z: ${counts}\n$`);
     expect(await importing(hub, file, "--dry-run")).toEqual([
       0,
-      expect.stringMatching(counted("1 added, 1 in force already, 0 over by now \\(dry run\\)")),
+      expect.stringMatching(
+        /^NAME +REVOKES +REASON +ENDS\nben +user ben +imported from the list of \S+Z +<never>\nrevocations of \S+Z: 1 added, 1 in force already, 0 over by now \(dry run\)\n$/,
+      ),
       "",
     ]);
+    const [, json] = await importing(hub, file, "--dry-run", "-o", "json");
+    expect(JSON.parse(json)).toMatchObject({
+      dryRun: true,
+      added: [{ name: "ben", user: "ben" }],
+      present: 1,
+      ended: 0,
+      refused: [],
+    });
     expect(await statusOf(hub, "ben")).toBe(200);
     expect(await importing(hub, file)).toEqual([
       0,

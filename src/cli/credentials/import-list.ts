@@ -1,17 +1,20 @@
 import { createPublicKey } from "node:crypto";
 import { readRevocationLists, type RevocationListTrust } from "../../authn/revocation-lists.ts";
-import { RevocationListError, type SignedRevocations } from "../../authn/signed-revocations.ts";
+import { RevocationListError, type ListedRevocation, type SignedRevocations } from "../../authn/signed-revocations.ts";
 import { tokenKey, type TokenKey } from "../../authn/service-account-keys.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { systemErrorText } from "../../core/system-error.ts";
 import { importRevocations } from "../../hub/import-revocations.ts";
 import { loadTrustRoots, type TrustRoot } from "../../pki/verify-chain.ts";
 import { fieldListAt, stringAt } from "../../resources/json-fields.ts";
+import { revokedText } from "../../resources/credential-revocation.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
+import { textTable, type TextTable } from "../text-table.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 
 /** Adds the revocations of a list that the same hub has signed. @throws CliError, StatusError */
@@ -25,12 +28,36 @@ export async function importList(args: Args, io: Io): Promise<ExitName> {
       keys: () => hubKeys(client),
       roots: () => hubRoots(client),
     });
-    const { added, present, ended, refused } = await importRevocations(list, { client, now: io.clock.now(), dryRun });
-    const counts = `${added} added, ${present} in force already, ${ended} over by now`;
-    io.stdout.write(`revocations of ${rfc3339(list.issuedAt)}: ${counts}${dryRun ? " (dry run)" : ""}\n`);
+    const { refused, ...imported } = await importRevocations(list, { client, now: io.clock.now(), dryRun });
+    const { added, present, ended } = imported;
+    const counts = `${added.length} added, ${present} in force already, ${ended} over by now`;
+    const summary = `revocations of ${rfc3339(list.issuedAt)}: ${counts}${dryRun ? " (dry run)" : ""}\n`;
+    await writeResult(args, io, {
+      data: {
+        issuedAt: rfc3339(list.issuedAt),
+        dryRun,
+        added: added.map(({ name, spec }) => ({ name, ...spec })),
+        present,
+        ended,
+        refused,
+      },
+      table: () => (dryRun && added.length > 0 ? `${textTable(addedTable(added))}${summary}` : summary),
+    });
     for (const { name, reason } of refused) io.stderr.write(`${printable(`error: ${name}: ${reason}`)}\n`);
     return refused.length === 0 ? "ok" : "refused";
   });
+}
+
+function addedTable(added: readonly ListedRevocation[]): TextTable {
+  return {
+    headings: ["NAME", "REVOKES", "REASON", "ENDS"],
+    rows: added.map(({ name, spec }) => [
+      name,
+      revokedText({ apiVersion: "", kind: "", metadata: { name }, spec }),
+      spec.reason ?? "<none>",
+      spec.expiresAt ?? "<never>",
+    ]),
+  };
 }
 
 async function bytesOf(file: string, io: Io): Promise<Uint8Array> {

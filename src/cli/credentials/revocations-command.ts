@@ -39,7 +39,7 @@ export const revocationsCommand: Command = {
       name: "dry-run",
       kind: "boolean",
       default: "false",
-      description: "with import: add nothing, and say what would be",
+      description: "with import: add nothing, and list what would be added",
     },
     outputOption,
     ...serverOptions,
