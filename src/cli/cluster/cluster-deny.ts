@@ -74,8 +74,11 @@ async function shutOut(cluster: ManagedCluster | undefined, { client, io, name, 
   const { did } = clusterLines(io, name);
   if (cluster === undefined) return false;
   const isIn = isAccepted(cluster);
-  if (isIn || reason !== undefined) {
-    const annotations = reason === undefined ? {} : { annotations: { [denialReasonAnnotation]: reason } };
+  const isRecorded = isIn || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
+  if (isIn || reason !== undefined || !isRecorded) {
+    // Of a cluster that was accepted, a condition says so; of any other, nothing else is stored once its request is gone.
+    const because = reason ?? (isRecorded ? undefined : defaultReason);
+    const annotations = because === undefined ? {} : { annotations: { [denialReasonAnnotation]: because } };
     const metadata = { uid: cluster.metadata.uid, ...annotations };
     await client.patch(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: false } });
   }
@@ -83,10 +86,12 @@ async function shutOut(cluster: ManagedCluster | undefined, { client, io, name, 
   return isIn || conditionOf(cluster, clusterCondition.accepted)?.status === "True";
 }
 
+const defaultReason = "This cluster was denied by pratique cluster deny.";
+
 async function turnAway({ object, name: csr, agent }: AgentRequest, denying: Denying): Promise<void> {
   const { client, io, name, reason } = denying;
   const { did } = clusterLines(io, name);
-  const message = reason ?? "This cluster was denied by pratique cluster deny.";
+  const message = reason ?? defaultReason;
   const condition = { type: "Denied", status: "True", reason: "PratiqueDeny", message } as const;
   try {
     await client.update(certificateSigningRequests, withCondition(object, condition), { subresource: "approval" });

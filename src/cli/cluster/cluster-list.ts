@@ -1,16 +1,12 @@
 import type { Client } from "../../client/client.ts";
-import { csrView, hasCondition } from "../../controllers/certificates/csr-view.ts";
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { heartbeats } from "../../controllers/clusters/managed-cluster-grant.ts";
-import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { humanDuration } from "../../core/duration.ts";
 import type { Lease } from "../../resources/lease.ts";
 import {
-  addOnNameLabel,
   clusterCondition,
-  clusterNameLabel,
   denialReasonAnnotation,
   clusterSetLabel,
   isAccepted,
@@ -30,7 +26,7 @@ import type { TextTable } from "../text-table.ts";
 interface ListedCluster {
   readonly name: string;
   readonly accepted: boolean;
-  /** Whether it was accepted once and is shut out, or was denied with a reason, or every certificate request of its agents that is left was denied. */
+  /** Whether it was accepted once and is not any more, or was denied before that: by what is stored on the cluster, never by requests, whose labels the requester sets. */
   readonly denied: boolean;
   readonly deniedBecause?: string;
   readonly deleting: boolean;
@@ -49,17 +45,16 @@ interface ListedCluster {
 /** Prints the clusters by name. */
 export async function clusterList(args: Args, io: Io): Promise<ExitName> {
   return withClusters<ExitName>(args, io, async ({ client }) => {
-    const [{ items }, beats, denied] = await Promise.all([
+    const [{ items }, beats] = await Promise.all([
       client.list<ManagedCluster>(managedClusters),
       heartbeatsBySpoke(client),
-      clustersWithDeniedRequests(client),
     ]);
     if (beats === undefined) io.stderr.write("note: heartbeats are not shown, since you may not list leases\n");
     const now = io.clock.now();
     const clusters = items
       .map((cluster) => {
         const { name = "" } = cluster.metadata;
-        return listed(cluster, { beat: beats?.get(name), hasDeniedRequests: denied.has(name), now });
+        return listed(cluster, { beat: beats?.get(name), now });
       })
       .sort((one, other) => (one.name < other.name ? -1 : 1));
     await writeResult(args, io, { data: clusters, table: () => clusterTable(clusters, now) });
@@ -76,26 +71,12 @@ async function heartbeatsBySpoke(client: Client): Promise<ReadonlyMap<string, st
   );
 }
 
-/** The clusters whose agents have requests for a certificate, of which each was denied. Empty for a user who may not list requests. */
-async function clustersWithDeniedRequests(client: Client): Promise<ReadonlySet<string>> {
-  const found = await unless(403, () => client.list(certificateSigningRequests));
-  const denied = new Set<string>();
-  const open = new Set<string>();
-  for (const request of found?.items ?? []) {
-    const { [clusterNameLabel]: name, [addOnNameLabel]: addOn } = request.metadata.labels ?? {};
-    if (name === undefined || addOn !== undefined) continue;
-    (hasCondition(csrView(request), "Denied") ? denied : open).add(name);
-  }
-  return new Set([...denied].filter((name) => !open.has(name)));
-}
-
 interface Known {
   readonly beat: string | undefined;
-  readonly hasDeniedRequests: boolean;
   readonly now: number;
 }
 
-function listed(cluster: ManagedCluster, { beat, hasDeniedRequests, now }: Known): ListedCluster {
+function listed(cluster: ManagedCluster, { beat, now }: Known): ListedCluster {
   const { name = "", labels = {}, annotations = {}, creationTimestamp = "", deletionTimestamp } = cluster.metadata;
   const state = (type: string): string | undefined => conditionOf(cluster, type)?.status;
   const version = cluster.status?.version?.kubernetes;
@@ -107,9 +88,7 @@ function listed(cluster: ManagedCluster, { beat, hasDeniedRequests, now }: Known
   return {
     name,
     accepted: isAccepted(cluster),
-    denied:
-      !isAccepted(cluster) &&
-      (state(clusterCondition.accepted) !== undefined || because !== undefined || hasDeniedRequests),
+    denied: !isAccepted(cluster) && (state(clusterCondition.accepted) !== undefined || because !== undefined),
     ...(because === undefined ? {} : { deniedBecause: because }),
     deleting: deletionTimestamp !== undefined,
     joined,
