@@ -12,6 +12,7 @@ import {
   clusterNameLabel,
   clusterSetLabel,
   deciderAnnotation,
+  denialReasonAnnotation,
   isAccepted,
   isSharedName,
   registerGroup,
@@ -65,8 +66,8 @@ function isClusters({ group, plural }: Pick<Resource, "group" | "plural">): bool
 }
 
 /**
- * What the hub alone puts on a cluster once it has let it in is not believed from whoever asks for one. The record of its agents is
- * taken from who may accept it, as from a backup.
+ * What the hub alone puts on a cluster once it has let it in is not believed from whoever asks for one. The record of its agents and
+ * of a denial is taken from a user who may accept it, as from a backup.
  */
 async function withoutHubRecords(
   { may }: ManagedClusterAdmissionOptions,
@@ -75,8 +76,9 @@ async function withoutHubRecords(
 ): Promise<ApiObject> {
   const { finalizers = [], annotations = {} } = object.metadata;
   const isHeld = finalizers.includes(clusterFinalizer);
-  const isBelieved = !Object.hasOwn(annotations, agentsAnnotation) || (await mayAccept(may, user, name));
-  const { [agentsAnnotation]: _record, ...others } = annotations;
+  const isClaimed = Object.hasOwn(annotations, agentsAnnotation) || Object.hasOwn(annotations, denialReasonAnnotation);
+  const isBelieved = !isClaimed || (await mayAccept(may, user, name));
+  const { [agentsAnnotation]: _record, [denialReasonAnnotation]: _denial, ...others } = annotations;
   return withMetadata(object, {
     ...(isHeld ? { finalizers: finalizers.filter((one) => one !== clusterFinalizer) } : {}),
     ...(isBelieved ? {} : { annotations: others }),

@@ -168,7 +168,10 @@ describe("a cluster that is made with what the hub alone writes", () => {
         metadata: {
           name: "forged",
           finalizers: ["cluster.open-cluster-management.io/api-resource-cleanup"],
-          annotations: { "registration.pratique.dev/agents": JSON.stringify(Object.fromEntries(ends)) },
+          annotations: {
+            "registration.pratique.dev/agents": JSON.stringify(Object.fromEntries(ends)),
+            "registration.pratique.dev/denied-because": "not by an approver",
+          },
         },
         spec: { hubAcceptsClient: false },
       },
@@ -176,7 +179,8 @@ describe("a cluster that is made with what the hub alone writes", () => {
     expect(made.status).toBe(201);
     const { finalizers, annotations } = made.object().metadata;
     expect(finalizers ?? []).toEqual([]);
-    expect(Object.keys(annotations ?? {})).not.toContain("registration.pratique.dev/agents");
+    for (const record of ["agents", "denied-because"])
+      expect(Object.keys(annotations ?? {})).not.toContain(`registration.pratique.dev/${record}`);
     const request = await stage.request("forged");
     await stage.approve(request.name);
     await stage.accept("forged");
