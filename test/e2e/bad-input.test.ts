@@ -70,7 +70,7 @@ const hub: Subject = {
   },
   rows: [
     ["data-dir", "", /name a folder, such as/],
-    ["data-dir", garbage, /is a file.*choose another/],
+    ["data-dir", garbage, /exists and is not a directory; give a path with --data-dir/],
     ["bind-address", "no-such-host.invalid", ofThisMachine],
     ["bind-address", "192.0.2.1", ofThisMachine],
     ["bind-address", "", ofThisMachine],
