@@ -94,7 +94,9 @@ describe("a client that reads slowly", () => {
       body: { metadata: { labels: { changed: "yes" } } },
     });
     expect(renamed.status).toBe(200);
-    const isEnough = (): boolean => Buffer.concat(chunks).includes('"changed":"yes"') && chunks.at(-1)?.at(-1) === 0x0a;
+    // All of it is long, and what is looked for is in what comes last.
+    const isEnough = (): boolean =>
+      Buffer.concat(chunks.slice(-200)).includes('"changed":"yes"') && chunks.at(-1)?.at(-1) === 0x0a;
     for await (const chunk of stream) {
       chunks.push(chunk as Buffer);
       await new Promise((resolve) => void setImmediate(resolve));
