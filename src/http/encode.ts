@@ -54,7 +54,10 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
     );
   }
   // What is encoded for one client waits until what others have not read leaves room for it.
-  if (entry.json.length > maxUnreserved) await view.buffer().reserve(entry.json.length);
+  if (entry.json.length > maxUnreserved && (await view.buffer().reserve(entry.json.length)) === "closed") {
+    // The client is gone, and nothing is encoded for it.
+    return { status, contentType: contentTypes.json, body: entry.json };
+  }
   if (media.as === undefined && media.format === "yaml") {
     const body = await yamlOfJson(view.yaml, entry.json);
     return { status, contentType: contentTypes.yaml, body, plain: () => objectOf(entry) };

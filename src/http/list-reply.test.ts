@@ -113,6 +113,20 @@ describe.each(forms)("a list as %s, pretty: %s", (accept, pretty) => {
     expect(bytes.equals(whole(view, entries.map(objectOf)))).toBe(true);
   });
 
+  it("makes no further part once the client is gone while a part waits for its turn", async () => {
+    const view = viewOf(accept, pretty);
+    const buffer = view.buffer();
+    let awaited = 0;
+    const turn = async (): Promise<void> => {
+      awaited += 1;
+      if (awaited === 2) buffer.close();
+    };
+    const { body } = await listReply({ ...view, turn, buffer: () => buffer }, { ...listed, entries: many.map(entry) });
+    await bodyOf(body);
+    expect(awaited).toBeGreaterThanOrEqual(2);
+    expect(awaited).toBeLessThanOrEqual(3);
+  });
+
   it("makes no part before there is room for it, and none once the answer has ended", async () => {
     const asked: number[] = [];
     const none = (): void => undefined;
@@ -121,6 +135,7 @@ describe.each(forms)("a list as %s, pretty: %s", (accept, pretty) => {
       add: none,
       remove: none,
       close: none,
+      isClosed: () => false,
       tryReserve: () => false,
       reserve: async (bytes) => (asked.push(bytes) < 3 ? "reserved" : "closed"),
     };

@@ -20,7 +20,7 @@ const joinedPartSize: PartSize = { maxCharacters: 120 * 1024, maxEntries: 1024 }
 
 /**
  * A list as a reply; for plain JSON the cached text of its items is only joined. A list of more than one part is encoded part by part
- * while it is sent, each in its turn. @throws StatusError NotAcceptable
+ * while it is sent, each in its turn, and no further once its client is gone. @throws StatusError NotAcceptable
  */
 export async function listReply(view: View, listed: Listed): Promise<Reply> {
   const { media, resource } = view;
@@ -189,6 +189,7 @@ async function textBody(
   let isWhole = false;
   const part = async (entries: readonly Entry[]): Promise<readonly string[]> => {
     await view.turn();
+    if (view.buffer().isClosed()) return [];
     const made = await form.part(entries);
     characters += made.characters;
     return made.text;
@@ -258,6 +259,7 @@ async function protobufReply(view: View, list: ShownList, parts: readonly (reado
   let length = 0;
   for (const entries of parts) {
     await view.turn();
+    if (buffer.isClosed()) break;
     const { bytes, encoded } = measureListItems(shown(entries), schema);
     length += bytes;
     kept.push(buffer.tryReserve(bytes) ? asBuffer(encoded()) : undefined);
@@ -270,6 +272,7 @@ async function protobufReply(view: View, list: ShownList, parts: readonly (reado
       if (part === undefined) {
         if ((await buffer.reserve(charactersOf(entries))) === "closed") return;
         await view.turn();
+        if (buffer.isClosed()) return;
         part = encode(entries);
       }
       yield [part];

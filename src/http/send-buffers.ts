@@ -26,6 +26,8 @@ export interface SendBuffer {
   readonly tryReserve: (bytes: number) => boolean;
   /** The same once there is room; `closed` where the answer ended before. */
   readonly reserve: (bytes: number) => Promise<"reserved" | "closed">;
+  /** Whether the answer has ended, as when its client is gone: what is encoded for it is read by no client. */
+  readonly isClosed: () => boolean;
   /** Gives back all that is counted; nothing is counted after that. */
   readonly close: () => void;
 }
@@ -186,6 +188,7 @@ export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}
           if (tryReserve(answer, bytes)) return Promise.resolve("reserved");
           return new Promise((settle) => void waiters.add({ answer, bytes, settle }));
         },
+        isClosed: () => answer.isClosed,
         close: () => close(name, answer),
       };
     },
