@@ -66,7 +66,7 @@ function isClusters({ group, plural }: Pick<Resource, "group" | "plural">): bool
 }
 
 /**
- * What the hub alone puts on a cluster once it has let it in is not believed from whoever asks for one. The record of its agents and
+ * What the hub alone puts on a cluster once it has let it in is not believed from a requester. The record of its agents and
  * of a denial is taken from a user who may accept it, as from a backup.
  */
 async function withoutHubRecords(
