@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCsr } from "../../src/pki/csr.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { bootstrapSecret } from "../kits/bootstrap-secret.ts";
 import type { Dial } from "../kits/wire.ts";
 import { call, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
 
@@ -11,17 +12,10 @@ let hub: AttackedHub;
 beforeAll(async () => {
   hub = await startAttackedHub({ maxUndecidedCertificateRequests: 3, nodeAutoapprove: false });
   for (const id of ["abcdef", "bcdefg"]) {
-    const body = {
-      metadata: { name: `bootstrap-token-${id}` },
-      type: "bootstrap.kubernetes.io/token",
-      stringData: {
-        "token-id": id,
-        "token-secret": "0123456789abcdef",
-        "usage-bootstrap-authentication": "true",
-        "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
-      },
-    };
-    const made = await call(hub, hub.admin, { path: "/api/v1/namespaces/kube-system/secrets", body });
+    const made = await call(hub, hub.admin, {
+      path: "/api/v1/namespaces/kube-system/secrets",
+      body: bootstrapSecret(id),
+    });
     if (made.status !== 201) throw new TypeError(`the token ${id} cannot be made: ${made.text}`);
   }
 });

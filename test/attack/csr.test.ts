@@ -8,6 +8,7 @@ import { buildName } from "../../src/pki/names.ts";
 import { oids } from "../../src/pki/oids.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { parseCertificate } from "../../src/pki/parse-certificate.ts";
+import { bootstrapSecret } from "../kits/bootstrap-secret.ts";
 import { retryOnConflict } from "../kits/retry-on-conflict.ts";
 import type { Dial } from "../kits/wire.ts";
 import { call, identity, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
@@ -25,17 +26,9 @@ let bootstrap: readonly (readonly [string, string])[];
 
 beforeAll(async () => {
   hub = await startAttackedHub();
-  const secret = {
-    metadata: { name: "bootstrap-token-abcdef" },
-    type: "bootstrap.kubernetes.io/token",
-    stringData: {
-      "token-id": "abcdef",
-      "token-secret": "0123456789abcdef",
-      "usage-bootstrap-authentication": "true",
-      "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
-    },
-  };
-  expectCreated(await call(hub, hub.admin, { path: "/api/v1/namespaces/kube-system/secrets", body: secret }));
+  expectCreated(
+    await call(hub, hub.admin, { path: "/api/v1/namespaces/kube-system/secrets", body: bootstrapSecret("abcdef") }),
+  );
   bootstrap = [["Authorization", "Bearer abcdef.0123456789abcdef"]];
 });
 afterAll(() => hub.close());

@@ -3,7 +3,7 @@ import { connect, createServer, Server as NetServer, type AddressInfo, type Sock
 import { constants } from "node:os";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { listen, type Server } from "../../src/http/server.ts";
+import { listen, type Server, type ServerOptions } from "../../src/http/server.ts";
 import { issueOwn } from "../../src/hub/authority.ts";
 import { systemRandom } from "../../src/hub/system-random.ts";
 import { createCa } from "../../src/pki/ca.ts";
@@ -17,16 +17,21 @@ const pair = issueOwn(
   { now: Date.now(), random: systemRandom },
 );
 
+/** A server that answers every request. */
+const served = {
+  ...pair,
+  clientCaPem: ca.pem,
+  host: "127.0.0.1",
+  port: 0,
+  monotonic: () => performance.now(),
+  handle: (_request, response) => void response.end("served"),
+} satisfies ServerOptions;
+
 let server: Server;
 const sockets: Socket[] = [];
 beforeEach(async () => {
   server = await listen({
-    ...pair,
-    clientCaPem: ca.pem,
-    host: "127.0.0.1",
-    port: 0,
-    monotonic: () => performance.now(),
-    handle: (_request, response) => void response.end("served"),
+    ...served,
     // Longer than any test: what ends here ends for another reason.
     timeouts: { headersMs: 600_000, idleMs: 600_000, checkMs: 20, aliveMs: 600_000 },
   });
@@ -118,12 +123,7 @@ describe("a connection that cannot be accepted", () => {
   test("is told, and others are served", async () => {
     const failures: Error[] = [];
     const other = await listen({
-      ...pair,
-      clientCaPem: ca.pem,
-      host: "127.0.0.1",
-      port: 0,
-      monotonic: () => performance.now(),
-      handle: (_request, response) => void response.end("served"),
+      ...served,
       acceptFailed: (error) => void failures.push(error),
     });
     const { _getActiveHandles: handles } = process as unknown as { readonly _getActiveHandles: () => unknown[] };

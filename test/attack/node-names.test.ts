@@ -2,6 +2,7 @@ import { X509Certificate, type KeyObject } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { bootstrapSecret } from "../kits/bootstrap-secret.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { retryOnConflict } from "../kits/retry-on-conflict.ts";
 import type { Dial } from "../kits/wire.ts";
@@ -31,18 +32,8 @@ function operator(at: AttackedHub, request: Parameters<typeof call>[2]): Promise
 }
 
 async function tokenHolder(at: AttackedHub, id: string, group = joining): Promise<string> {
-  const secret = {
-    metadata: { name: `bootstrap-token-${id}` },
-    type: "bootstrap.kubernetes.io/token",
-    stringData: {
-      "token-id": id,
-      "token-secret": "0123456789abcdef",
-      "usage-bootstrap-authentication": "true",
-      "auth-extra-groups": group,
-    },
-  };
   const path = "/api/v1/namespaces/kube-system/secrets";
-  expect((await operator(at, { path, body: secret })).status).toBe(201);
+  expect((await operator(at, { path, body: bootstrapSecret(id, group) })).status).toBe(201);
   return `Bearer ${id}.0123456789abcdef`;
 }
 

@@ -6,6 +6,7 @@ import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { parseCertificate } from "../../src/pki/parse-certificate.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { twinCertificate } from "../../src/pki/twin-certificate.ts";
+import { bootstrapSecret } from "../kits/bootstrap-secret.ts";
 import { eventually } from "../kits/peers-process.ts";
 import type { Dial } from "../kits/wire.ts";
 import { call, clientOf, identity, startAttackedHub, type ApiReply, type AttackedHub } from "./attacked-hub.ts";
@@ -479,15 +480,7 @@ describe("a key that was copied", () => {
 
   test("or a name that two machines joined under is found when the first of them renews", async () => {
     const id = randomBytes(3).toString("hex");
-    const stringData = {
-      "token-id": id,
-      "token-secret": "0123456789abcdef",
-      "usage-bootstrap-authentication": "true",
-      "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
-    };
-    const metadata = { name: `bootstrap-token-${id}` };
-    const secret = { metadata, type: "bootstrap.kubernetes.io/token", stringData };
-    expect((await ask({ path: "/api/v1/namespaces/kube-system/secrets", body: secret })).status).toBe(201);
+    expect((await ask({ path: "/api/v1/namespaces/kube-system/secrets", body: bootstrapSecret(id) })).status).toBe(201);
     const node = `n-${(count += 1)}`;
     const bearer: [string, string][] = [["Authorization", `Bearer ${id}.0123456789abcdef`]];
     const first = await answered(await post({}, node, {}, bearer));
