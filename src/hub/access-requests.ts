@@ -22,6 +22,7 @@ import { storagePrefix } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { addressLimit, placeOf } from "./address-limit.ts";
 import { compiledObjects } from "./compiled-objects.ts";
+import { countedObjects } from "./counted-objects.ts";
 
 /** How wide the door for machines without a credential is. */
 export interface AccessRequestLimits {
@@ -85,24 +86,14 @@ export function accessRequestRate(limits: AccessRequestLimits, clock: Clock): Pi
 
 const accounts = storagePrefix({ group: "", plural: "serviceaccounts" });
 
-/** How many requests wait for an answer; counted as they come and go, since each new one asks. */
+/** How many requests wait for an answer. */
 function pendingIn(cache: WatchCache): Required<Pick<AccessRequestLookups, "pending" | "pendingFrom">> {
-  const places = new Map<string, string>();
-  const counts = new Map<string, number>();
-  const count = (place: string, more: 1 | -1): void => {
-    const now = (counts.get(place) ?? 0) + more;
-    if (now === 0) counts.delete(place);
-    else counts.set(place, now);
-  };
-  cache.observe(storagePrefix(accessRequests), ({ type, entry }) => {
-    const before = places.get(entry.key);
-    if (before !== undefined) count(before, -1);
-    places.delete(entry.key);
-    const request = objectOf(entry) as AccessRequest;
-    if (type === "DELETED" || stateOf(request) !== "Pending") return;
-    const place = placeOf(request.status?.evidence?.sourceAddress ?? "");
-    places.set(entry.key, place);
-    count(place, 1);
+  const { all, of } = countedObjects(cache, {
+    prefix: storagePrefix(accessRequests),
+    under: (entry) => {
+      const request = objectOf(entry) as AccessRequest;
+      return stateOf(request) === "Pending" ? placeOf(request.status?.evidence?.sourceAddress ?? "") : undefined;
+    },
   });
-  return { pending: () => places.size, pendingFrom: (address) => counts.get(placeOf(address)) ?? 0 };
+  return { pending: all, pendingFrom: (address) => of(placeOf(address)) };
 }

@@ -28,6 +28,7 @@ import { accessAdmission, type AccessRequestLimits } from "./access-requests.ts"
 import { admissionPluginFilter, type AdmissionPluginFlags } from "./admission-plugins.ts";
 import type { AdmissionMetrics } from "./admission-metrics.ts";
 import type { Authorization } from "./authorization.ts";
+import { countedObjects } from "./counted-objects.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import type { Revocations } from "./revocations.ts";
 import { operatorName } from "./admin-kubeconfig.ts";
@@ -129,27 +130,15 @@ function restrictedNodes(
 /** Enough for a fleet whose machines join with one token and wait for an approver. */
 const maxUndecidedCertificateRequests = 5000;
 
-/** How many requests of a user are undecided; counted as they come and go, since each new one asks. */
+/** How many requests of a user are undecided. */
 function undecidedIn(cache: WatchCache): (username: string) => number {
-  const requesters = new Map<string, string>();
-  const counts = new Map<string, number>();
-  const count = (username: string, more: 1 | -1): void => {
-    const now = (counts.get(username) ?? 0) + more;
-    if (now === 0) counts.delete(username);
-    else counts.set(username, now);
-  };
-  const prefix = storagePrefix({ group: "certificates.k8s.io", plural: "certificatesigningrequests" });
-  cache.observe(prefix, ({ type, entry }) => {
-    const before = requesters.get(entry.key);
-    if (before !== undefined) count(before, -1);
-    requesters.delete(entry.key);
-    if (type === "DELETED") return;
-    const csr = csrView(objectOf(entry));
-    if (!isUndecided(csr)) return;
-    requesters.set(entry.key, csr.requester.username);
-    count(csr.requester.username, 1);
-  });
-  return (username) => counts.get(username) ?? 0;
+  return countedObjects(cache, {
+    prefix: storagePrefix({ group: "certificates.k8s.io", plural: "certificatesigningrequests" }),
+    under: (entry) => {
+      const csr = csrView(objectOf(entry));
+      return isUndecided(csr) ? csr.requester.username : undefined;
+    },
+  }).of;
 }
 
 /** A built-in object of the core group, as it is in the watch cache at this moment. */
