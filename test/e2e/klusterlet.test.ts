@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFailed } from "vitest";
 import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
 import { klusterletStatus } from "../../src/agent/klusterlet/klusterlet-status.ts";
 import type { KlusterletStore } from "../../src/agent/klusterlet/klusterlet-store.ts";
@@ -53,10 +53,31 @@ const place = (name: string): KlusterletStore => folderStore(join(dir, name), pr
 function start(clusterName: string, wish: Partial<KlusterletWish> = {}): RunningKlusterlet {
   const one = startKlusterlet({ bootstrapKubeconfigs: [bootstrap], clusterName, store: place(clusterName), ...wish });
   running.push(one);
+  onTestFailed(() => void process.stderr.write(`the agent of ${clusterName} told: ${JSON.stringify(one.events)}\n`));
   return one;
 }
 
-/** Both decisions for whoever asks now. */
+/** An agent that may go to the hub of `stage`, too, and has been served by one that has ended since; `skip` lets its time pass faster. */
+async function startAtDyingHub(
+  name: string,
+): Promise<{ readonly agent: RunningKlusterlet; readonly skip: () => () => void }> {
+  const dying = await startClusterStage();
+  const clock = skippingClock();
+  const kept = join(dir, `${name}-dying.kubeconfig`);
+  await writeFile(kept, await readFile(await dying.hub.kubeconfigOf("booter"), "utf8"));
+  const agent = start(name, { bootstrapKubeconfigs: [kept, bootstrap], clock, hubTimeoutMs: 180_000 });
+  try {
+    await dying.create(name);
+    await dying.accept(name);
+    await letIn(name, agent, dying);
+  } finally {
+    await dying.close();
+  }
+  agent.forget();
+  return { agent, skip: () => keepSkipping(clock, 30_000) };
+}
+
+/** Both decisions on the cluster that asks now. */
 async function letIn(name: string, agent: RunningKlusterlet, at = stage): Promise<string> {
   const { request } = await agent.told("requested");
   await at.approve(request);
@@ -347,23 +368,10 @@ describe("a cluster with several hubs", () => {
   });
 
   it("goes to the next one when the first is silent for too long", async () => {
-    const dying = await startClusterStage();
-    const clock = skippingClock();
     await stage.create("safe");
     await stage.accept("safe");
-    const first = await dying.hub.kubeconfigOf("booter");
-    const kept = join(dir, "dying.kubeconfig");
-    await writeFile(kept, await readFile(first, "utf8"));
-    const agent = start("safe", { bootstrapKubeconfigs: [kept, bootstrap], clock, hubTimeoutMs: 180_000 });
-    try {
-      await dying.create("safe");
-      await dying.accept("safe");
-      await letIn("safe", agent, dying);
-    } finally {
-      await dying.close();
-    }
-    agent.forget();
-    const stopSkipping = keepSkipping(clock, 30_000);
+    const { agent, skip } = await startAtDyingHub("safe");
+    const stopSkipping = skip();
     try {
       expect((await agent.told("leaving-hub")).message).toBe("the hub takes no heartbeat");
     } finally {
@@ -371,6 +379,23 @@ describe("a cluster with several hubs", () => {
     }
     await stage.approve((await agent.told("requested")).request);
     await agent.told("accepted");
+  });
+
+  it("asks the next one again when that did not take it at first, instead of waiting for the silent one once more", async () => {
+    await stage.create("patient");
+    const { agent, skip } = await startAtDyingHub("patient");
+    const stopSkipping = skip();
+    try {
+      await agent.told("leaving-hub");
+    } finally {
+      stopSkipping();
+    }
+    await agent.told("failed", ({ message }) => message.includes("does not accept the cluster patient"));
+    agent.forget();
+    await stage.accept("patient");
+    await stage.approve((await agent.told("requested")).request);
+    await agent.told("accepted");
+    expect(agent.events.map(({ kind }) => kind)).not.toContain("leaving-hub");
   });
 });
 

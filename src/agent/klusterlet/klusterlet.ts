@@ -167,10 +167,11 @@ async function oneLife(state: KeptState, memory: Memory, options: KlusterletOpti
     else memory.left = await served(credential, hubs.length > 1, { state, options });
     return;
   }
-  memory.left = false;
   const preferred = state.now().origin;
   const hub = await chooseHub(hubs, { preferred, cluster: state.now().clusterName }, options);
+  // While no hub takes the cluster, the next life chooses again, instead of waiting once more for the hub that it left.
   if (typeof hub === "string") throw new JoinError("refused", hub);
+  memory.left = false;
   if (credential === undefined || hub.origin !== origin) await registerCluster(hub, state, options);
 }
 
