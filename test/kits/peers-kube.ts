@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { kubectlRunner, type Kubectl } from "./kubectl.ts";
 import { requirePeer, type PeerProgram } from "./peers.ts";
-import { eventually, goFlags, spawnProcess, type PeerProcess } from "./peers-process.ts";
+import { eventually, goFlags, spawnProcess, withoutNoise, type PeerProcess } from "./peers-process.ts";
 
 /** What a control plane is made of. */
 export const kubePrograms: readonly PeerProgram[] = [
@@ -55,6 +55,7 @@ const token = "abcdef.0123456789abcdef";
 const deadlineMs = 900_000;
 /** Several start at once, on a machine that has other things to do. */
 const readySeconds = 150;
+const maxStarts = 3;
 
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
@@ -85,15 +86,17 @@ export async function startKubernetes(
     const ports = await freePorts();
     await prepare(dir, ports.api);
     start("etcd", etcdFlags(ports));
-    const server = start(serverProgram, { ...apiFlags(dir, ports), ...api });
     const kubeconfig = join(dir, "admin.conf");
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
-    await ready(kubectl, server);
-    const another: Kubernetes["another"] = async (flags) => {
-      const port = await freePort();
-      const added = start(serverProgram, { ...apiFlags(dir, { ...ports, api: port }), ...flags });
+    const startServer = async (port: number, flags: Parameters<typeof goFlags>[0]): Promise<string> => {
       const url = `https://127.0.0.1:${port}`;
-      await ready((...args) => kubectl("--server", url, ...args), added);
+      const server = (): PeerProcess => start(serverProgram, { ...apiFlags(dir, { ...ports, api: port }), ...flags });
+      await startedServer(server, (...args) => kubectl("--server", url, ...args));
+      return url;
+    };
+    await startServer(ports.api, api);
+    const another: Kubernetes["another"] = async (flags) => {
+      const url = await startServer(await freePort(), flags);
       return { url, ca: await readFile(join(dir, "pki", "ca.crt"), "utf8"), kubeconfig };
     };
     start(managerProgram, { ...managerFlags(dir, ports.manager), ...manager, controllers });
@@ -152,15 +155,37 @@ async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> 
   if (code !== 0) throw new Error(`kubeadm init phase ${phase.join(" ")} ended with ${code}: ${printed}`);
 }
 
-async function ready(kubectl: (...args: readonly string[]) => ReturnType<Kubectl>, api: PeerProcess): Promise<void> {
+type PlainKubectl = (...args: readonly string[]) => ReturnType<Kubectl>;
+
+/**
+ * Waits until kube-apiserver is ready. It gives up where another one writes the allocation of cluster IPs at the same moment, and leaves it
+ * to its supervisor to start it again: so does this, up to three times. Source: pkg/master/controller.go of Kubernetes 1.20, Start.
+ */
+async function startedServer(start: () => PeerProcess, kubectl: PlainKubectl): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const server = start();
+    if (await isReady(kubectl, server)) return;
+    const { code, printed } = await server.done;
+    const why = `kube-apiserver ended with ${code} before it was ready (attempt ${attempt} of ${maxStarts}):\n${lastLines(printed)}`;
+    if (attempt === maxStarts) throw new Error(why);
+    process.stderr.write(`${why}\n`);
+  }
+}
+
+/** False where it ended before. */
+async function isReady(kubectl: PlainKubectl, server: PeerProcess): Promise<boolean> {
   let ended = false;
-  void api.done.then(() => (ended = true));
+  void server.done.then(() => (ended = true));
   const answer = await eventually(
     "the API server to be ready",
     async () => (ended ? "ended" : (await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined),
     readySeconds,
   );
-  if (answer !== "ready") throw new Error("the API server has ended");
+  return answer === "ready";
+}
+
+function lastLines(printed: string): string {
+  return withoutNoise(printed).trimEnd().split("\n").slice(-20).join("\n");
 }
 
 function etcdFlags({ etcd, etcdPeers }: Ports): Parameters<typeof goFlags>[0] {

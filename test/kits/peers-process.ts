@@ -97,7 +97,7 @@ export function spawnProcess(path: string, args: readonly string[], options: Pee
 }
 
 /** Without the hundreds of lines in which Kubernetes programs repeat their flags and list their goroutines. */
-function withoutNoise(printed: string): string {
+export function withoutNoise(printed: string): string {
   return printed.replaceAll(/^.* (?:FLAG: --|feature gates: ).*\n/gm, "").replaceAll(/^goroutine (?:.+\n)+\n?/gm, "");
 }
 
