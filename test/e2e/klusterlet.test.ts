@@ -382,17 +382,17 @@ describe("a cluster with several hubs", () => {
   });
 
   it("asks the next one again when that did not take it at first, instead of waiting for the silent one once more", async () => {
-    await stage.create("patient");
-    const { agent, skip } = await startAtDyingHub("patient");
+    await stage.create("turned-away");
+    const { agent, skip } = await startAtDyingHub("turned-away");
     const stopSkipping = skip();
     try {
       await agent.told("leaving-hub");
     } finally {
       stopSkipping();
     }
-    await agent.told("failed", ({ message }) => message.includes("does not accept the cluster patient"));
+    await agent.told("failed", ({ message }) => message.includes("does not accept the cluster turned-away"));
     agent.forget();
-    await stage.accept("patient");
+    await stage.accept("turned-away");
     await stage.approve((await agent.told("requested")).request);
     await agent.told("accepted");
     expect(agent.events.map(({ kind }) => kind)).not.toContain("leaving-hub");
