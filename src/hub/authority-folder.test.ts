@@ -14,6 +14,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as immediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { privateFiles, type PrivateFiles } from "../agent/private-files.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
@@ -46,6 +47,10 @@ async function keys(): Promise<readonly string[]> {
   return (await readdir(dir)).filter((name) => name.endsWith(".key")).toSorted();
 }
 
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await immediate();
+}
+
 class Killed extends Error {}
 
 /** Files whose user is gone at the given operation: nothing it would have done later happens. */
@@ -75,6 +80,18 @@ const ways: readonly (readonly [AuthorityStep, readonly AuthorityStep[]])[] = [
   ["switch", ["prepare"]],
   ["retire", ["prepare", "switch"]],
 ];
+
+describe("the first CA", () => {
+  it("is one for all programs that start at once in one folder", async () => {
+    for (let round = 0; round < 20; round += 1) {
+      dir = join(root, `shared-${round}`);
+      // Each comes a few turns of the event loop after the one before: when that has written the key and no certificate yet, for instance.
+      const opened = await Promise.all(Array.from({ length: 5 }, (_, at) => turns(at * round).then(() => open())));
+      expect(new Set(opened.flatMap(pinsOf)).size).toBe(1);
+      expect(await readdir(dir)).toEqual(["ca.crt", "ca.key"]);
+    }
+  });
+});
 
 describe("a change of the CA that is killed", () => {
   it.each(ways)(

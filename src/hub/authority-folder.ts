@@ -1,5 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { privateFiles, textIfThere, type FileAccess, type PrivateFiles } from "../agent/private-files.ts";
 import type { RandomBytes } from "../core/clock.ts";
 import { CaError, createCa, crossCertificate, loadCa, type CertificateAuthority } from "../pki/ca.ts";
@@ -57,11 +58,23 @@ export async function openAuthorities(options: AuthorityOptions): Promise<Author
     return standing(firstState, [await loaded({ certFile, keyFile, now, isGiven: true })], "");
   }
   const { state } = await readState(dir);
-  if (state.signer === firstState.signer && (await isEmpty(dir))) {
-    if (options.mayCreate === false) throw noCa(dir);
-    await makeCa({ dir, files: privateFiles, owner: undefined }, { ...options, stem: "ca" });
+  if (state.signer === firstState.signer && !(await hasFirstCertificate(dir))) {
+    if (options.mayCreate !== false) await makeFirstCa(options);
+    else if (await isEmpty(dir)) throw noCa(dir);
   }
   return readAuthorities(dir, state, now);
+}
+
+/** Of several programs that start at once in one folder, as an authorizer and its --print-kubeconfig, one makes the CA, and the others wait for it. */
+async function makeFirstCa(options: AuthorityOptions): Promise<void> {
+  const { dir } = options;
+  await privateFiles.privateFolder(dir);
+  const lock = await lockFolder(dir, otherMakerMs);
+  try {
+    if (await isEmpty(dir)) await makeCa({ dir, files: privateFiles, owner: undefined }, { ...options, stem: "ca" });
+  } finally {
+    await lock.release();
+  }
 }
 
 function noCa(dir: string): HubError {
@@ -174,15 +187,22 @@ async function removeNeedless({ dir, files }: Folder, state: AuthorityState, now
   }
 }
 
-/** The hub itself holds no lock here: it only reads the state. */
-async function lockFolder(dir: string): Promise<DirectoryLock> {
-  try {
-    return await lockDirectory(dir);
-  } catch (error) {
-    if (error instanceof StorageError && error.code === "locked") {
-      throw new HubError("ca", `another change of the CA is under way: ${error.message}`, { cause: error });
+/** To make a CA takes milliseconds, on a busy machine a second. */
+const otherMakerMs = 10_000;
+const lockAgainMs = 50;
+
+/** Waits for so many milliseconds, none by default, while another program holds the lock. The hub itself holds none here once it runs: it only reads the state. */
+async function lockFolder(dir: string, waitMs = 0): Promise<DirectoryLock> {
+  for (let waitedMs = 0; ; waitedMs += lockAgainMs) {
+    try {
+      return await lockDirectory(dir);
+    } catch (error) {
+      if (!(error instanceof StorageError && error.code === "locked")) throw error;
+      if (waitedMs >= waitMs) {
+        throw new HubError("ca", `another change of the CA is under way: ${error.message}`, { cause: error });
+      }
+      await pause(lockAgainMs);
     }
-    throw error;
   }
 }
 
@@ -272,6 +292,11 @@ function filesOf(dir: string, stem: string): { readonly certFile: string; readon
 /** The certificate of one CA that another has signed. */
 function crossFile(dir: string, subject: string, signer: string): string {
   return join(dir, `${subject}-by-${signer}.crt`);
+}
+
+/** It is written after its key: where it is, the first CA is whole. */
+async function hasFirstCertificate(dir: string): Promise<boolean> {
+  return (await textIfThere(filesOf(dir, "ca").certFile)) !== undefined;
 }
 
 async function isEmpty(dir: string): Promise<boolean> {
