@@ -55,7 +55,6 @@ const token = "abcdef.0123456789abcdef";
 const deadlineMs = 900_000;
 /** Several start at once, on a machine that has other things to do. */
 const readySeconds = 150;
-const maxStarts = 3;
 
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
@@ -90,8 +89,8 @@ export async function startKubernetes(
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
     const startServer = async (port: number, flags: Parameters<typeof goFlags>[0]): Promise<string> => {
       const url = `https://127.0.0.1:${port}`;
-      const server = (): PeerProcess => start(serverProgram, { ...apiFlags(dir, { ...ports, api: port }), ...flags });
-      await startedServer(server, (...args) => kubectl("--server", url, ...args));
+      const server = start(serverProgram, { ...apiFlags(dir, { ...ports, api: port }), ...flags });
+      await ready((...args) => kubectl("--server", url, ...args), server);
       return url;
     };
     await startServer(ports.api, api);
@@ -155,25 +154,8 @@ async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> 
   if (code !== 0) throw new Error(`kubeadm init phase ${phase.join(" ")} ended with ${code}: ${printed}`);
 }
 
-type PlainKubectl = (...args: readonly string[]) => ReturnType<Kubectl>;
-
-/**
- * Waits until kube-apiserver is ready. It gives up where another one writes the allocation of cluster IPs at the same moment, and leaves it
- * to its supervisor to start it again: so does this, up to three times. Source: pkg/master/controller.go of Kubernetes 1.20, Start.
- */
-async function startedServer(start: () => PeerProcess, kubectl: PlainKubectl): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    const server = start();
-    if (await isReady(kubectl, server)) return;
-    const { code, printed } = await server.done;
-    const why = `kube-apiserver ended with ${code} before it was ready (attempt ${attempt} of ${maxStarts}):\n${lastLines(printed)}`;
-    if (attempt === maxStarts) throw new Error(why);
-    process.stderr.write(`${why}\n`);
-  }
-}
-
-/** False where it ended before. */
-async function isReady(kubectl: PlainKubectl, server: PeerProcess): Promise<boolean> {
+/** @throws Error with the last lines that kube-apiserver printed where it ends before it is ready */
+async function ready(kubectl: (...args: readonly string[]) => ReturnType<Kubectl>, server: PeerProcess): Promise<void> {
   let ended = false;
   void server.done.then(() => (ended = true));
   const answer = await eventually(
@@ -181,11 +163,10 @@ async function isReady(kubectl: PlainKubectl, server: PeerProcess): Promise<bool
     async () => (ended ? "ended" : (await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined),
     readySeconds,
   );
-  return answer === "ready";
-}
-
-function lastLines(printed: string): string {
-  return withoutNoise(printed).trimEnd().split("\n").slice(-20).join("\n");
+  if (answer === "ready") return;
+  const { code, printed } = await server.done;
+  const last = withoutNoise(printed).trimEnd().split("\n").slice(-20);
+  throw new Error(`kube-apiserver ended with ${code} before it was ready:\n${last.join("\n")}`);
 }
 
 function etcdFlags({ etcd, etcdPeers }: Ports): Parameters<typeof goFlags>[0] {
