@@ -40,7 +40,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     authorizer = programRun([...words, `--kubeconfig=${await accountKubeconfig(kube, "authorizer", "default")}`]);
     await authorizer.until(/the revocations are known/);
     const printed = programRun([...words, "--print-kubeconfig"]);
-    expect(await printed.done, printed.err()).toBe(0);
+    if ((await printed.done) !== 0) throw new Error(`--print-kubeconfig failed: ${printed.err()}`);
     const file = join(kube.dir, "authorizer-webhook.conf");
     await writeFile(file, printed.out());
     guarded = await kube.another({
