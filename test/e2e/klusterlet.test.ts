@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFailed } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFailed, onTestFinished } from "vitest";
 import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
 import { klusterletStatus } from "../../src/agent/klusterlet/klusterlet-status.ts";
 import type { KlusterletStore } from "../../src/agent/klusterlet/klusterlet-store.ts";
@@ -57,24 +57,42 @@ function start(clusterName: string, wish: Partial<KlusterletWish> = {}): Running
   return one;
 }
 
-/** An agent that may go to the hub of `stage`, too, and has been served by one that has ended since; `skip` lets its time pass faster. */
-async function startAtDyingHub(
-  name: string,
-): Promise<{ readonly agent: RunningKlusterlet; readonly skip: () => () => void }> {
+/** An agent that may go to the hub of `stage`, too, and that a hub has served which has ended since; `kubeconfigs` are its own copies. */
+async function startAtDyingHub(name: string): Promise<{
+  readonly agent: RunningKlusterlet;
+  readonly kubeconfigs: readonly string[];
+  /** Lets the time of the agent pass until it leaves the hub that is silent. */
+  readonly left: () => Promise<string>;
+  /** Starts that hub again. */
+  readonly revive: () => Promise<ClusterStage>;
+}> {
   const dying = await startClusterStage();
   const clock = skippingClock();
-  const kept = join(dir, `${name}-dying.kubeconfig`);
-  await writeFile(kept, await readFile(await dying.hub.kubeconfigOf("booter"), "utf8"));
-  const agent = start(name, { bootstrapKubeconfigs: [kept, bootstrap], clock, hubTimeoutMs: 180_000 });
-  try {
-    await dying.create(name);
-    await dying.accept(name);
-    await letIn(name, agent, dying);
-  } finally {
-    await dying.close();
-  }
+  const kubeconfigs = [join(dir, `${name}-dying.kubeconfig`), join(dir, `${name}-other.kubeconfig`)];
+  const [first, second] = kubeconfigs as [string, string];
+  await copyFile(await dying.hub.kubeconfigOf("booter"), first);
+  await copyFile(bootstrap, second);
+  const agent = start(name, { bootstrapKubeconfigs: kubeconfigs, clock, hubTimeoutMs: 180_000 });
+  await dying.create(name);
+  await dying.accept(name);
+  await letIn(name, agent, dying);
+  await dying.close("keep");
+  onTestFinished(() => rm(dying.hub.dir, { recursive: true, force: true }));
   agent.forget();
-  return { agent, skip: () => keepSkipping(clock, 30_000) };
+  const left = async (): Promise<string> => {
+    const stopSkipping = keepSkipping(clock, 30_000);
+    try {
+      return (await agent.told("leaving-hub")).message;
+    } finally {
+      stopSkipping();
+    }
+  };
+  const revive = async (): Promise<ClusterStage> => {
+    const again = await startClusterStage({ dir: dying.hub.dir, securePort: dying.hub.port });
+    onTestFinished(() => again.close("keep"));
+    return again;
+  };
+  return { agent, kubeconfigs, left, revive };
 }
 
 /** Both decisions on the cluster that asks now. */
@@ -370,32 +388,45 @@ describe("a cluster with several hubs", () => {
   it("goes to the next one when the first is silent for too long", async () => {
     await stage.create("safe");
     await stage.accept("safe");
-    const { agent, skip } = await startAtDyingHub("safe");
-    const stopSkipping = skip();
-    try {
-      expect((await agent.told("leaving-hub")).message).toBe("the hub takes no heartbeat");
-    } finally {
-      stopSkipping();
-    }
+    const { agent, left } = await startAtDyingHub("safe");
+    expect(await left()).toBe("the hub takes no heartbeat");
     await stage.approve((await agent.told("requested")).request);
     await agent.told("accepted");
   });
 
   it("asks the next one again when that did not take it at first, instead of waiting for the silent one once more", async () => {
     await stage.create("turned-away");
-    const { agent, skip } = await startAtDyingHub("turned-away");
-    const stopSkipping = skip();
-    try {
-      await agent.told("leaving-hub");
-    } finally {
-      stopSkipping();
-    }
+    const { agent, left } = await startAtDyingHub("turned-away");
+    await left();
     await agent.told("failed", ({ message }) => message.includes("does not accept the cluster turned-away"));
     agent.forget();
     await stage.accept("turned-away");
     await stage.approve((await agent.told("requested")).request);
     await agent.told("accepted");
     expect(agent.events.map(({ kind }) => kind)).not.toContain("leaving-hub");
+  });
+
+  it("goes back to the one that it left when that answers again, though its bootstrap credential has ended", async () => {
+    await stage.create("faithful");
+    const { agent, kubeconfigs, left, revive } = await startAtDyingHub("faithful");
+    const [first] = kubeconfigs as [string];
+    await writeFile(first, (await readFile(first, "utf8")).replace("booter-token-", "ended-token-"));
+    await left();
+    await agent.told("failed", ({ message }) => message.includes("does not accept the cluster faithful"));
+    const { hub } = await revive();
+    const back = await agent.told("hub", ({ as, server }) => as === "agent" && server === hub.url);
+    expect(back).toMatchObject({ server: hub.url });
+    await agent.told("accepted");
+  });
+
+  it("goes back to the one that it left when no bootstrap kubeconfig can be read", async () => {
+    const { agent, kubeconfigs, left, revive } = await startAtDyingHub("unread");
+    for (const file of kubeconfigs) await rm(file);
+    await left();
+    const { hub } = await revive();
+    const back = await agent.told("hub", ({ as, server }) => as === "agent" && server === hub.url);
+    expect(back).toMatchObject({ server: hub.url });
+    await agent.told("accepted");
   });
 });
 

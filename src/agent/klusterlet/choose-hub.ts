@@ -4,7 +4,9 @@ import type { ApiObject } from "../../core/object.ts";
 import { certificateRequests } from "../node-request.ts";
 import { isAccepted, managedClusters } from "../../resources/managed-cluster.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
+import type { ClusterCredential } from "./cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
+import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import { saidFailure } from "./said-failure.ts";
@@ -25,24 +27,48 @@ interface Review extends ApiObject {
   readonly status?: { readonly allowed?: boolean };
 }
 
-/** The first hub that would take the cluster, with `preferred` before the others. One alone is not asked. A text says why none does. */
+/** For which cluster a hub is chosen. */
+export interface HubChoice {
+  readonly cluster: string;
+  /** The origin of the hub that is asked first. */
+  readonly preferred: string | undefined;
+  /** What the agent holds of the preferred hub: that hub is asked with it, since a bootstrap credential ends long before. */
+  readonly credential: ClusterCredential | undefined;
+}
+
+/** The first hub that would take the cluster, with the preferred one before the others. One alone is not asked. A text says why none does. */
 export async function chooseHub(
   hubs: readonly BootstrapHub[],
-  choice: { readonly preferred: string | undefined; readonly cluster: string },
+  choice: HubChoice,
   options: KlusterletOptions,
 ): Promise<BootstrapHub | string> {
-  const [first, ...others] = hubs.toSorted(
-    (a, b) => Number(b.origin === choice.preferred) - Number(a.origin === choice.preferred),
-  );
+  const { preferred } = choice;
+  const [first, ...others] = hubs.toSorted((a, b) => Number(b.origin === preferred) - Number(a.origin === preferred));
   if (first === undefined) return "there is no hub to join: give --bootstrap-kubeconfig";
   if (others.length === 0) return first;
   const reasons: string[] = [];
   for (const hub of [first, ...others]) {
+    if (hub.origin === preferred && (await stillAccepts(choice, options))) return hub;
     const why = await whyNot(hub, choice.cluster, options);
     if (why === undefined) return hub;
     reasons.push(why);
   }
   return `no hub takes this cluster: ${reasons.join("; ")}`;
+}
+
+/** Whether the hub of the credential answers it, and accepts the cluster. */
+async function stillAccepts({ cluster, credential }: HubChoice, options: KlusterletOptions): Promise<boolean> {
+  if (credential === undefined) return false;
+  const session = hubSession(credential, options);
+  try {
+    const there = await managedClusterOn(session.client, cluster);
+    return there !== undefined && isAccepted(there);
+  } catch {
+    // Why is said by what the same hub answers to the bootstrap credential.
+    return false;
+  } finally {
+    session.close();
+  }
 }
 
 async function whyNot(hub: BootstrapHub, cluster: string, options: KlusterletOptions): Promise<string | undefined> {

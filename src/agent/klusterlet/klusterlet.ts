@@ -160,15 +160,16 @@ async function oneLife(state: KeptState, memory: Memory, options: KlusterletOpti
     throw error;
   });
   const origin = credential && (state.now().origin ?? originOf(credential.hub));
-  const isListed = hubs.length === 0 || hubs.some((hub) => hub.origin === origin);
-  if (credential !== undefined && origin !== undefined && isListed && !memory.left) {
+  // While no bootstrap kubeconfig can be read, there is no other hub to go to.
+  const isChosen = hubs.length === 0 || (!memory.left && hubs.some((hub) => hub.origin === origin));
+  if (credential !== undefined && origin !== undefined && isChosen) {
     if (state.now().origin === undefined) await state.change({ origin, pending: undefined });
     if (options.until === "issued") options.report({ kind: "issued", request: "", expiresAt: credential.notAfter });
     else memory.left = await served(credential, hubs.length > 1, { state, options });
     return;
   }
-  const preferred = state.now().origin;
-  const hub = await chooseHub(hubs, { preferred, cluster: state.now().clusterName }, options);
+  const choice = { cluster: state.now().clusterName, preferred: origin ?? state.now().origin, credential };
+  const hub = await chooseHub(hubs, choice, options);
   // While no hub takes the cluster, the next life chooses again, instead of waiting once more for the hub that it left.
   if (typeof hub === "string") throw new JoinError("refused", hub);
   memory.left = false;
