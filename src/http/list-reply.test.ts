@@ -9,7 +9,7 @@ import { partialObjectMetadataSchema } from "../resources/schemas/meta.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { responseBody } from "./audit-body.ts";
 import { partial, table, type View } from "./encode.ts";
-import type { Reply } from "./exchange.ts";
+import { tooLong, type Reply } from "./exchange.ts";
 import { listReply } from "./list-reply.ts";
 import { sendBuffers, type SendBuffer } from "./send-buffers.ts";
 import { negotiate } from "./negotiate.ts";
@@ -121,10 +121,11 @@ describe.each(forms)("a list as %s, pretty: %s", (accept, pretty) => {
       awaited += 1;
       if (awaited === 2) buffer.close();
     };
-    const { body } = await listReply({ ...view, turn, buffer: () => buffer }, { ...listed, entries: many.map(entry) });
-    await bodyOf(body);
+    const reply = await listReply({ ...view, turn, buffer: () => buffer }, { ...listed, entries: many.map(entry) });
+    await bodyOf(reply.body);
     expect(awaited).toBeGreaterThanOrEqual(2);
     expect(awaited).toBeLessThanOrEqual(3);
+    expect(reply.plain?.()).toBe(tooLong);
   });
 
   it("makes no part before there is room for it, and none once the answer has ended", async () => {

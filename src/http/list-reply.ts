@@ -257,9 +257,11 @@ async function protobufReply(view: View, list: ShownList, parts: readonly (reado
   const buffer = view.buffer();
   const kept: (Buffer | undefined)[] = [];
   let length = 0;
+  let isMeasured = true;
   for (const entries of parts) {
     await view.turn();
-    if (buffer.isClosed()) break;
+    isMeasured = !buffer.isClosed();
+    if (!isMeasured) break;
     const { bytes, encoded } = measureListItems(shown(entries), schema);
     length += bytes;
     kept.push(buffer.tryReserve(bytes) ? asBuffer(encoded()) : undefined);
@@ -281,7 +283,7 @@ async function protobufReply(view: View, list: ShownList, parts: readonly (reado
     }
     yield [end];
   };
-  const plain = plainOf(list, { parts, characters: () => length });
+  const plain = plainOf(list, { parts, characters: () => (isMeasured ? length : Infinity) });
   return { status: 200, contentType: contentTypes.protobuf, body: { pieces }, plain };
 }
 
