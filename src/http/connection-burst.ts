@@ -12,11 +12,11 @@ export interface ConnectionBurst {
 /** Milliseconds without a new connection or an ended handshake after which requests wait no longer. */
 const quietMs = 4;
 /** For how long in milliseconds requests may wait at the most, and for how long they do not wait again after that. */
-const [maxHoldMs, restMs] = [20, 80];
+const [maxHoldMs, restMs] = [10, 40];
 /** For how long in milliseconds requests that have waited are served before the event loop gets a pass for others. */
 const maxServeMs = 5;
 /** How many requests are begun in one pass of the event loop on connections that are not known: each takes up to a millisecond once begun. */
-const maxUnknown = 8;
+const maxUnknown = 4;
 /** How many requests wait at the most on connections that are not known: they are begun within seconds. A client may send a thousand at once. */
 const maxWaiting = 10_000;
 

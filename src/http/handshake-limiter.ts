@@ -19,7 +19,7 @@ export interface HandshakeLimiter {
 }
 
 /** So many are read at once: a flight of a handshake and the request behind it cost a millisecond or two. */
-const defaultMaxReading = 4;
+const defaultMaxReading = 2;
 /** How many are read at once at the least, so that those that have something to say get a turn beside silent ones. */
 const minReading = 2;
 /** Where a pass of the event loop takes more than so many milliseconds, as while garbage is collected, fewer are read in the next ones. */
@@ -36,7 +36,7 @@ interface Known {
 }
 
 /**
- * At most `maxReading` handshakes are read at once, default 4, and fewer while passes of the event loop take long. While there are more, `soon` (a timer of a millisecond) gives the next
+ * At most `maxReading` handshakes are read at once, default 2, and fewer while passes of the event loop take long. While there are more, `soon` (a timer of a millisecond) gives the next
  * ones their turn, address by address. A turn lasts for a pass of the event loop, whatever the peer sends or does not send, so a peer
  * that is slow holds no place: it waits for its next turn, until the deadline of its handshake. Peers that are silent share one of the
  * places as long as others have something to say. `now` in milliseconds from any moment on.
