@@ -184,7 +184,8 @@ function nameIn(text: string): string {
   return metadata.name ?? "";
 }
 
-async function renew({ renewal }: CostlyRequest): Promise<void> {
+async function renew({ renewal, restMs = 0 }: CostlyRequest): Promise<void> {
+  await pause(restMs);
   if (renewal === undefined) return;
   const reply = await sent({ ...renewal, as: "admin" }, renewal.body?.());
   if (reply.status !== 200) throw new RangeError(`${renewal.path}: ${reply.status} ${reply.text.slice(0, 300)}`);

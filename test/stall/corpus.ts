@@ -78,6 +78,7 @@ const doors: readonly CostlyRequest[] = [
     body: () => `{"metadata":{"name":"a"},"spec":{}}`,
     copies,
     statuses: refused,
+    restMs: 5000,
   })),
   ...[yaml, json].map((type): CostlyRequest => ({
     name: `SelfSubjectAccessReview of 3 MB as ${type}`,

@@ -20,4 +20,6 @@ export interface CostlyRequest {
   readonly stays?: true;
   /** Sent with every right before the request is sent once more: without it the answer would be there already. */
   readonly renewal?: Pick<CostlyRequest, "method" | "path" | "type" | "body">;
+  /** How long to wait, in milliseconds, before it is sent once more: a limit on its rate would refuse all of it right away. */
+  readonly restMs?: number;
 }
