@@ -32,3 +32,8 @@ export function memberSchema(schema: Schema | undefined, key: string): Schema | 
   if (schema?.type === "map") return schema.values;
   return schema?.type === "object" ? propertySchema(schema, key) : undefined;
 }
+
+/** Whether JSON has the field of a Go struct even when it is zero. */
+export function writesZero({ required, omitEmpty }: Field): boolean {
+  return omitEmpty === undefined ? required === true : !omitEmpty;
+}

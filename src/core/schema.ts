@@ -72,6 +72,10 @@ export interface ObjectSchema extends Described {
 /** Anything, kept as it is (RawExtension, FieldsV1, x-kubernetes-preserve-unknown-fields); in protobuf a message with `raw = 1`, JSON bytes. */
 export interface AnySchema extends Described {
   readonly type: "any";
+  /** The OpenAPI definition name; without one the schema is written inline. */
+  readonly name?: string;
+  /** What is published of it says that it is an object. */
+  readonly object?: boolean;
   /** In protobuf a message with a field for each form that the JSON takes, where that is not raw JSON (JSONSchemaPropsOrBool). */
   readonly forms?: readonly AnyForm[];
 }
@@ -89,9 +93,13 @@ export interface Field {
   /** The protobuf field number; absent where a kind has no protobuf. */
   readonly number?: number;
   readonly required?: boolean;
+  /** JSON leaves the zero value out (Go's omitempty); by default it does so where the field is not required. */
+  readonly omitEmpty?: boolean;
   /** Absence differs from the zero value (a Go pointer): in protobuf it is written only when present, and a zero that was sent is kept. */
   readonly pointer?: boolean;
   readonly description?: string;
+  /** The default that is published. Nothing is filled in by it. */
+  readonly default?: unknown;
   /** What an element of a list by keys has under this key when it does not say (the `protocol` of a port). Nothing is filled in by it. */
   readonly keyDefault?: string | number | boolean;
   /** In JSON the properties of this object stand in its parent (Go inlining), in protobuf it is a message of its own. The key is then only a label. */

@@ -1,4 +1,5 @@
 import type { AnyForm, ArraySchema, Field, MapSchema, ObjectSchema, Schema } from "../core/schema.ts";
+import { writesZero } from "../core/schema-lookup.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import type { Budget, Reader, ValueCodec, Writer } from "./protobuf-scalars.ts";
 import {
@@ -69,7 +70,7 @@ function fieldCodec(key: string, number: number, field: Field): FieldCodec {
   if (schema.type === "map") return mapCodec(key, number, schema);
   if (field.inline === true && schema.type === "object") return inlineCodec(number, schema);
   const codec = valueCodec(schema);
-  const keepsZero = field.required === true || field.pointer === true;
+  const keepsZero = writesZero(field) || field.pointer === true;
   const always = field.pointer !== true && codec.nilable !== true;
   const tag = tagOf(number, codec.wireType);
   return {

@@ -1,5 +1,6 @@
 import { jsonEqual } from "../equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
+import { writesZero } from "../schema-lookup.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
 import { endsStep, type Pace } from "../pace.ts";
 import type { Steps } from "../steps.ts";
@@ -150,7 +151,7 @@ function standIn(schema: Schema, key: string, struct: unknown): unknown {
   if (field?.number === undefined || field.pointer === true) return undefined;
   const { type } = field.schema;
   if (type === "object") return {};
-  return field.required === true && (type === "array" || type === "map") ? null : undefined;
+  return writesZero(field) && (type === "array" || type === "map") ? null : undefined;
 }
 
 function objectOrNone(value: unknown): JsonObject {
