@@ -1,7 +1,7 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { StatusError } from "../core/status.ts";
 import type { YamlWork } from "../formats/yaml-thread.ts";
-import { deleteOptionsSchema } from "../resources/schemas/meta.ts";
+import { publishedMeta } from "../resources/schemas/published.ts";
 import { jsonOf, mediaType, parseBody, textOf, type RawBody } from "./decode-body.ts";
 import { tooLong, type Reply } from "./exchange.ts";
 import type { HeardBody } from "./progress.ts";
@@ -56,7 +56,7 @@ async function parsed(raw: RawBody): Promise<unknown> {
   const type = mediaType(raw.contentType);
   if (type.endsWith("+json")) return jsonOf(textOf(raw.bytes), maxValues);
   const contentType = type.endsWith("+yaml") ? "application/yaml" : raw.contentType;
-  return (await parseBody({ ...raw, contentType }, () => deleteOptionsSchema)).value;
+  return (await parseBody({ ...raw, contentType }, () => publishedMeta("DeleteOptions"))).value;
 }
 
 function lineOf(value: unknown, managedFields: ManagedFields): AuditBody {

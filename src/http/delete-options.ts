@@ -2,7 +2,7 @@ import { decodeObject } from "../core/decode.ts";
 import { DecodeError } from "../core/decode-error.ts";
 import { invalidObject, notSupported } from "../core/field-error.ts";
 import { badRequest } from "../core/status.ts";
-import { deleteOptionsSchema } from "../resources/schemas/meta.ts";
+import { publishedMeta } from "../resources/schemas/published.ts";
 import type { Deletion } from "../registry/delete.ts";
 import { parseBody, typeText, type RawBody } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
@@ -25,14 +25,14 @@ export async function deletionOf(
 type Options = Deletion & { readonly dryRun?: readonly string[] };
 
 async function fromBody(raw: RawBody): Promise<Options> {
-  const { value } = await parseBody(raw, () => deleteOptionsSchema);
+  const { value } = await parseBody(raw, () => publishedMeta("DeleteOptions"));
   const { apiVersion: _version, kind: _kind, ...fields } = value;
   const kind = typeText(value, "kind");
   if (kind !== "" && kind !== "DeleteOptions") {
     throw badRequest(notRegistered(kind, typeText(value, "apiVersion") || "v1"));
   }
   try {
-    return decodeObject(deleteOptionsSchema, fields).object;
+    return decodeObject(publishedMeta("DeleteOptions"), fields).object;
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message);
     throw error;

@@ -3,7 +3,8 @@ import type { ObjectSchema } from "../core/schema.ts";
 import { StatusError, badRequest } from "../core/status.ts";
 import { encodeProtobuf } from "../resources/protobuf.ts";
 import type { Resource } from "../resources/resource.ts";
-import { partialObjectMetadataSchema, statusSchema } from "../resources/schemas/meta.ts";
+import { partialObjectMetadataSchema } from "../resources/schemas/partial-object-metadata.ts";
+import { publishedMeta } from "../resources/schemas/published.ts";
 import { parseIncludeObject, tableFor, type IncludeObject, type Table } from "../resources/table.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { YamlWork } from "../formats/yaml-thread.ts";
@@ -84,7 +85,7 @@ export async function structured(view: Pick<View, "media" | "yaml">, value: obje
     const body = await yamlOfJson(view.yaml, JSON.stringify(value));
     return { status, contentType: contentTypes.yaml, body, plain: () => value };
   }
-  const schema = format === "protobuf" && "kind" in value ? metaSchemas[String(value.kind)] : undefined;
+  const schema = format === "protobuf" && "kind" in value ? metaSchema(String(value.kind)) : undefined;
   if (schema !== undefined) {
     return {
       status,
@@ -115,10 +116,10 @@ export function table(
 }
 
 /** What can be encoded in protobuf besides objects of the resource itself. */
-const metaSchemas: Readonly<Record<string, ObjectSchema>> = {
-  PartialObjectMetadata: partialObjectMetadataSchema,
-  Status: statusSchema,
-};
+function metaSchema(kind: string): ObjectSchema | undefined {
+  if (kind === "PartialObjectMetadata") return partialObjectMetadataSchema;
+  return kind === "Status" ? publishedMeta("Status") : undefined;
+}
 
 /** The refusal of a form that this answer cannot have. */
 export function notAcceptable(message: string): StatusError {

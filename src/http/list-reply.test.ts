@@ -5,7 +5,7 @@ import { yamlText } from "../formats/yaml-text.ts";
 import { yamlThread } from "../formats/yaml-thread.ts";
 import { configMaps } from "../resources/config-map.ts";
 import { encodeListItems, encodeProtobufList } from "../resources/protobuf.ts";
-import { partialObjectMetadataSchema } from "../resources/schemas/meta.ts";
+import { partialObjectMetadataSchema } from "../resources/schemas/partial-object-metadata.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { responseBody } from "./audit-body.ts";
 import { partial, table, type View } from "./encode.ts";

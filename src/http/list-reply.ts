@@ -3,7 +3,7 @@ import { objectOf, passingObjectOf, type Entry } from "../registry/entry.ts";
 import { partsOf, type PartSize } from "../registry/entry-parts.ts";
 import type { Listed } from "../registry/list.ts";
 import { encodeListItems, encodeProtobufList, measureListItems, protobufListEnvelope } from "../resources/protobuf.ts";
-import { partialObjectMetadataSchema } from "../resources/schemas/meta.ts";
+import { partialObjectMetadataSchema } from "../resources/schemas/partial-object-metadata.ts";
 import { notAcceptable, partial, table, type View } from "./encode.ts";
 import { tooLong, type LazyBody, type Reply } from "./exchange.ts";
 import { contentTypes } from "./negotiate.ts";

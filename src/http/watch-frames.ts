@@ -1,7 +1,8 @@
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { StatusError } from "../core/status.ts";
 import { encodeProtobuf, encodeWatchFrame } from "../resources/protobuf.ts";
-import { partialObjectMetadataSchema, statusSchema } from "../resources/schemas/meta.ts";
+import { partialObjectMetadataSchema } from "../resources/schemas/partial-object-metadata.ts";
+import { publishedMeta } from "../resources/schemas/published.ts";
 import type { WatchItem } from "../registry/watch.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import { partial, table, type View } from "./encode.ts";
@@ -114,7 +115,7 @@ function protobufShape(view: View): Shape {
     isText: false,
     entry: (entry) => show(objectOf(entry)),
     object: show,
-    status: (error) => Buffer.from(encodeProtobuf({ ...error.toStatus() }, statusSchema)),
+    status: (error) => Buffer.from(encodeProtobuf({ ...error.toStatus() }, publishedMeta("Status"))),
     frame: (type, object) => Buffer.from(encodeWatchFrame(type, object)),
     contentType: `${contentTypes.protobuf};stream=watch`,
   };

@@ -21,7 +21,7 @@ import {
 import { plainAddress } from "./access-request.ts";
 import { fieldListAt, fieldsAt, type Fields, numberAt, stringAt, stringsAt, withField } from "./json-fields.ts";
 import { type Column, type PrepareContext, type Resource, storedVerbs, type Subresource } from "./resource.ts";
-import { certificateSigningRequestSchema } from "./schemas/certificates.ts";
+import { published } from "./schemas/published.ts";
 import { validateSignerName } from "./signer-name.ts";
 
 /** A request for a certificate, its decision, and the certificate. Source: api/certificates/v1 CertificateSigningRequest. */
@@ -135,7 +135,9 @@ export const certificateSigningRequests: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A CertificateSigningRequest asks a signer for a certificate; an approver decides, the signer issues.",
-  schema: certificateSigningRequestSchema,
+  get schema() {
+    return published("io.k8s.api.certificates.v1.CertificateSigningRequest");
+  },
   columns,
   subresources: { approval, status },
   // A kubelet derives the name from a hash in base64url: upper case, `_` and `-` at the end are all possible.

@@ -8,7 +8,7 @@ import {
   validateBindingUpdate,
 } from "./binding.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { clusterRoleBindingSchema } from "./schemas/rbac.ts";
+import { published } from "./schemas/published.ts";
 
 /** Who holds a role in the whole cluster. Source: api/rbac/v1 ClusterRoleBinding. */
 export interface ClusterRoleBinding extends ApiObject {
@@ -27,7 +27,9 @@ export const clusterRoleBindings: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A ClusterRoleBinding hands out a ClusterRole in the whole cluster.",
-  schema: clusterRoleBindingSchema,
+  get schema() {
+    return published("io.k8s.api.rbac.v1.ClusterRoleBinding");
+  },
   columns: bindingColumns,
   subresources: {},
   names: "path",

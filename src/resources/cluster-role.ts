@@ -7,7 +7,7 @@ import { fieldListAt, isFields, valueAt } from "./json-fields.ts";
 import { validateLabelSelector } from "./label-selector-validation.ts";
 import { type PolicyRule, validatePolicyRules } from "./policy-rule.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { clusterRoleSchema } from "./schemas/rbac.ts";
+import { published } from "./schemas/published.ts";
 
 /** Rules for the whole cluster, or for the namespaces in which a RoleBinding refers to it. Source: api/rbac/v1 ClusterRole. */
 export interface ClusterRole extends ApiObject {
@@ -28,7 +28,9 @@ export const clusterRoles: Resource = {
   verbs: storedVerbs,
   description:
     "A ClusterRole says what may be done in the whole cluster, or in any namespace whose RoleBinding refers to it.",
-  schema: clusterRoleSchema,
+  get schema() {
+    return published("io.k8s.api.rbac.v1.ClusterRole");
+  },
   columns: [createdAtColumn],
   subresources: {},
   names: "path",

@@ -4,7 +4,7 @@ import { ageColumn } from "./age-column.ts";
 import { maxDataBytes, validateDataKeys, validateImmutableData } from "./data-keys.ts";
 import { fieldsAt } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { configMapSchema } from "./schemas/configuration.ts";
+import { published } from "./schemas/published.ts";
 
 /** Small configuration data. Source: api/core/v1 ConfigMap. */
 export interface ConfigMap extends ApiObject {
@@ -25,7 +25,9 @@ export const configMaps: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "A ConfigMap holds configuration data for others to read.",
-  schema: configMapSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.ConfigMap");
+  },
   columns: [
     {
       name: "Data",

@@ -5,7 +5,7 @@ import { ageColumn } from "./age-column.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, type Fields, isSameJson, numberAt, stringAt, stringsAt } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { csiNodeSchema } from "./schemas/csi-node.ts";
+import { published } from "./schemas/published.ts";
 
 const longestNodeId = 192;
 
@@ -21,7 +21,9 @@ export const csiNodes: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A CSINode holds the CSI drivers of the node of the same name.",
-  schema: csiNodeSchema,
+  get schema() {
+    return published("io.k8s.api.storage.v1.CSINode");
+  },
   columns: [
     {
       name: "Drivers",

@@ -5,7 +5,7 @@ import { cleanupFinalizer, completeNames } from "./custom/crd-object.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
 import { storedVerbs, type Column, type Resource, type Subresource } from "./resource.ts";
 import { defaultedClientConfig } from "./webhook-client.ts";
-import { customResourceDefinitionSchema } from "./schemas/custom-resource-definition.ts";
+import { published } from "./schemas/published.ts";
 
 const columns: readonly Column[] = [
   {
@@ -40,7 +40,9 @@ export const customResourceDefinitions: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A CustomResourceDefinition adds a kind to the API.",
-  schema: customResourceDefinitionSchema,
+  get schema() {
+    return published("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
+  },
   columns,
   subresources: { status },
   names: "path",

@@ -4,7 +4,7 @@ import type { ApiObject } from "../core/object.ts";
 import { ageOf } from "./age-column.ts";
 import { numberAt, stringAt, valueAt } from "./json-fields.ts";
 import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { eventSchema } from "./schemas/event.ts";
+import { published } from "./schemas/published.ts";
 
 /** Something that happened to an object. Source: api/core/v1 Event. */
 export interface Event extends ApiObject {
@@ -84,7 +84,9 @@ export const events: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "An Event reports something that happened to an object.",
-  schema: eventSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.Event");
+  },
   columns,
   subresources: {},
   // Clients put the involved object's name in front, and names of certificate requests and RBAC objects are no DNS names.

@@ -3,7 +3,7 @@ import type { ApiObject } from "../core/object.ts";
 import { ageColumn } from "./age-column.ts";
 import { numberAt, stringAt } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { leaseSchema } from "./schemas/lease.ts";
+import { published } from "./schemas/published.ts";
 
 /** Who holds something, until when: heartbeats of nodes and leader election. Source: api/coordination/v1 Lease. */
 export interface Lease extends ApiObject {
@@ -33,7 +33,9 @@ export const leases: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "A Lease says who holds something and until when.",
-  schema: leaseSchema,
+  get schema() {
+    return published("io.k8s.api.coordination.v1.Lease");
+  },
   columns: [
     {
       name: "Holder",

@@ -10,7 +10,7 @@ import {
 import { fieldsAt, isFields, stringAt, valueAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 import { reviewKind } from "./review-kind.ts";
-import { localSubjectAccessReviewSchema } from "./schemas/authorization.ts";
+import { published } from "./schemas/published.ts";
 
 /** The question whether somebody may do something in one namespace; who may ask it is granted by namespace too. Source: api/authorization/v1. */
 export interface LocalSubjectAccessReview extends ApiObject {
@@ -27,7 +27,9 @@ export const localSubjectAccessReviews: Resource = {
   singular: "localsubjectaccessreview",
   scope: "Namespaced",
   description: "A LocalSubjectAccessReview asks whether a user or group may do something in its namespace.",
-  schema: localSubjectAccessReviewSchema,
+  get schema() {
+    return published("io.k8s.api.authorization.v1.LocalSubjectAccessReview");
+  },
   validate: (object) => [
     ...validateReviewedAction(object),
     ...validateReviewedSubject(object),

@@ -1,7 +1,7 @@
 import { defaultedWebhooks, validateWebhooks, webhookColumns } from "./admission-webhook.ts";
 import { checkMatchCondition } from "./admission-expression.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { mutatingWebhookConfigurationSchema } from "./schemas/admission-webhooks.ts";
+import { published } from "./schemas/published.ts";
 
 /** Webhooks that may change or refuse what is written, before it is validated. Source: api/admissionregistration/v1. */
 export const mutatingWebhookConfigurations: Resource = {
@@ -15,7 +15,9 @@ export const mutatingWebhookConfigurations: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A MutatingWebhookConfiguration names servers that may change or refuse what is written.",
-  schema: mutatingWebhookConfigurationSchema,
+  get schema() {
+    return published("io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration");
+  },
   columns: webhookColumns,
   subresources: {},
   names: "dns-subdomain",

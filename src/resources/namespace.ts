@@ -6,7 +6,7 @@ import { ageColumn } from "./age-column.ts";
 import { fieldsAt, stringAt, stringsAt, withField, withMetadata } from "./json-fields.ts";
 import { isStandardFinalizer } from "./object-validation.ts";
 import type { Column, Resource, Subresource } from "./resource.ts";
-import { namespaceSchema } from "./schemas/namespace.ts";
+import { published } from "./schemas/published.ts";
 
 /** A room of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */
 export interface Namespace extends ApiObject {
@@ -56,7 +56,9 @@ export const namespaces: Resource = {
   scope: "Cluster",
   verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
   description: "A Namespace is a room of names; most other objects live in one and go with it.",
-  schema: namespaceSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.Namespace");
+  },
   columns,
   subresources: { status, finalize },
   names: "dns-label",

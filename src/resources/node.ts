@@ -15,7 +15,7 @@ import {
   withField,
 } from "./json-fields.ts";
 import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { nodeSchema } from "./schemas/node.ts";
+import { published } from "./schemas/published.ts";
 
 /** A machine of the cluster. Source: api/core/v1 Node. */
 export interface Node extends ApiObject {
@@ -77,7 +77,9 @@ export const nodes: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A Node is a machine of the cluster.",
-  schema: nodeSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.Node");
+  },
   columns,
   subresources: {
     status: {

@@ -1,9 +1,8 @@
-import type { ArraySchema, Field, MapSchema, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
+import type { AnySchema, ArraySchema, Field, MapSchema, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
 import { endsStep, type Pace } from "../core/pace.ts";
 import type { Steps } from "../core/steps.ts";
 import { kindOf, type Resource } from "./resource.ts";
-import { deleteOptionsSchema, listMeta, statusSchema } from "./schemas/meta.ts";
-import { objectMeta } from "./schemas/object-meta.ts";
+import { isPublished, published, publishedDescription, publishedMeta } from "./schemas/published.ts";
 
 /** A JSON object that is being put together. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -18,9 +17,8 @@ export interface KindName {
   readonly kind: string;
 }
 
-const quantityName = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-const intOrStringName = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
-const patchName = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
+const patchName = `${meta}.Patch`;
 
 /** The definition name of a kind: its schema's own, else the reversed group, version and kind, as Kubernetes names custom kinds. */
 export function definitionName(resource: Resource): string {
@@ -49,8 +47,8 @@ export function patchReference(flavour: OpenApiFlavour): Json {
  */
 export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApiFlavour): Steps<Json> {
   const found = new Map<string, Json>();
-  const pending: { readonly schema: ObjectSchema; readonly name: string }[] = [];
-  const note = (schema: ObjectSchema, name: string): void => {
+  const pending: { readonly schema: Named; readonly name: string }[] = [];
+  const note = (schema: Named, name: string): void => {
     if (found.has(name)) return;
     // Taken before it is made, since a schema may contain itself.
     found.set(name, {});
@@ -61,37 +59,40 @@ export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApi
     if (found.has(name)) return;
     note(schema, name);
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      if (endsStep(pace, 1 + Object.keys(next.schema.properties).length)) yield;
-      const described = objectJson(next.schema, { flavour, collect: note });
+      if (endsStep(pace, 1 + fieldCount(next.schema))) yield;
+      const described = definitionJson(next.schema, next.name, { flavour, collect: note });
       const own = next.name === name ? kinds : [];
       found.set(next.name, own.length === 0 ? described : { ...described, "x-kubernetes-group-version-kind": own });
     }
   };
   const groups = [...new Set(["", ...resources.map(({ group }) => group)])];
-  yield* collect(
-    deleteOptionsSchema,
-    definitionOf(deleteOptionsSchema),
-    groups.map((group) => v1(group, "DeleteOptions")),
-  );
-  yield* collect(statusSchema, definitionOf(statusSchema), [v1("", "Status")]);
+  const deleteOptions = groups.map((group) => v1(group, "DeleteOptions"));
+  yield* collect(publishedMeta("DeleteOptions"), `${meta}.DeleteOptions`, deleteOptions);
+  yield* collect(publishedMeta("Status"), `${meta}.Status`, [v1("", "Status")]);
   for (const resource of resources) {
     const { group, version, kind, custom } = resource;
     const name = definitionName(resource);
     if (custom === undefined) yield* collect(resource.schema, name, [{ group, kind, version }]);
     else {
       found.set(name, yield* custom.published(flavour));
-      yield* collect(objectMeta, definitionOf(objectMeta), []);
+      yield* collect(publishedMeta("ObjectMeta"), `${meta}.ObjectMeta`, []);
     }
     for (const subresource of Object.values(resource.subresources)) {
       const other = kindOf(resource, subresource);
       if (other !== resource) yield* collect(other.schema, definitionName(other), [kindNameOf(other)]);
     }
     if (!resource.verbs.includes("list")) continue;
-    const named: ObjectSchema = custom === undefined ? { ...resource.schema, name } : { ...emptyObject, name };
-    yield* collect(listOf(named, kind), `${definitionName(resource)}List`, [{ group, kind: `${kind}List`, version }]);
+    yield* collect(listSchema(resource), `${name}List`, [{ group, kind: `${kind}List`, version }]);
   }
-  for (const [name, schema] of Object.entries<Json>(sharedSchemas[flavour])) found.set(name, schema);
+  found.set(patchName, { description: publishedDescription(patchName), type: "object" });
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What stands under a name of its own. */
+type Named = ObjectSchema | AnySchema | StringSchema;
+
+function fieldCount(schema: Named): number {
+  return schema.type === "object" ? Object.keys(schema.properties).length : 0;
 }
 
 const emptyObject: ObjectSchema = { type: "object", properties: {} };
@@ -104,48 +105,50 @@ function v1(group: string, kind: string): KindName {
   return { group, kind, version: "v1" };
 }
 
-function definitionOf(schema: ObjectSchema): string {
-  if (schema.name === undefined) throw new TypeError("a built-in schema has a name");
-  return schema.name;
-}
-
-function listOf(item: ObjectSchema, kind: string): ObjectSchema {
+/** The list of a kind of Kubernetes is published too; other kinds have one of the same form. */
+function listSchema(resource: Resource): ObjectSchema {
+  const name = definitionName(resource);
+  if (isPublished(`${name}List`)) return published(`${name}List`);
+  const item: ObjectSchema = resource.custom === undefined ? { ...resource.schema, name } : { ...emptyObject, name };
   return {
     type: "object",
-    description: `A list of ${kind} objects.`,
+    description: `A list of ${resource.kind} objects.`,
     properties: {
       apiVersion: { schema: { type: "string" }, description: "Group and version of this representation." },
       items: { schema: { type: "array", items: item }, required: true, description: "The objects." },
       kind: { schema: { type: "string" }, description: "The kind of this list, in CamelCase." },
-      metadata: { schema: listMeta, description: "Resource version of the list, and how to go on with the next part." },
+      metadata: {
+        schema: publishedMeta("ListMeta"),
+        description: "Resource version of the list, and how to go on with the next part.",
+      },
     },
   };
 }
 
-const sharedSchemas: Readonly<Record<OpenApiFlavour, Readonly<Record<string, Json>>>> = {
-  v2: {
-    [quantityName]: { type: "string", description: "An amount with a suffix, such as 100m or 1Gi." },
-    [intOrStringName]: { type: "string", format: "int-or-string", description: "A number or a text." },
-    [patchName]: { type: "object", description: "A patch in the form that the content type names." },
-  },
-  v3: {
-    [quantityName]: {
-      description: "An amount with a suffix, such as 100m or 1Gi.",
-      oneOf: [{ type: "string" }, { type: "number" }],
-    },
-    [intOrStringName]: {
-      description: "A number or a text.",
-      format: "int-or-string",
-      oneOf: [{ type: "integer" }, { type: "string" }],
-    },
-    [patchName]: { type: "object", description: "A patch in the form that the content type names." },
-  },
-};
-
 interface Walk {
   readonly flavour: OpenApiFlavour;
   /** Takes note of a named schema that is referred to. */
-  readonly collect: (schema: ObjectSchema, name: string) => void;
+  readonly collect: (schema: Named, name: string) => void;
+}
+
+function definitionJson(schema: Named, name: string, walk: Walk): Json {
+  if (schema.type === "object") return objectJson(schema, walk);
+  if (schema.type === "any")
+    return { ...describe(schema.description), ...(schema.object === true ? { type: "object" } : {}) };
+  return { ...describe(publishedDescription(name)), ...scalarJson(schema.format, walk.flavour) };
+}
+
+function scalarJson(format: StringSchema["format"], flavour: OpenApiFlavour): Json {
+  if (format === "date-time" || format === "micro-time") return { type: "string", format: "date-time" };
+  const hint = format === "int-or-string" ? { format } : {};
+  if (flavour === "v2") return { type: "string", ...hint };
+  return {
+    ...hint,
+    oneOf: [
+      { type: format === "quantity" ? "string" : "integer" },
+      { type: format === "quantity" ? "number" : "string" },
+    ],
+  };
 }
 
 function objectJson(schema: ObjectSchema, walk: Walk): Json {
@@ -177,18 +180,36 @@ function* flattened(schema: ObjectSchema): Generator<readonly [string, Field]> {
 }
 
 function fieldJson(field: Field, walk: Walk): Json {
-  const inner = schemaJson(field.schema, walk);
-  const description = describe(field.description);
-  // Beside a reference version 3 ignores everything, so the reference moves into allOf.
-  return walk.flavour === "v3" && "$ref" in inner && field.description !== undefined
-    ? { ...description, allOf: [inner] }
-    : { ...inner, ...description };
+  const inner = schemaJson(field.schema, walk, field.number !== undefined);
+  return beside(inner, { ...describe(field.description), ...defaulted(field.default, walk) }, walk);
 }
 
-function schemaJson(schema: Schema, walk: Walk): Json {
+/** Version 2 of what Kubernetes publishes has no defaults. */
+function defaulted(value: unknown, { flavour }: Walk): Json {
+  return value === undefined || flavour === "v2" ? {} : { default: value };
+}
+
+/** Beside a reference version 3 ignores everything, so the reference moves into allOf. */
+function beside(inner: Json, more: Json, { flavour }: Walk): Json {
+  const moves = flavour === "v3" && "$ref" in inner && Object.keys(more).length > 0;
+  return moves ? { ...more, allOf: [inner] } : { ...inner, ...more };
+}
+
+/** An element of a list or a map. Those of a Go type are never absent, and what stands for them is published as their default. */
+function elementJson(schema: Schema, walk: Walk, isGo: boolean): Json {
+  return beside(schemaJson(schema, walk, isGo), isGo ? defaulted(zeroOf(schema), walk) : {}, walk);
+}
+
+function zeroOf(schema: Schema): unknown {
+  if (schema.type === "object") return {};
+  if (schema.type === "integer") return 0;
+  return schema.type === "string" && schema.format === undefined ? "" : undefined;
+}
+
+function schemaJson(schema: Schema, walk: Walk, isGo: boolean): Json {
   switch (schema.type) {
     case "string":
-      return stringJson(schema, walk.flavour);
+      return stringJson(schema, walk);
     case "integer":
       return { ...describe(schema.description), type: "integer", format: schema.format };
     case "number":
@@ -199,18 +220,22 @@ function schemaJson(schema: Schema, walk: Walk): Json {
       return {
         ...describe(schema.description),
         type: "array",
-        items: schemaJson(schema.items, walk),
+        items: elementJson(schema.items, walk, isGo),
         ...merging(schema),
       };
     case "map":
       return {
         ...describe(schema.description),
         type: "object",
-        additionalProperties: schemaJson(schema.values, walk),
+        additionalProperties: elementJson(schema.values, walk, isGo),
         ...mapType(schema),
       };
     case "any":
-      return { ...describe(schema.description), "x-kubernetes-preserve-unknown-fields": true };
+      if (schema.name === undefined) {
+        return { ...describe(schema.description), "x-kubernetes-preserve-unknown-fields": true };
+      }
+      walk.collect(schema, schema.name);
+      return reference(schema.name, walk.flavour);
     case "object":
       if (schema.name === undefined) return objectJson(schema, walk);
       walk.collect(schema, schema.name);
@@ -218,15 +243,24 @@ function schemaJson(schema: Schema, walk: Walk): Json {
   }
 }
 
-function stringJson(schema: StringSchema, flavour: OpenApiFlavour): Json {
+const scalarNames: Readonly<Partial<Record<string, string>>> = {
+  "date-time": `${meta}.Time`,
+  "micro-time": `${meta}.MicroTime`,
+  quantity: "io.k8s.apimachinery.pkg.api.resource.Quantity",
+  "int-or-string": "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+};
+
+function stringJson(schema: StringSchema, walk: Walk): Json {
   const { format } = schema;
-  if (format === "quantity") return reference(quantityName, flavour);
-  if (format === "int-or-string") return reference(intOrStringName, flavour);
-  const shown = format === "micro-time" ? "date-time" : format === "duration" ? undefined : format;
+  const name = scalarNames[format ?? ""];
+  if (name !== undefined) {
+    walk.collect(schema, name);
+    return reference(name, walk.flavour);
+  }
   return {
     ...describe(schema.description),
     type: "string",
-    ...(shown === undefined ? {} : { format: shown }),
+    ...(format === undefined || format === "duration" ? {} : { format }),
     ...(schema.enum === undefined ? {} : { enum: schema.enum }),
   };
 }

@@ -5,7 +5,7 @@ import { withPodDefaults } from "./pod-defaults.ts";
 import { qosClassOf } from "./pod-qos.ts";
 import { validatePod, validatePodUpdate } from "./pod-validation.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { podSchema } from "./schemas/pod.ts";
+import { published } from "./schemas/published.ts";
 
 /** Containers that run together on one node. Source: api/core/v1 Pod. */
 export interface Pod extends ApiObject {
@@ -51,7 +51,9 @@ export const pods: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "A Pod is a group of containers that run together on one node.",
-  schema: podSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.Pod");
+  },
   columns: podColumns,
   subresources: {
     status: {

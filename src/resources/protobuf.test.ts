@@ -15,22 +15,8 @@ import {
   encodeWatchFrame,
   type SchemaLookup,
 } from "./protobuf.ts";
-import { selfSubjectReviewSchema, tokenRequestSchema, tokenReviewSchema } from "./schemas/authentication.ts";
-import {
-  localSubjectAccessReviewSchema,
-  selfSubjectAccessReviewSchema,
-  selfSubjectRulesReviewSchema,
-  subjectAccessReviewSchema,
-} from "./schemas/authorization.ts";
-import { certificateSigningRequestSchema } from "./schemas/certificates.ts";
-import { configMapSchema, secretSchema, serviceAccountSchema } from "./schemas/configuration.ts";
-import { eventSchema } from "./schemas/event.ts";
-import { leaseSchema } from "./schemas/lease.ts";
-import { deleteOptionsSchema, partialObjectMetadataSchema, statusSchema } from "./schemas/meta.ts";
-import { namespaceSchema } from "./schemas/namespace.ts";
-import { nodeSchema } from "./schemas/node.ts";
-import { podSchema } from "./schemas/pod.ts";
-import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from "./schemas/rbac.ts";
+import { partialObjectMetadataSchema } from "./schemas/partial-object-metadata.ts";
+import { published, publishedMeta } from "./schemas/published.ts";
 import { bytes, int32, int64, int64s, list, message, object, pointer, str, stringMap } from "./schemas/shorthand.ts";
 
 type Json = Record<string, unknown>;
@@ -42,28 +28,28 @@ interface Sample {
 }
 
 const schemas: Readonly<Record<string, ObjectSchema>> = {
-  Namespace: namespaceSchema,
-  Secret: secretSchema,
-  ConfigMap: configMapSchema,
-  ServiceAccount: serviceAccountSchema,
-  Node: nodeSchema,
-  Pod: podSchema,
-  Event: eventSchema,
-  Lease: leaseSchema,
-  Role: roleSchema,
-  RoleBinding: roleBindingSchema,
-  ClusterRole: clusterRoleSchema,
-  ClusterRoleBinding: clusterRoleBindingSchema,
-  CertificateSigningRequest: certificateSigningRequestSchema,
-  SubjectAccessReview: subjectAccessReviewSchema,
-  LocalSubjectAccessReview: localSubjectAccessReviewSchema,
-  SelfSubjectAccessReview: selfSubjectAccessReviewSchema,
-  SelfSubjectRulesReview: selfSubjectRulesReviewSchema,
-  TokenReview: tokenReviewSchema,
-  SelfSubjectReview: selfSubjectReviewSchema,
-  TokenRequest: tokenRequestSchema,
-  Status: statusSchema,
-  DeleteOptions: deleteOptionsSchema,
+  Namespace: published("io.k8s.api.core.v1.Namespace"),
+  Secret: published("io.k8s.api.core.v1.Secret"),
+  ConfigMap: published("io.k8s.api.core.v1.ConfigMap"),
+  ServiceAccount: published("io.k8s.api.core.v1.ServiceAccount"),
+  Node: published("io.k8s.api.core.v1.Node"),
+  Pod: published("io.k8s.api.core.v1.Pod"),
+  Event: published("io.k8s.api.core.v1.Event"),
+  Lease: published("io.k8s.api.coordination.v1.Lease"),
+  Role: published("io.k8s.api.rbac.v1.Role"),
+  RoleBinding: published("io.k8s.api.rbac.v1.RoleBinding"),
+  ClusterRole: published("io.k8s.api.rbac.v1.ClusterRole"),
+  ClusterRoleBinding: published("io.k8s.api.rbac.v1.ClusterRoleBinding"),
+  CertificateSigningRequest: published("io.k8s.api.certificates.v1.CertificateSigningRequest"),
+  SubjectAccessReview: published("io.k8s.api.authorization.v1.SubjectAccessReview"),
+  LocalSubjectAccessReview: published("io.k8s.api.authorization.v1.LocalSubjectAccessReview"),
+  SelfSubjectAccessReview: published("io.k8s.api.authorization.v1.SelfSubjectAccessReview"),
+  SelfSubjectRulesReview: published("io.k8s.api.authorization.v1.SelfSubjectRulesReview"),
+  TokenReview: published("io.k8s.api.authentication.v1.TokenReview"),
+  SelfSubjectReview: published("io.k8s.api.authentication.v1.SelfSubjectReview"),
+  TokenRequest: published("io.k8s.api.authentication.v1.TokenRequest"),
+  Status: publishedMeta("Status"),
+  DeleteOptions: publishedMeta("DeleteOptions"),
   PartialObjectMetadata: partialObjectMetadataSchema,
 };
 
@@ -185,22 +171,22 @@ describe("lists and watch frames", () => {
     const sample = read("protobuf-list.json") as Sample;
     const { metadata, items } = sample.json as { metadata: Json; items: Json[] };
     const list = { apiVersion: "v1", kind: "ConfigMapList", metadata };
-    const encoded = encodeProtobufList(list, [encodeListItems(items, configMapSchema)]);
+    const encoded = encodeProtobufList(list, [encodeListItems(items, published("io.k8s.api.core.v1.ConfigMap"))]);
     expect(encoded.toString("base64")).toBe(sample.protobuf);
-    const single = items.map((item) => encodeListItems([item], configMapSchema));
+    const single = items.map((item) => encodeListItems([item], published("io.k8s.api.core.v1.ConfigMap")));
     expect(encodeProtobufList(list, single).equals(encoded)).toBe(true);
   });
 
   it("measures the items of a list before they are encoded", () => {
     const { items } = (read("protobuf-list.json") as Sample).json as { items: Json[] };
-    const { bytes, encoded } = measureListItems(items, configMapSchema);
-    expect(bytes).toBe(encodeListItems(items, configMapSchema).length);
-    expect(encoded()).toEqual(encodeListItems(items, configMapSchema));
+    const { bytes, encoded } = measureListItems(items, published("io.k8s.api.core.v1.ConfigMap"));
+    expect(bytes).toBe(encodeListItems(items, published("io.k8s.api.core.v1.ConfigMap")).length);
+    expect(encoded()).toEqual(encodeListItems(items, published("io.k8s.api.core.v1.ConfigMap")));
   });
 
   it("writes a watch event as Go does", () => {
     const sample = read("protobuf-watch.json") as Sample;
-    const frame = encodeWatchFrame(sample.name, encodeProtobuf(sample.json, configMapSchema));
+    const frame = encodeWatchFrame(sample.name, encodeProtobuf(sample.json, published("io.k8s.api.core.v1.ConfigMap")));
     expect(Buffer.from(frame).toString("base64")).toBe(sample.protobuf);
   });
 });

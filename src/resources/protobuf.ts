@@ -5,7 +5,7 @@ import { ProtobufError } from "./protobuf-error.ts";
 import { messageCodec } from "./protobuf-message.ts";
 import type { Reader } from "./protobuf-scalars.ts";
 import { expectWireType, nested, readFields, readNested, readText } from "./protobuf-scalars.ts";
-import { listMeta } from "./schemas/meta.ts";
+import { publishedMeta } from "./schemas/published.ts";
 
 /** The media type of this encoding. */
 export const protobufMediaType = "application/vnd.kubernetes.protobuf";
@@ -113,7 +113,7 @@ export function protobufListEnvelope(
   itemBytes: number,
 ): { readonly head: Buffer; readonly end: Buffer } {
   const metadata = protobuf.Writer.create().uint32(10);
-  nested(metadata, () => messageCodec(listMeta).writeFields(metadata, list.metadata));
+  nested(metadata, () => messageCodec(publishedMeta("ListMeta")).writeFields(metadata, list.metadata));
   const first = metadata.finish();
   const { head, end } = envelopeOf(list, first.length + itemBytes);
   return { head: Buffer.concat([head, first]), end: Buffer.from(end) };

@@ -8,7 +8,7 @@ import {
   validateBindingUpdate,
 } from "./binding.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { roleBindingSchema } from "./schemas/rbac.ts";
+import { published } from "./schemas/published.ts";
 
 /** Who holds a role within one namespace. Source: api/rbac/v1 RoleBinding. */
 export interface RoleBinding extends ApiObject {
@@ -27,7 +27,9 @@ export const roleBindings: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "A RoleBinding hands out a Role or ClusterRole within its namespace.",
-  schema: roleBindingSchema,
+  get schema() {
+    return published("io.k8s.api.rbac.v1.RoleBinding");
+  },
   columns: bindingColumns,
   subresources: {},
   names: "path",

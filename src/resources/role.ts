@@ -2,7 +2,7 @@ import type { ApiObject } from "../core/object.ts";
 import { createdAtColumn } from "./age-column.ts";
 import { type PolicyRule, validatePolicyRules } from "./policy-rule.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { roleSchema } from "./schemas/rbac.ts";
+import { published } from "./schemas/published.ts";
 
 /** Rules within one namespace. Source: api/rbac/v1 Role. */
 export interface Role extends ApiObject {
@@ -20,7 +20,9 @@ export const roles: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "A Role says what may be done within its namespace; a RoleBinding says by whom.",
-  schema: roleSchema,
+  get schema() {
+    return published("io.k8s.api.rbac.v1.Role");
+  },
   columns: [createdAtColumn],
   subresources: {},
   names: "path",

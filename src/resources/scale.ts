@@ -1,5 +1,5 @@
 import type { Resource } from "./resource.ts";
-import { scaleSchema } from "./schemas/scale.ts";
+import { published } from "./schemas/published.ts";
 
 /** What the subresource `scale` of any kind is shown as; it has no paths of its own. Source: api/autoscaling/v1 Scale. */
 export const scale: Resource = {
@@ -13,7 +13,9 @@ export const scale: Resource = {
   scope: "Namespaced",
   verbs: [],
   description: "A Scale says how many replicas an object has, and how many it should have.",
-  schema: scaleSchema,
+  get schema() {
+    return published("io.k8s.api.autoscaling.v1.Scale");
+  },
   columns: [],
   subresources: {},
   names: "path",

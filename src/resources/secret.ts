@@ -4,7 +4,7 @@ import { ageColumn } from "./age-column.ts";
 import { maxDataBytes, validateDataKeys, validateImmutableData } from "./data-keys.ts";
 import { fieldsAt, isFields, stringAt, withField } from "./json-fields.ts";
 import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { secretSchema } from "./schemas/configuration.ts";
+import { published } from "./schemas/published.ts";
 
 /** Small confidential data. `stringData` exists on the way in only. Source: api/core/v1 Secret. */
 export interface Secret extends ApiObject {
@@ -47,7 +47,9 @@ export const secrets: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "A Secret holds small confidential data such as passwords, tokens and keys.",
-  schema: secretSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.Secret");
+  },
   columns,
   subresources: {},
   names: "dns-subdomain",

@@ -7,7 +7,7 @@ import {
 } from "./access-review.ts";
 import type { Resource } from "./resource.ts";
 import { reviewKind } from "./review-kind.ts";
-import { selfSubjectAccessReviewSchema } from "./schemas/authorization.ts";
+import { published } from "./schemas/published.ts";
 
 /** The question whether the caller may do something (`kubectl auth can-i`). Source: api/authorization/v1. */
 export interface SelfSubjectAccessReview extends ApiObject {
@@ -24,6 +24,8 @@ export const selfSubjectAccessReviews: Resource = {
   singular: "selfsubjectaccessreview",
   scope: "Cluster",
   description: "A SelfSubjectAccessReview asks whether the caller may do something; it is answered and never stored.",
-  schema: selfSubjectAccessReviewSchema,
+  get schema() {
+    return published("io.k8s.api.authorization.v1.SelfSubjectAccessReview");
+  },
   validate: (object) => [...validateReviewedAction(object), ...validateNoMetadata(object)],
 };

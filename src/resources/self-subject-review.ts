@@ -1,7 +1,7 @@
 import type { ApiObject } from "../core/object.ts";
 import type { Resource } from "./resource.ts";
 import { reviewKind } from "./review-kind.ts";
-import { selfSubjectReviewSchema } from "./schemas/authentication.ts";
+import { published } from "./schemas/published.ts";
 import type { ReviewedUser } from "./token-review.ts";
 
 /** The question who the caller is (`kubectl auth whoami`). Source: api/authentication/v1. */
@@ -18,5 +18,7 @@ export const selfSubjectReviews: Resource = {
   singular: "selfsubjectreview",
   scope: "Cluster",
   description: "A SelfSubjectReview asks who the caller is; it is answered and never stored.",
-  schema: selfSubjectReviewSchema,
+  get schema() {
+    return published("io.k8s.api.authentication.v1.SelfSubjectReview");
+  },
 };

@@ -4,7 +4,7 @@ import { stringAt } from "./json-fields.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { Resource } from "./resource.ts";
 import { reviewKind } from "./review-kind.ts";
-import { selfSubjectRulesReviewSchema } from "./schemas/authorization.ts";
+import { published } from "./schemas/published.ts";
 
 /** The question what the caller may do in a namespace (`kubectl auth can-i --list`). Source: api/authorization/v1. */
 export interface SelfSubjectRulesReview extends ApiObject {
@@ -30,7 +30,9 @@ export const selfSubjectRulesReviews: Resource = {
   singular: "selfsubjectrulesreview",
   scope: "Cluster",
   description: "A SelfSubjectRulesReview asks what the caller may do in a namespace; it is answered and never stored.",
-  schema: selfSubjectRulesReviewSchema,
+  get schema() {
+    return published("io.k8s.api.authorization.v1.SelfSubjectRulesReview");
+  },
 };
 
 /** The 400 for a review that names no namespace, or undefined: Kubernetes has no field error for this. Source: pkg/registry/authorization/selfsubjectrulesreview. */

@@ -2,7 +2,7 @@ import type { ApiObject } from "../core/object.ts";
 import { ageColumn } from "./age-column.ts";
 import { arrayAt, fieldListAt, stringAt, withField } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { serviceAccountSchema } from "./schemas/configuration.ts";
+import { published } from "./schemas/published.ts";
 import { tokenRequests } from "./token-request.ts";
 
 /** An identity for processes, by the name `system:serviceaccount:<namespace>:<name>`. Source: api/core/v1 ServiceAccount. */
@@ -23,7 +23,9 @@ export const serviceAccounts: Resource = {
   scope: "Namespaced",
   verbs: storedVerbs,
   description: "A ServiceAccount is an identity for processes rather than for people.",
-  schema: serviceAccountSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.ServiceAccount");
+  },
   columns: [
     {
       name: "Secrets",

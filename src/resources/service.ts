@@ -1,7 +1,7 @@
 import { ageColumn } from "./age-column.ts";
 import { stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
-import { serviceSchema } from "./schemas/service.ts";
+import { published } from "./schemas/published.ts";
 
 /**
  * Addresses for pods, of which a hub has none: the list is there, as clients such as `kubectl cluster-info` and kubelets read it,
@@ -18,7 +18,9 @@ export const services: Resource = {
   scope: "Namespaced",
   verbs: ["get", "list", "watch"],
   description: "A Service gives pods one address. This hub runs no pods and has none.",
-  schema: serviceSchema,
+  get schema() {
+    return published("io.k8s.api.core.v1.Service");
+  },
   columns: [ageColumn],
   subresources: {},
   names: "dns-label",

@@ -8,7 +8,7 @@ import {
 } from "./access-review.ts";
 import type { Resource } from "./resource.ts";
 import { reviewKind } from "./review-kind.ts";
-import { subjectAccessReviewSchema } from "./schemas/authorization.ts";
+import { published } from "./schemas/published.ts";
 
 /** The question whether somebody may do something, and the answer. Source: api/authorization/v1. */
 export interface SubjectAccessReview extends ApiObject {
@@ -25,7 +25,9 @@ export const subjectAccessReviews: Resource = {
   singular: "subjectaccessreview",
   scope: "Cluster",
   description: "A SubjectAccessReview asks whether a user or group may do something; it is answered and never stored.",
-  schema: subjectAccessReviewSchema,
+  get schema() {
+    return published("io.k8s.api.authorization.v1.SubjectAccessReview");
+  },
   validate: (object) => [
     ...validateReviewedAction(object),
     ...validateReviewedSubject(object),

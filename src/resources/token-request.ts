@@ -2,7 +2,7 @@ import { invalid, type FieldError } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
 import { numberAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
-import { tokenRequestSchema } from "./schemas/authentication.ts";
+import { published } from "./schemas/published.ts";
 
 /** The wish for a token of a ServiceAccount, and the token. Source: api/authentication/v1. */
 export interface TokenRequest extends ApiObject {
@@ -34,7 +34,9 @@ export const tokenRequests: Resource = {
   scope: "Namespaced",
   verbs: ["create"],
   description: "A TokenRequest asks for a token of a ServiceAccount; it is answered and never stored.",
-  schema: tokenRequestSchema,
+  get schema() {
+    return published("io.k8s.api.authentication.v1.TokenRequest");
+  },
   columns: [],
   subresources: {},
   names: "dns-subdomain",

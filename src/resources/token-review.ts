@@ -4,7 +4,7 @@ import type { UserInfo } from "../core/user.ts";
 import { stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 import { reviewKind } from "./review-kind.ts";
-import { tokenReviewSchema } from "./schemas/authentication.ts";
+import { published } from "./schemas/published.ts";
 
 /** The question who a bearer token belongs to. Source: api/authentication/v1. */
 export interface TokenReview extends ApiObject {
@@ -31,7 +31,9 @@ export const tokenReviews: Resource = {
   singular: "tokenreview",
   scope: "Cluster",
   description: "A TokenReview asks who a bearer token belongs to; it is answered and never stored.",
-  schema: tokenReviewSchema,
+  get schema() {
+    return published("io.k8s.api.authentication.v1.TokenReview");
+  },
 };
 
 /** The 400 for a review without a token, or undefined: Kubernetes has no field error for this. Source: pkg/registry/authentication/tokenreview. */

@@ -8,7 +8,7 @@ import { collectErrors } from "./collect-errors.ts";
 import { type Fields, fieldsAt, isFields, stringAt, stringsAt, valueAt, withField } from "./json-fields.ts";
 import { validateLabelSelector } from "./label-selector-validation.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { validatingAdmissionPolicyBindingSchema } from "./schemas/admission-policies.ts";
+import { published } from "./schemas/published.ts";
 
 /** Puts a policy into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicyBinding. */
 export interface ValidatingAdmissionPolicyBinding extends ApiObject {
@@ -44,7 +44,9 @@ export const validatingAdmissionPolicyBindings: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A ValidatingAdmissionPolicyBinding puts a ValidatingAdmissionPolicy into force.",
-  schema: validatingAdmissionPolicyBindingSchema,
+  get schema() {
+    return published("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding");
+  },
   columns: [
     {
       name: "PolicyName",

@@ -32,7 +32,7 @@ import {
   withField,
 } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { validatingAdmissionPolicySchema } from "./schemas/admission-policies.ts";
+import { published } from "./schemas/published.ts";
 
 /** Conditions in CEL on what is written; a binding puts them into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */
 export interface ValidatingAdmissionPolicy extends ApiObject {
@@ -83,7 +83,9 @@ export const validatingAdmissionPolicies: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A ValidatingAdmissionPolicy says in CEL what may be written; a binding puts it into force.",
-  schema: validatingAdmissionPolicySchema,
+  get schema() {
+    return published("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy");
+  },
   columns: [
     {
       name: "Validations",

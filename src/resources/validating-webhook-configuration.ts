@@ -1,7 +1,7 @@
 import { defaultedWebhooks, validateWebhooks, webhookColumns } from "./admission-webhook.ts";
 import { checkMatchCondition } from "./admission-expression.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { validatingWebhookConfigurationSchema } from "./schemas/admission-webhooks.ts";
+import { published } from "./schemas/published.ts";
 
 /** Webhooks that may refuse what is written, after it was validated. Source: api/admissionregistration/v1. */
 export const validatingWebhookConfigurations: Resource = {
@@ -15,7 +15,9 @@ export const validatingWebhookConfigurations: Resource = {
   scope: "Cluster",
   verbs: storedVerbs,
   description: "A ValidatingWebhookConfiguration names servers that may refuse what is written.",
-  schema: validatingWebhookConfigurationSchema,
+  get schema() {
+    return published("io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration");
+  },
   columns: webhookColumns,
   subresources: {},
   names: "dns-subdomain",

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ApiObject } from "../../src/core/object.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
-import { deleteOptionsSchema } from "../../src/resources/schemas/meta.ts";
+import { publishedMeta } from "../../src/resources/schemas/published.ts";
 import type { Ask, Reply } from "../kits/api-client.ts";
 import { hubForFile } from "../kits/hub-for-file.ts";
 
@@ -82,7 +82,7 @@ describe("delete", () => {
         body: Buffer.from(
           encodeProtobuf(
             { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Background" },
-            deleteOptionsSchema,
+            publishedMeta("DeleteOptions"),
           ),
         ),
       },

@@ -3,7 +3,8 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decodeProtobuf, encodeProtobuf } from "../../src/resources/protobuf.ts";
 import { configMaps } from "../../src/resources/config-map.ts";
-import { partialObjectMetadataSchema, statusSchema } from "../../src/resources/schemas/meta.ts";
+import { partialObjectMetadataSchema } from "../../src/resources/schemas/partial-object-metadata.ts";
+import { publishedMeta } from "../../src/resources/schemas/published.ts";
 import { adminKeyPair, apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 
@@ -247,7 +248,10 @@ describe("request bodies", () => {
     const gone = await api(`${maps}/proto`, { method: "DELETE", accept: `${protobuf},application/json` });
     expect(gone.status).toBe(200);
     expect(gone.headers["content-type"]).toBe(protobuf);
-    expect(decodeProtobuf(gone.body, () => statusSchema).object).toMatchObject({ kind: "Status", status: "Success" });
+    expect(decodeProtobuf(gone.body, () => publishedMeta("Status")).object).toMatchObject({
+      kind: "Status",
+      status: "Success",
+    });
   });
 
   it.each([

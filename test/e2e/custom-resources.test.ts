@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Reply } from "../kits/api-client.ts";
 import { encodeProtobuf } from "../../src/resources/protobuf.ts";
-import { customResourceDefinitionSchema } from "../../src/resources/schemas/custom-resource-definition.ts";
+import { published } from "../../src/resources/schemas/published.ts";
 import { conditionOf, definition, establish, established, until, version } from "../kits/definitions.ts";
 import { hubForFile } from "../kits/hub-for-file.ts";
 
@@ -324,7 +324,8 @@ describe("a definition", () => {
   it("comes and goes in protobuf too, as typed clients want it", async () => {
     const protobuf = "application/vnd.kubernetes.protobuf";
     const crd = definition({ plural: "typed", kind: "Typed" });
-    const body = Buffer.from(encodeProtobuf({ ...crd }, customResourceDefinitionSchema));
+    const schema = published("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
+    const body = Buffer.from(encodeProtobuf({ ...crd }, schema));
     const made = await api(definitions, {
       method: "POST",
       type: protobuf,

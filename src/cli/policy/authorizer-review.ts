@@ -3,7 +3,7 @@ import { DecodeError } from "../../core/decode-error.ts";
 import { decodeObject } from "../../core/decode.ts";
 import { isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
 import { badRequest } from "../../core/status.ts";
-import { subjectAccessReviewSpec } from "../../resources/schemas/authorization.ts";
+import { published } from "../../resources/schemas/published.ts";
 import type { Judgement } from "./deciding-policy.ts";
 
 /** The decision on a SubjectAccessReview, as its status. */
@@ -46,7 +46,7 @@ export function askedReview(review: unknown): AskedReview {
 function askedSpec(spec: JsonObject): AskedSpec {
   let known: Partial<AskedSpec>;
   try {
-    known = decodeObject(subjectAccessReviewSpec, spec).object;
+    known = decodeObject(published("io.k8s.api.authorization.v1.SubjectAccessReviewSpec"), spec).object;
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(`spec.${error.path}: ${error.message}`);
     throw error;

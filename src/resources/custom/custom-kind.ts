@@ -6,7 +6,7 @@ import { apiVersionOf, type ApiObject } from "../../core/object.ts";
 import { finish, sharedSteps, type Steps } from "../../core/steps.ts";
 import { fieldsAt, withField } from "../json-fields.ts";
 import { storedVerbs, type CustomStorage, type Resource, type Subresource } from "../resource.ts";
-import { objectMeta } from "../schemas/object-meta.ts";
+import { publishedMeta } from "../schemas/published.ts";
 import { completeNames, type CrdNames, type CrdVersion, type CustomResourceDefinition } from "./crd-object.ts";
 import { coreSchemaSteps } from "./core-schema.ts";
 import { withDefaults } from "./defaults.ts";
@@ -194,7 +194,7 @@ function decodeCustom(schema: StructuralSchema, value: JsonObject): Decoded {
   if (problem !== undefined)
     throw new DecodeError(problem.includes("__proto__") ? "forbiddenKey" : "tooDeep", "", problem);
   const { metadata = {}, ...fields } = value;
-  const meta = decodeObject(objectMeta, metadata);
+  const meta = decodeObject(publishedMeta("ObjectMeta"), metadata);
   const { object, unknown } = settled(schema, fields);
   return {
     object: { ...object, metadata: meta.object },

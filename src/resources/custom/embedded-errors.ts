@@ -7,7 +7,7 @@ import { endsStep, type Pace } from "../../core/pace.ts";
 import type { Steps } from "../../core/steps.ts";
 import { stringAt, valueAt } from "../json-fields.ts";
 import { validateObjectMeta } from "../object-validation.ts";
-import { objectMeta } from "../schemas/object-meta.ts";
+import { publishedMeta } from "../schemas/published.ts";
 import { dns1035LabelProblems } from "./dns1035-label.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -85,7 +85,7 @@ function metadataErrors(value: JsonObject, path: string): readonly FieldError[] 
   const metadata = valueAt(value, "metadata");
   if (metadata === undefined) return [];
   try {
-    const decoded = decodeObject(objectMeta, metadata).object;
+    const decoded = decodeObject(publishedMeta("ObjectMeta"), metadata).object;
     // A name is not required here, and what is empty would be taken for missing.
     const named = stringAt(decoded, "name") === "" ? { ...decoded, name: "unnamed" } : decoded;
     const object: ApiObject = { apiVersion: "embedded.invalid/v1", kind: "Embedded", metadata: named };

@@ -2,7 +2,7 @@ import { DecodeError } from "../../core/decode-error.ts";
 import { decodeObject } from "../../core/decode.ts";
 import { jsonEqual } from "../../core/equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/json-value.ts";
-import { objectMeta } from "../schemas/object-meta.ts";
+import { publishedMeta } from "../schemas/published.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /** An object of known fields only, and the sorted paths of what was left out, at most 100. */
@@ -117,7 +117,7 @@ function prunedMetadata(state: State, value: unknown): unknown {
   if (value === null) return {};
   if (!isJsonObject(value) || state.embeddedMetadata === "kept") return value;
   try {
-    const decoded = decodeObject(objectMeta, value);
+    const decoded = decodeObject(publishedMeta("ObjectMeta"), value);
     for (const path of decoded.unknown) report(state, `${state.fieldPath.join("")}.metadata.${path}`);
     return jsonEqual(decoded.object, value) ? value : decoded.object;
   } catch (error) {

@@ -1,10 +1,10 @@
 import type { ObjectSchema } from "../../core/schema.ts";
-import { selfSubjectAccessReviewSpec, subjectAccessReviewSpec } from "./authorization.ts";
 import { kind } from "./kind.ts";
-import { about, atomic, bool, described, list, object, required, str, strings } from "./shorthand.ts";
+import { about, atomic, bool, described, embedded, list, object, required, str, strings } from "./shorthand.ts";
 
 // Reviews that say why somebody may do something, or may not.
 
+const authorization = "io.k8s.api.authorization.v1";
 const prefix = "dev.pratique.access.v1alpha1";
 
 const policyObject: ObjectSchema = described(`${prefix}.PolicyObject`, "An object of the RBAC group, or a subject.", {
@@ -66,7 +66,9 @@ export const accessExplanationSchema: ObjectSchema = kind(
   `${prefix}.AccessExplanation`,
   "Says why a user or group may do something, or may not.",
   {
-    spec: about("The question, as in a SubjectAccessReview.", required(object(2, subjectAccessReviewSpec))),
+    spec: embedded(2, `${authorization}.SubjectAccessReviewSpec`, "The question, as in a SubjectAccessReview.", {
+      required: true,
+    }),
     status: about("The answer, filled in by the server.", object(3, accessExplanationStatus)),
   },
 );
@@ -76,7 +78,12 @@ export const selfAccessExplanationSchema: ObjectSchema = kind(
   `${prefix}.SelfAccessExplanation`,
   "Says why the caller may do something, or may not.",
   {
-    spec: about("The question, as in a SelfSubjectAccessReview.", required(object(2, selfSubjectAccessReviewSpec))),
+    spec: embedded(
+      2,
+      `${authorization}.SelfSubjectAccessReviewSpec`,
+      "The question, as in a SelfSubjectAccessReview.",
+      { required: true },
+    ),
     status: about("The answer, filled in by the server.", object(3, accessExplanationStatus)),
   },
 );

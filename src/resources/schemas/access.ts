@@ -1,12 +1,11 @@
 import type { ObjectSchema } from "../../core/schema.ts";
-import { condition } from "./conditions.ts";
 import { kind } from "./kind.ts";
 import { accessRecovery } from "./recovery.ts";
 import {
   about,
   atomic,
   bool,
-  byKey,
+  conditions,
   described,
   int32,
   int64,
@@ -110,7 +109,7 @@ const accessRequestStatus: ObjectSchema = described(
     fingerprint: about("The SHA-256 fingerprint of the key, as ssh-keygen shows it.", str(12)),
     decisions: about("Who decided what, and when.", list(13, accessDecision, atomic)),
     expiresAt: about("When the token ends.", time(14)),
-    conditions: about("Approved, Denied, Issued, Expired, Revoked.", list(15, condition, byKey("type"))),
+    conditions: conditions(15, "Approved, Denied, Issued, Expired, Revoked."),
     evidence: about("What the API itself saw.", object(16, accessEvidence)),
     grant: about("What was made for this request.", object(17, accessGrant)),
   },
@@ -164,7 +163,7 @@ const accessProfileSpec: ObjectSchema = described(
 const accessProfileStatus: ObjectSchema = described(
   `${prefix}.AccessProfileStatus`,
   "Whether what the profile names is there.",
-  { conditions: about("Ready: whether namespace and roles exist.", list(1, condition, byKey("type"))) },
+  { conditions: conditions(1, "Ready: whether namespace and roles exist.") },
 );
 
 /** `AccessRequest`. */

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { InputsError, readInputs, release, type Inputs, type OpenApi } from "../../generate/inputs.mts";
+import { schemaFile } from "../../generate/schemas.mts";
+import { builtinResources } from "../../src/resources/builtin.ts";
+import { openApiSchemas } from "../../src/resources/openapi-schemas.ts";
+import { atOnce } from "../kits/at-once.ts";
+
+// Whether what is committed is what the release of Kubernetes publishes, where its Go modules are on this machine.
+
+const inputs = inputsHere();
+if (inputs === undefined) {
+  process.stdout.write(
+    `skipped: the published schemas need the Go modules of Kubernetes ${release} (npm run generate:schemas gets them)\n`,
+  );
+}
+
+function inputsHere(): Inputs | undefined {
+  try {
+    return readInputs(true);
+  } catch (error) {
+    if (error instanceof InputsError) return undefined;
+    throw error;
+  }
+}
+
+const file = new URL("../../src/resources/generated/kubernetes-definitions.ts", import.meta.url);
+
+describe.skipIf(inputs === undefined)("the schemas of Kubernetes' own kinds", () => {
+  it("are what npm run generate:schemas writes", () => {
+    expect(readFileSync(file, "utf8") === schemaFile(true), "run npm run generate:schemas").toBe(true);
+  });
+
+  it("are shown in OpenAPI as they are published, enums and what explains them included", () => {
+    const ours = atOnce(openApiSchemas)(builtinResources, "v3") as Readonly<Record<string, OpenApi>>;
+    const published = inputs?.definitions ?? new Map<string, OpenApi>();
+    const shared = Object.keys(ours).filter((name) => published.has(name));
+    expect(shared.length).toBeGreaterThan(280);
+    const shown = (schemas: (name: string) => OpenApi): Readonly<Record<string, unknown>> =>
+      Object.fromEntries(shared.map((name) => [name, comparable(schemas(name))]));
+    expect(shown((name) => ours[name] ?? {})).toEqual(shown((name) => withEnums(name, published.get(name) ?? {})));
+  });
+});
+
+function withEnums(name: string, schema: OpenApi): OpenApi {
+  const enums = inputs?.enums.get(name);
+  if (enums === undefined) return schema;
+  const properties = Object.entries(schema.properties ?? {}).map(([key, property]): [string, OpenApi] => {
+    const known = enums.get(key);
+    if (known === undefined) return [key, property];
+    const values = { enum: known.values };
+    if (property.items !== undefined) return [key, { ...property, items: { ...property.items, ...values } }];
+    return [
+      key,
+      { ...property, ...values, ...(known.description === undefined ? {} : { description: known.description }) },
+    ];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+/** The order of required fields says nothing; the hub names other group versions, and no unions, which nothing reads. */
+function comparable({
+  required,
+  "x-kubernetes-group-version-kind": _kinds,
+  "x-kubernetes-unions": _unions,
+  ...rest
+}: OpenApi): unknown {
+  return required === undefined ? rest : { ...rest, required: [...required].sort() };
+}
