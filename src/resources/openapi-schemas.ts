@@ -2,7 +2,7 @@ import type { AnySchema, ArraySchema, Field, MapSchema, ObjectSchema, Schema, St
 import { endsStep, type Pace } from "../core/pace.ts";
 import type { Steps } from "../core/steps.ts";
 import { kindOf, type Resource } from "./resource.ts";
-import { isPublished, published, publishedDescription, publishedMeta } from "./schemas/published.ts";
+import { isPublished, published, publishedDescription, publishedMeta, typeDescriptions } from "./schemas/published.ts";
 
 /** A JSON object that is being put together. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -109,17 +109,24 @@ function v1(group: string, kind: string): KindName {
 function listSchema(resource: Resource): ObjectSchema {
   const name = definitionName(resource);
   if (isPublished(`${name}List`)) return published(`${name}List`);
+  const { kind, plural } = resource;
+  const { apiVersion, kind: ofKind } = typeDescriptions();
   const item: ObjectSchema = resource.custom === undefined ? { ...resource.schema, name } : { ...emptyObject, name };
+  const conventions = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
   return {
     type: "object",
-    description: `A list of ${resource.kind} objects.`,
+    description: `${kind}List is a list of ${kind}`,
     properties: {
-      apiVersion: { schema: { type: "string" }, description: "Group and version of this representation." },
-      items: { schema: { type: "array", items: item }, required: true, description: "The objects." },
-      kind: { schema: { type: "string" }, description: "The kind of this list, in CamelCase." },
+      apiVersion: { schema: { type: "string" }, description: apiVersion },
+      kind: { schema: { type: "string" }, description: ofKind },
+      items: {
+        schema: { type: "array", items: item },
+        required: true,
+        description: `List of ${plural}. More info: ${conventions}`,
+      },
       metadata: {
         schema: publishedMeta("ListMeta"),
-        description: "Resource version of the list, and how to go on with the next part.",
+        description: `Standard list metadata. More info: ${conventions}#types-kinds`,
       },
     },
   };

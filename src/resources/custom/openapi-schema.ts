@@ -1,5 +1,6 @@
 import { endsStep, type Pace } from "../../core/pace.ts";
 import type { Steps } from "../../core/steps.ts";
+import { typeDescriptions } from "../schemas/published.ts";
 import { reference, type Json, type KindName, type OpenApiFlavour } from "../openapi-schemas.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 
@@ -26,13 +27,13 @@ const objectMetaName = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 /** Adds what each resource has, over anything the schema says of it. */
 function withTypeFields(body: Json, version: OpenApiFlavour): Json {
   const metadata = reference(objectMetaName, version);
-  const description = "Name, labels, owners and bookkeeping.";
+  const { apiVersion, kind, metadata: description } = typeDescriptions();
   return {
     ...body,
     properties: {
       ...(body["properties"] as Json | undefined),
-      apiVersion: { type: "string", description: "Group and version of this representation." },
-      kind: { type: "string", description: "The kind of this object, in CamelCase." },
+      apiVersion: { type: "string", description: apiVersion },
+      kind: { type: "string", description: kind },
       // Beside a reference version 3 ignores everything, so the reference moves into allOf.
       metadata: version === "v3" ? { description, allOf: [metadata] } : { description, ...metadata },
     },

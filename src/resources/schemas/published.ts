@@ -34,6 +34,23 @@ export function publishedMeta(type: string): ObjectSchema {
   return published(`io.k8s.apimachinery.pkg.apis.meta.v1.${type}`);
 }
 
+/** What Kubernetes says of the fields that each object has, of custom kinds too. */
+export interface TypeDescriptions {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: string;
+}
+
+/** Source: meta/v1 TypeMeta and PartialObjectMetadata. */
+export function typeDescriptions(): TypeDescriptions {
+  const { apiVersion, kind } = publishedMeta("TypeMeta").properties;
+  return { apiVersion: apiVersion?.description ?? "", kind: kind?.description ?? "", metadata: standardMetadata };
+}
+
+/** What Kubernetes says of the metadata of an object. */
+export const standardMetadata: string =
+  "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
 /** Whether a definition of this name was published. */
 export function isPublished(name: string): boolean {
   return all().blocks.has(name);

@@ -1,5 +1,5 @@
 import type { ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../../core/schema.ts";
-import { published, publishedMeta } from "./published.ts";
+import { published, publishedMeta, typeDescriptions, type TypeDescriptions } from "./published.ts";
 
 // Short names for the fields of protobuf-backed kinds, so that a message is a few lines. The first argument is always the field number.
 
@@ -128,10 +128,16 @@ export function typed(name: string, description: string, properties: ObjectSchem
   return { type: "object", name, description, properties: { ...typeMeta, ...properties } };
 }
 
-const typeMeta: ObjectSchema["properties"] = {
-  apiVersion: { schema: { type: "string" }, description: "Group and version of this representation." },
-  kind: { schema: { type: "string" }, description: "The kind of this object, in CamelCase." },
-};
+const typeMeta: ObjectSchema["properties"] = { apiVersion: typeField("apiVersion"), kind: typeField("kind") };
+
+function typeField(key: keyof TypeDescriptions): Field {
+  return {
+    schema: { type: "string" },
+    get description() {
+      return typeDescriptions()[key];
+    },
+  };
+}
 
 function formatted(number: number, format: NonNullable<StringSchema["format"]>): Field {
   return { number, schema: { type: "string", format } };
