@@ -4,6 +4,7 @@ import { builtinResources } from "../../src/resources/builtin.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl } from "../kits/kubectl.ts";
 import { peerSuite } from "../kits/peers.ts";
+import { eventually } from "../kits/peers-process.ts";
 import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 
 type Definitions = Readonly<Record<string, OpenApi>>;
@@ -33,6 +34,33 @@ const fields = [
   "customresourcedefinitions.spec.versions.schema.openAPIV3Schema.items",
   "services.spec.ports",
 ];
+
+const boats = JSON.stringify({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "boats.example.com" },
+  spec: {
+    group: "example.com",
+    names: { plural: "boats", kind: "Boat" },
+    scope: "Namespaced",
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            description: "A boat carries people over water.",
+            properties: {
+              spec: { type: "object", properties: { seats: { type: "integer", description: "How many sit." } } },
+            },
+          },
+        },
+      },
+    ],
+  },
+});
 
 peerSuite(
   [...kubePrograms, "../current/bin/kube-apiserver", "../current/bin/kube-controller-manager"],
@@ -77,6 +105,15 @@ peerSuite(
         if ((await hub.kubectl.ok(...asked)) !== (await kubernetes.kubectl.ok(...asked))) differing.push(plural);
       }
       expect(differing).toEqual([]);
+    });
+
+    it("prints the same for a custom kind, the fields that each object has included", async () => {
+      const both = [hub.kubectl, kubernetes.kubectl] as const;
+      for (const kubectl of both) await kubectl.with({ input: boats }).ok("create", "-f", "-");
+      for (const kubectl of both) await eventually("the definition is published", () => kubectl.ok("explain", "boats"));
+      for (const field of ["boats", "boats.metadata", "boats.spec"]) {
+        expect(await hub.kubectl.ok("explain", field)).toBe(await kubernetes.kubectl.ok("explain", field));
+      }
     });
 
     it.each(fields)("prints the same for %s", async (field) => {
