@@ -1,6 +1,7 @@
 /**
  * The shape of API data. One value serves decoding (types, unknown fields), OpenAPI, `kubectl explain`, strategic merge
- * and, where `number` is set, the protobuf wire. Built-in kinds write it as literals; a CustomResourceDefinition becomes the same value.
+ * and, where `number` is set, the protobuf wire. Kinds of Kubernetes are read from what it publishes, our
+ * own are literals, and a CustomResourceDefinition becomes the same value.
  */
 export type Schema =
   | StringSchema

@@ -10,7 +10,7 @@ import { atOnce } from "../kits/at-once.ts";
 
 const inputs = inputsHere();
 if (inputs === undefined) {
-  process.stdout.write(
+  process.stderr.write(
     `skipped: the published schemas need the Go modules of Kubernetes ${release} (npm run generate:schemas gets them)\n`,
   );
 }
