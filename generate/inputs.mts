@@ -41,6 +41,8 @@ export interface OpenApi {
 
 /** What is published of a release, as it lies on this machine. */
 export interface Inputs {
+  /** The folder of the published OpenAPI documents. */
+  readonly documents: string;
   readonly definitions: ReadonlyMap<string, OpenApi>;
   readonly enums: Enums;
   /** The folder of the Go package of a definition. */
@@ -62,8 +64,10 @@ export function readInputs(offline: boolean): Inputs {
   const download = (module: string): string => moduleFolder(module, offline);
   const published = download(kubernetes);
   const folders = new Map(Object.entries(modules).map(([prefix, module]) => [prefix, download(module)]));
+  const documents = join(published, "api/openapi-spec");
   return {
-    definitions: readDefinitions(join(published, "api/openapi-spec/v3")),
+    documents,
+    definitions: readDefinitions(join(documents, "v3")),
     enums: readEnums(readFileSync(join(published, "pkg/generated/openapi/zz_generated.openapi.go"), "utf8")),
     folderOf: (definition) => {
       const [prefix = "", folder = ""] =

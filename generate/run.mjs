@@ -15,7 +15,9 @@ const { schemaFile } = await import(
   `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`
 );
 try {
-  writeFileSync(`${root}src/resources/generated/kubernetes-definitions.ts`, schemaFile(false));
+  const file = "src/resources/generated/kubernetes-definitions.ts";
+  writeFileSync(root + file, schemaFile(false));
+  process.stdout.write(`wrote ${file}\n`);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { InputsError, readInputs, release, type Inputs, type OpenApi } from "../../generate/inputs.mts";
 import { schemaFile } from "../../generate/schemas.mts";
@@ -31,15 +32,29 @@ describe.skipIf(inputs === undefined)("the schemas of Kubernetes' own kinds", ()
     expect(readFileSync(file, "utf8") === schemaFile(true), "run npm run generate:schemas").toBe(true);
   });
 
-  it("are shown in OpenAPI as they are published, enums and what explains them included", () => {
-    const ours = atOnce(openApiSchemas)(builtinResources, "v3") as Readonly<Record<string, OpenApi>>;
-    const published = inputs?.definitions ?? new Map<string, OpenApi>();
-    const shared = Object.keys(ours).filter((name) => published.has(name));
-    expect(shared.length).toBeGreaterThan(280);
-    const shown = (schemas: (name: string) => OpenApi): Readonly<Record<string, unknown>> =>
-      Object.fromEntries(shared.map((name) => [name, comparable(schemas(name))]));
-    expect(shown((name) => ours[name] ?? {})).toEqual(shown((name) => withEnums(name, published.get(name) ?? {})));
-  });
+  const { documents = "", definitions = new Map<string, OpenApi>() } = inputs ?? {};
+
+  const swagger = (): ReadonlyMap<string, OpenApi> => {
+    const text = readFileSync(join(documents, "swagger.json"), "utf8");
+    const read = JSON.parse(text) as { readonly definitions: Readonly<Record<string, OpenApi>> };
+    return new Map(Object.entries(read.definitions));
+  };
+
+  it.each([
+    ["v3", () => definitions],
+    ["v2", swagger],
+  ] as const)(
+    "are shown in OpenAPI %s as they are published, enums and what explains them included",
+    (flavour, read) => {
+      const ours = atOnce(openApiSchemas)(builtinResources, flavour) as Readonly<Record<string, OpenApi>>;
+      const published = read();
+      const shared = Object.keys(ours).filter((name) => published.has(name));
+      expect(shared.length).toBeGreaterThan(280);
+      const shown = (schemas: (name: string) => OpenApi): Readonly<Record<string, unknown>> =>
+        Object.fromEntries(shared.map((name) => [name, comparable(schemas(name))]));
+      expect(shown((name) => ours[name] ?? {})).toEqual(shown((name) => withEnums(name, published.get(name) ?? {})));
+    },
+  );
 });
 
 function withEnums(name: string, schema: OpenApi): OpenApi {
