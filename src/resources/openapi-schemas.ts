@@ -72,8 +72,12 @@ export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApi
   for (const resource of resources) {
     const { group, version, kind, custom } = resource;
     const name = definitionName(resource);
-    if (custom === undefined) yield* collect(resource.schema, name, [{ group, kind, version }]);
-    else {
+    if (custom === undefined) {
+      const { schema } = resource;
+      // To read what is published of a Pod is a step of its own.
+      yield;
+      yield* collect(schema, name, [{ group, kind, version }]);
+    } else {
       found.set(name, yield* custom.published(flavour));
       yield* collect(publishedMeta("ObjectMeta"), `${meta}.ObjectMeta`, []);
     }
