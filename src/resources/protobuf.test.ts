@@ -242,6 +242,19 @@ describe("the wire", () => {
     expect(Object.getPrototypeOf(map)).toBe(Object.prototype);
   });
 
+  it("keeps a zero that Go writes although nothing requires it, and leaves out one that Go leaves out although it is required", () => {
+    const zeros = (apiVersion: string, kind: string, name: string): Json => {
+      const schema = published(name);
+      return decodeProtobuf(encodeProtobuf({ apiVersion, kind }, schema), () => schema).object;
+    };
+    const event = zeros("v1", "Event", "io.k8s.api.core.v1.Event");
+    expect(event).toMatchObject({ reportingComponent: "", reportingInstance: "" });
+    expect(event).not.toHaveProperty("reason");
+    const binding = "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding";
+    const { spec } = zeros("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", binding);
+    expect(spec).toEqual({});
+  });
+
   it("takes an envelope without a type", () => {
     const bare = Buffer.concat([Buffer.from("k8s\0", "latin1"), writer().uint32(18).bytes(new Uint8Array()).finish()]);
     expect(decodeProtobuf(bare, () => test)).toEqual({ apiVersion: "", kind: "", object: {} });
