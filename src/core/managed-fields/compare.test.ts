@@ -17,6 +17,8 @@ const schema: ObjectSchema = {
     custom: { schema: inner },
     map: { schema: { type: "map", values: text }, number: 3 },
     list: { schema: { type: "array", items: text, listType: "set" }, number: 4, required: true },
+    always: { schema: { type: "array", items: text, listType: "set" }, number: 5, omitEmpty: false },
+    left: { schema: { type: "array", items: text, listType: "set" }, number: 6, required: true, omitEmpty: true },
     items: { schema: { type: "array", items: inner, listType: "map", listMapKeys: ["a"] } },
     any: { schema: { type: "any" } },
   },
@@ -38,6 +40,8 @@ describe("the difference of two objects", () => {
     ["a pointer to a struct", {}, { pointer: { a: "1" } }, [[], [], [".pointer", ".pointer.a"]]],
     ["an object of a custom kind", {}, { custom: { a: "1" } }, [[], [], [".custom", ".custom.a"]]],
     ["a list that Go always writes", {}, { list: ["x"] }, [[], [], ['.list[="x"]']]],
+    ["a list that Go always writes, required or not", {}, { always: ["x"] }, [[], [], ['.always[="x"]']]],
+    ["a list that Go leaves out, required or not", {}, { left: ["x"] }, [[], [], [".left", '.left[="x"]']]],
     ["the order of a set", { list: ["x", "y"] }, { list: ["y", "x"] }, [[], [], []]],
     [
       "an item",
