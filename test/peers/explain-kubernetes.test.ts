@@ -89,12 +89,17 @@ peerSuite(
 
     it("has the same words, types and rules for every field of every kind", async () => {
       const [theirs, ours] = [await definitions(kubernetes.kubectl), await definitions(hub.kubectl)];
-      const names = Object.keys(ours).filter((name) => name.startsWith("io.k8s."));
+      const names = kubernetesNames(ours);
       const counted = names.reduce((sum, name) => sum + Object.keys(ours[name]?.properties ?? {}).length, 0);
       expect(counted).toBeGreaterThan(1200);
-      const shown = (all: Definitions): unknown =>
-        Object.fromEntries(names.map((name) => [name, comparable(all[name])]));
-      expect(shown(ours)).toEqual(shown(theirs));
+      expect(comparable(ours, names)).toEqual(comparable(theirs, names));
+    });
+
+    it("has the same in version 2 of OpenAPI, which older clients read", async () => {
+      const [theirs, ours] = [await definitionsV2(kubernetes.kubectl), await definitionsV2(hub.kubectl)];
+      const names = kubernetesNames(ours);
+      expect(names.length).toBeGreaterThan(280);
+      expect(comparable(ours, names)).toEqual(comparable(theirs, names));
     });
 
     it("prints the same for every kind, and for all of its fields", async () => {
@@ -122,9 +127,21 @@ peerSuite(
   },
 );
 
+async function definitionsV2(kubectl: Kubectl): Promise<Definitions> {
+  const text = await kubectl.ok("get", "--raw", "/openapi/v2");
+  return (JSON.parse(text) as { readonly definitions: Definitions }).definitions;
+}
+
+function kubernetesNames(definitions: Definitions): readonly string[] {
+  return Object.keys(definitions).filter((name) => name.startsWith("io.k8s."));
+}
+
 /** The order of required fields says nothing; the hub has fewer group versions, and no unions, which nothing reads. */
-function comparable(schema: OpenApi | undefined): unknown {
-  if (schema === undefined) return undefined;
-  const { required, "x-kubernetes-group-version-kind": _kinds, "x-kubernetes-unions": _unions, ...rest } = schema;
-  return required === undefined ? rest : { ...rest, required: [...required].sort() };
+function comparable(definitions: Definitions, names: readonly string[]): unknown {
+  const withoutOrder = (schema: OpenApi | undefined): unknown => {
+    if (schema === undefined) return undefined;
+    const { required, "x-kubernetes-group-version-kind": _kinds, "x-kubernetes-unions": _unions, ...rest } = schema;
+    return required === undefined ? rest : { ...rest, required: [...required].sort() };
+  };
+  return Object.fromEntries(names.map((name) => [name, withoutOrder(definitions[name])]));
 }
