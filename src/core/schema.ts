@@ -63,7 +63,6 @@ export interface ObjectSchema extends Described {
   /** The OpenAPI definition name, e.g. `io.k8s.api.core.v1.PodSpec`; without one the schema is written inline. */
   readonly name?: string;
   readonly properties: Readonly<Record<string, Field>>;
-  readonly patchStrategy?: "retainKeys";
   /** Fields beyond `properties` are kept (x-kubernetes-preserve-unknown-fields); false by default. */
   readonly open?: boolean;
   /** Server-side apply takes an atomic object as one value; granular by default. */
@@ -99,10 +98,11 @@ export interface Field {
   /** Absence differs from the zero value (a Go pointer): in protobuf it is written only when present, and a zero that was sent is kept. */
   readonly pointer?: boolean;
   readonly description?: string;
-  /** The default that is published. Nothing is filled in by it. */
+  /**
+   * The default that is published, or that a CustomResourceDefinition gives. Decoding does not fill it in; it stands for a key that an
+   * element of a list by keys omits (the `protocol` of a port).
+   */
   readonly default?: unknown;
-  /** What an element of a list by keys has under this key when it does not say (the `protocol` of a port). Nothing is filled in by it. */
-  readonly keyDefault?: string | number | boolean;
   /** In JSON the properties of this object stand in its parent (Go inlining), in protobuf it is a message of its own. The key is then only a label. */
   readonly inline?: boolean;
 }

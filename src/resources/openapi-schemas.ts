@@ -172,7 +172,6 @@ function objectJson(schema: ObjectSchema, walk: Walk): Json {
     ...(fields.length === 0
       ? {}
       : { properties: Object.fromEntries(fields.map(([key, field]) => [key, fieldJson(field, walk)])) }),
-    ...(schema.patchStrategy === undefined ? {} : { "x-kubernetes-patch-strategy": schema.patchStrategy }),
     ...mapType(schema),
     ...(schema.open === true ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
   };

@@ -10,7 +10,7 @@ const port: ObjectSchema = {
   type: "object",
   properties: {
     port: { schema: { type: "integer", format: "int32" } },
-    protocol: { schema: text, keyDefault: "TCP" },
+    protocol: { schema: text, default: "TCP" },
     name: { schema: text, number: 3 },
   },
 };

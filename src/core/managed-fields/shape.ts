@@ -122,7 +122,7 @@ function keyedNamer(schema: ArraySchema, keys: readonly string[]): (item: unknow
 /** What stands for a key field that an item does not have. */
 function keyDefault(schema: ArraySchema, key: string): unknown {
   const field = namedField(schema.items, key);
-  return field?.keyDefault ?? (field === undefined ? undefined : zeroOf(field));
+  return field?.default ?? (field === undefined ? undefined : zeroOf(field));
 }
 
 /** What a Go struct holds where the JSON of a built-in kind has nothing. */

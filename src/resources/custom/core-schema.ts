@@ -35,7 +35,7 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
       schema: yield* schemaOf(property, pace),
       ...described(property),
       ...(needed.has(name) ? { required: true } : {}),
-      ...keyDefault(property),
+      ...(property.default === undefined ? {} : { default: property.default }),
     };
     fields.push([name, field]);
   }
@@ -48,11 +48,6 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
     ...(isOpen ? { open: true } : {}),
     ...(schema.mapType === undefined ? {} : { mapType: schema.mapType }),
   };
-}
-
-function keyDefault({ default: value }: StructuralSchema): Pick<Field, "keyDefault"> {
-  const isScalar = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
-  return isScalar ? { keyDefault: value } : {};
 }
 
 function* schemaOf(schema: StructuralSchema, pace: Pace): Steps<Schema> {

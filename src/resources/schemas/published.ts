@@ -1,30 +1,31 @@
 import type { AnyForm, AnySchema, ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../../core/schema.ts";
 import { kubernetesDefinitions } from "../generated/kubernetes-definitions.ts";
 
-// A line of the data file, up to a bar, is words parted by spaces; behind the bar stands the description. A definition begins in the
-// first column with its name, and each of its fields in the second with key, protobuf number (where it has one) and type.
+// A line of the data file is words separated by spaces, then a bar and the description. A definition begins in the first column
+// with its name, and each of its fields in the second column with key, protobuf number (where it has one) and type.
 
-/** Schemas that were made, by definition name: work that is done once, as the codecs of protobuf know schemas by identity. */
-interface Published {
+interface Definitions {
+  /** The lines of each definition, by its name. */
   readonly blocks: ReadonlyMap<string, string>;
+  /** The schemas that were asked for. Each is made once, since the protobuf codecs are kept by the identity of the schema. */
   readonly schemas: Map<string, ObjectSchema | AnySchema>;
 }
 
-let known: Published | undefined;
+let loaded: Definitions | undefined;
 
-/** The text is taken apart when the first schema is asked for. */
-function all(): Published {
-  known ??= { blocks: definitionBlocks(kubernetesDefinitions()), schemas: new Map() };
-  return known;
+/** The data file is split into definitions at the first use, so that a program that uses none of them holds none. */
+function definitions(): Definitions {
+  loaded ??= { blocks: splitDefinitions(kubernetesDefinitions()), schemas: new Map() };
+  return loaded;
 }
 
 /**
  * The schema of a kind of Kubernetes, or of a part of one, by its name in OpenAPI, such as `io.k8s.api.core.v1.Pod`, as the release
- * that `generate/inputs.mts` names has published it. It is made when it is first asked for, with all that it refers to.
- * @throws TypeError for a name that `generate/kinds.mts` does not lead to, or one of something else than an object.
+ * that `generate/inputs.mts` names publishes it. It is made when it is first asked for, with everything that it refers to.
+ * @throws TypeError for a name that the kinds of `generate/kinds.mts` do not refer to, or one of something else than an object.
  */
 export function published(name: string): ObjectSchema {
-  const schema = definition(name);
+  const schema = schemaOf(name);
   if (schema.type === "object") return schema;
   throw new TypeError(`${name} is not an object`);
 }
@@ -34,7 +35,7 @@ export function publishedMeta(type: string): ObjectSchema {
   return published(`io.k8s.apimachinery.pkg.apis.meta.v1.${type}`);
 }
 
-/** What Kubernetes says of the fields that each object has, of custom kinds too. */
+/** What Kubernetes says of the fields that every object has, those of custom kinds included. */
 export interface TypeDescriptions {
   readonly apiVersion: string;
   readonly kind: string;
@@ -53,40 +54,39 @@ export const standardMetadata: string =
 
 /** Whether a definition of this name was published. */
 export function isPublished(name: string): boolean {
-  return all().blocks.has(name);
+  return definitions().blocks.has(name);
 }
 
-/** What is published of a scalar that OpenAPI refers to by name, such as Quantity. @throws TypeError for a name that is not known. */
+/** The description of a definition, such as Quantity. @throws TypeError for a name that is not published. */
 export function publishedDescription(name: string): string | undefined {
-  return parsedLine(firstLine(blockOf(name))).description;
+  return parseLine(firstLine(blockOf(name))).description;
 }
 
-function definition(name: string): ObjectSchema | AnySchema {
-  const { schemas } = all();
-  const before = schemas.get(name);
-  if (before !== undefined) return before;
+function schemaOf(name: string): ObjectSchema | AnySchema {
+  const { schemas } = definitions();
+  const existing = schemas.get(name);
+  if (existing !== undefined) return existing;
   const [head = "", ...lines] = blockOf(name).split("\n");
-  const { words, description } = parsedLine(head);
-  const told = description === undefined ? {} : { description };
-  const any = words.find((word) => word === "any" || word.startsWith("any="));
-  if (any !== undefined) return noted(name, { type: "any", name, ...told, ...(any === "any" ? {} : { object: true }) });
-  const fill = <T extends ObjectSchema | AnySchema>(schema: T, part: Partial<T>): T => Object.assign(schema, part);
+  const { words, description } = parseLine(head);
+  const remember = <T extends ObjectSchema | AnySchema>(schema: T): T => {
+    schemas.set(name, schema);
+    return schema;
+  };
+  const described = { name, ...(description === undefined ? {} : { description }) };
+  if (words.some((word) => word.startsWith("scalar="))) throw new TypeError(`${name} is not an object`);
+  if (words.includes("any")) return remember({ type: "any", ...described });
+  if (words.includes("any=object")) return remember({ type: "any", ...described, object: true });
+  // Remembered before it is complete, since a definition may refer to itself.
   if (words[1] === "forms") {
-    const schema: AnySchema = noted(name, { type: "any", name, ...told });
-    return fill(schema, { forms: lines.map((line) => form(line, name)) });
+    const schema: AnySchema = remember({ type: "any", ...described });
+    return Object.assign(schema, { forms: lines.map((line) => parseForm(line, name)) });
   }
-  const atomic = words.includes("map=atomic") ? ({ mapType: "atomic" } as const) : {};
-  // Known before its fields are, since a definition may contain itself.
-  const schema: ObjectSchema = noted(name, { type: "object", name, ...told, properties: {}, ...atomic });
-  return fill(schema, { properties: Object.fromEntries(lines.flatMap((line) => fields(line, name))) });
+  const mapType = words.includes("map=atomic") ? ({ mapType: "atomic" } as const) : {};
+  const schema: ObjectSchema = remember({ type: "object", ...described, properties: {}, ...mapType });
+  return Object.assign(schema, { properties: Object.fromEntries(lines.flatMap((line) => parseField(line, name))) });
 }
 
-function noted<T extends ObjectSchema | AnySchema>(name: string, schema: T): T {
-  all().schemas.set(name, schema);
-  return schema;
-}
-
-function definitionBlocks(text: string): ReadonlyMap<string, string> {
+function splitDefinitions(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (let start = 0; start < text.length;) {
     let end = text.indexOf("\n", start);
@@ -99,7 +99,7 @@ function definitionBlocks(text: string): ReadonlyMap<string, string> {
 }
 
 function blockOf(name: string): string {
-  const block = all().blocks.get(name);
+  const block = definitions().blocks.get(name);
   if (block === undefined) throw new TypeError(`${name} is not published`);
   return block;
 }
@@ -109,29 +109,38 @@ function firstLine(block: string): string {
   return end < 0 ? block : block.slice(0, end);
 }
 
-function parsedLine(line: string): { readonly words: readonly string[]; readonly description: string | undefined } {
+function parseLine(line: string): { readonly words: readonly string[]; readonly description: string | undefined } {
   const bar = line.indexOf(" | ");
   if (bar < 0) return { words: line.trim().split(" "), description: undefined };
-  return { words: line.slice(0, bar).trim().split(" "), description: unescaped(line.slice(bar + 3)) };
+  return { words: line.slice(0, bar).trim().split(" "), description: unescapeText(line.slice(bar + 3)) };
 }
 
-function unescaped(text: string): string {
+function unescapeText(text: string): string {
   return text.includes("\\") ? (JSON.parse(`"${text.replaceAll('"', '\\"')}"`) as string) : text;
 }
 
-/** One field; those of an object that stands inline without a message of its own in place of it. */
-function fields(line: string, of: string): readonly (readonly [string, Field])[] {
-  const { words, description } = parsedLine(line);
+/** One field; for TypeMeta, which stands inline without a message of its own, its fields. */
+function parseField(line: string, of: string): readonly (readonly [string, Field])[] {
+  const { words, description } = parseLine(line);
   const [key = "", second = ""] = words;
   const numbered = /^\d+$/.test(second);
   const number = numbered ? { number: Number(second) } : {};
   const [word = "", ...flags] = words.slice(numbered ? 2 : 1);
   const pointer = word.startsWith("*");
-  const schema = merged(typed(pointer ? word.slice(1) : word, of), flags);
+  const schema = withFlags(parseType(pointer ? word.slice(1) : word, of), flags);
   if (flags.includes("inline")) return numbered ? [[key, { schema, ...number, inline: true }]] : typeFields(schema);
-  const told = description === undefined ? {} : { description };
   return [
-    [key, { schema, ...number, ...presence(flags), ...(pointer ? { pointer } : {}), ...told, ...defaults(flags) }],
+    [
+      key,
+      {
+        schema,
+        ...number,
+        ...presence(flags),
+        ...(pointer ? { pointer } : {}),
+        ...(description === undefined ? {} : { description }),
+        ...publishedDefault(flags),
+      },
+    ],
   ];
 }
 
@@ -145,27 +154,21 @@ function typeFields(schema: Schema): readonly (readonly [string, Field])[] {
 }
 
 function presence(flags: readonly string[]): Pick<Field, "required" | "omitEmpty"> {
-  const says = flags.includes("always") || flags.includes("omitempty");
+  const omitEmpty = flags.includes("omitempty");
   return {
     ...(flags.includes("required") ? { required: true } : {}),
-    ...(says ? { omitEmpty: flags.includes("omitempty") } : {}),
+    ...(omitEmpty || flags.includes("always") ? { omitEmpty } : {}),
   };
 }
 
-function defaults(flags: readonly string[]): Pick<Field, "default" | "keyDefault"> {
+function publishedDefault(flags: readonly string[]): Pick<Field, "default"> {
   const value = valueOf(flags, "default=");
-  if (value === undefined) return {};
-  return isKeyDefault(value) ? { default: value, keyDefault: value } : { default: value };
+  return value === undefined ? {} : { default: value };
 }
 
-function form(line: string, of: string): AnyForm {
-  const [json = "", number, word = ""] = parsedLine(line).words;
-  return { json: json as AnyForm["json"], number: Number(number), schema: typed(word, of) };
-}
-
-/** The zero of a type is published as its default too, and says nothing. */
-function isKeyDefault(value: unknown): value is string | number | true {
-  return (typeof value === "string" && value !== "") || (typeof value === "number" && value !== 0) || value === true;
+function parseForm(line: string, of: string): AnyForm {
+  const [json = "", number, word = ""] = parseLine(line).words;
+  return { json: json as AnyForm["json"], number: Number(number), schema: parseType(word, of) };
 }
 
 const scalars: Readonly<Record<string, Schema>> = {
@@ -181,24 +184,24 @@ const scalars: Readonly<Record<string, Schema>> = {
   bool: { type: "boolean" },
 };
 
-function typed(word: string, of: string): Schema {
-  if (word.startsWith("[]")) return { type: "array", items: typed(word.slice(2), of) };
-  if (word.startsWith("~[]")) return { type: "array", items: typed(word.slice(3), of), wrapped: true };
-  if (word.startsWith("map:")) return { type: "map", values: typed(word.slice(4), of) };
-  return scalars[word] ?? definition(word.startsWith(".") ? `${of.slice(0, of.lastIndexOf("."))}${word}` : word);
+function parseType(word: string, of: string): Schema {
+  if (word.startsWith("[]")) return { type: "array", items: parseType(word.slice(2), of) };
+  if (word.startsWith("~[]")) return { type: "array", items: parseType(word.slice(3), of), wrapped: true };
+  if (word.startsWith("map:")) return { type: "map", values: parseType(word.slice(4), of) };
+  return scalars[word] ?? schemaOf(word.startsWith(".") ? `${of.slice(0, of.lastIndexOf("."))}${word}` : word);
 }
 
-/** The schema with what the words say of merging, and of the values that there are. */
-function merged(schema: Schema, words: readonly string[]): Schema {
+/** The schema with how it is merged, and which values it may have. */
+function withFlags(schema: Schema, words: readonly string[]): Schema {
   const values = valueOf(words, "enum=") as readonly string[] | undefined;
   if (schema.type === "map") return words.includes("map=atomic") ? { ...schema, mapType: "atomic" } : schema;
-  if (schema.type === "string") return listed(schema, values);
+  if (schema.type === "string") return withEnum(schema, values);
   if (schema.type !== "array") return schema;
-  const items = schema.items.type === "string" ? listed(schema.items, values) : schema.items;
+  const items = schema.items.type === "string" ? withEnum(schema.items, values) : schema.items;
   return { ...schema, items, ...merging(words) };
 }
 
-function listed(schema: StringSchema, values: readonly string[] | undefined): StringSchema {
+function withEnum(schema: StringSchema, values: readonly string[] | undefined): StringSchema {
   return values === undefined ? schema : { ...schema, enum: values };
 }
 
