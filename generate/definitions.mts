@@ -2,7 +2,7 @@ import { readGoPackage, type GoField, type GoPackage } from "./go-structs.mts";
 import type { EnumText, Enums } from "./openapi-enums.mts";
 import type { Inputs, OpenApi } from "./inputs.mts";
 
-/** What the published definitions say that this program does not understand; the release differs from those before in its form. */
+/** The published definitions have a form that this program does not know: the release differs from those before. */
 export class DefinitionError extends Error {
   readonly code = "definition";
 }
@@ -227,6 +227,9 @@ function mergeTokens(property: OpenApi): readonly string[] {
   const strategy = property["x-kubernetes-patch-strategy"];
   const mergeKey = property["x-kubernetes-patch-merge-key"];
   if (!listStrategies.includes(strategy)) throw new DefinitionError(`unknown patch strategy ${json(strategy)}`);
+  if (strategy !== undefined && property.type !== "array") {
+    throw new DefinitionError(`the patch strategy ${strategy} is known for lists alone`);
+  }
   return [
     ...(type === undefined ? [] : [`list=${type}${keys === undefined ? "" : `:${keys.join(",")}`}`]),
     ...objectTokens(property),

@@ -9,7 +9,7 @@ export const release = "1.36.3";
 const staging = release.replace(/^1\./, "0.");
 
 /** The Go modules that define the kinds, by the prefix that their types have in OpenAPI. */
-export const modules: Readonly<Record<string, string>> = {
+const modules: Readonly<Record<string, string>> = {
   "io.k8s.api": `k8s.io/api@v${staging}`,
   "io.k8s.apimachinery": `k8s.io/apimachinery@v${staging}`,
   "io.k8s.apiextensions-apiserver": `k8s.io/apiextensions-apiserver@v${staging}`,
@@ -49,21 +49,18 @@ export interface Inputs {
   readonly folderOf: (definition: string) => string;
 }
 
-/** The inputs cannot be had: no Go on this machine, or a module that is neither kept here nor to be downloaded. */
+/** The inputs are not available: no Go on this machine, or a module that is not in its cache and cannot be downloaded. */
 export class InputsError extends Error {
   readonly code = "inputs";
   constructor(module: string, cause: unknown) {
-    super(`cannot get the Go module ${module}: it takes the command go, and the module in its cache or its proxy`, {
-      cause,
-    });
+    super(`cannot get the Go module ${module} by go mod download: ${reasonOf(cause)}`, { cause });
   }
 }
 
-/** Gets the published definitions through the command `go`. `offline` takes only what is in its module cache. @throws InputsError */
-export function readInputs(offline: boolean): Inputs {
-  const download = (module: string): string => moduleFolder(module, offline);
-  const published = download(kubernetes);
-  const folders = new Map(Object.entries(modules).map(([prefix, module]) => [prefix, download(module)]));
+/** Reads the published definitions from the module cache of Go, into which `go` downloads what is missing. @throws InputsError */
+export function readInputs(): Inputs {
+  const published = moduleFolder(kubernetes);
+  const folders = new Map(Object.entries(modules).map(([prefix, module]) => [prefix, moduleFolder(module)]));
   const documents = join(published, "api/openapi-spec");
   return {
     documents,
@@ -78,15 +75,26 @@ export function readInputs(offline: boolean): Inputs {
   };
 }
 
-function moduleFolder(module: string, offline: boolean): string {
+const downloadMs = 120_000;
+
+function moduleFolder(module: string): string {
   try {
-    const env = offline ? { ...process.env, GOPROXY: "off" } : process.env;
-    const stdio: "pipe"[] = ["pipe", "pipe", "pipe"];
-    const told = execFileSync("go", ["mod", "download", "-json", module], { env, encoding: "utf8", stdio });
-    return (JSON.parse(told) as { readonly Dir: string }).Dir;
+    const output = execFileSync("go", ["mod", "download", "-json", module], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: downloadMs,
+    });
+    return (JSON.parse(output) as { readonly Dir: string }).Dir;
   } catch (cause) {
     throw new InputsError(module, cause);
   }
+}
+
+/** What `go` printed, which is JSON where it ran at all, else why it did not run. */
+function reasonOf(cause: unknown): string {
+  const { stdout, message } = cause as { readonly stdout?: string; readonly message: string };
+  const printed = /"Error": (".*")/.exec(stdout ?? "")?.[1];
+  return printed === undefined ? message : (JSON.parse(printed) as string);
 }
 
 function readDefinitions(folder: string): ReadonlyMap<string, OpenApi> {

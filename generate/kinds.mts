@@ -1,4 +1,4 @@
-// The kinds that the hub serves or speaks of; what they refer to is taken along.
+// The kinds that the hub serves or mentions; the definitions that they refer to are generated with them.
 
 /** Definition names, by group and version. */
 const kinds: Readonly<Record<string, readonly string[]>> = {
@@ -60,7 +60,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
   "io.k8s.apimachinery.pkg.apis.meta.v1": ["Condition", "DeleteOptions", "Patch", "Status"],
 };
 
-/** The names of the definitions that others are reached from. */
+/** The names of the definitions to generate; those that they refer to come with them. */
 export const rootDefinitions: readonly string[] = Object.entries(kinds).flatMap(([version, names]) =>
   names.map((name) => `${version}.${name}`),
 );

@@ -1,4 +1,4 @@
-/** What kube-apiserver's own OpenAPI adds to the published one for a property: its values, and a description that explains them. */
+/** What kube-apiserver adds to the published OpenAPI of a property: its allowed values, and a description that lists them. */
 export interface EnumText {
   readonly values: readonly string[];
   /** Absent where the values are those of the elements of a list. */
@@ -18,12 +18,12 @@ export function readEnums(source: string): Enums {
   );
   const names = new Map(
     [...source.matchAll(/^\t\t(\w+)\.(\w+)\{\}\.OpenAPIModelName\(\):\s+(schema_\w+)\(ref\),$/gm)].map(
-      ([, alias = "", type = "", made = ""]) => [made, `${packages.get(alias)}.${type}`],
+      ([, alias = "", type = "", builder = ""]) => [builder, `${packages.get(alias)}.${type}`],
     ),
   );
   const enums = new Map<string, ReadonlyMap<string, EnumText>>();
-  for (const [, made = "", body = ""] of source.matchAll(/^func (schema_\w+)\(ref .*?$(.*?)^\}$/gms)) {
-    const name = names.get(made);
+  for (const [, builder = "", body = ""] of source.matchAll(/^func (schema_\w+)\(ref .*?$(.*?)^\}$/gms)) {
+    const name = names.get(builder);
     const found = body.includes("Enum:") ? propertyEnums(body) : undefined;
     if (name !== undefined && found !== undefined) enums.set(name, found);
   }

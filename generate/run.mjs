@@ -16,7 +16,7 @@ const { schemaFile } = await import(
 );
 try {
   const file = "src/resources/generated/kubernetes-definitions.ts";
-  writeFileSync(root + file, schemaFile(false));
+  writeFileSync(root + file, schemaFile());
   process.stdout.write(`wrote ${file}\n`);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);

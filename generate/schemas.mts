@@ -1,14 +1,14 @@
 import { definitionLines } from "./definitions.mts";
-import { readInputs, release } from "./inputs.mts";
+import { type Inputs, readInputs, release } from "./inputs.mts";
 import { rootDefinitions } from "./kinds.mts";
 
 /**
- * The text of the data file of Kubernetes' schemas. `offline` takes only what the module cache of Go holds.
- * @throws InputsError where the published definitions cannot be had.
- * @throws DefinitionError where they are not of the form that is known.
+ * The text of the data file of Kubernetes' schemas.
+ * @throws InputsError where the published definitions are not available.
+ * @throws DefinitionError where they have a form that this program does not know.
  */
-export function schemaFile(offline: boolean): string {
-  const lines = definitionLines(rootDefinitions, readInputs(offline));
+export function schemaFile(inputs: Inputs = readInputs()): string {
+  const lines = definitionLines(rootDefinitions, inputs);
   const text = lines.join("\n").replaceAll("\\", "\\\\").replaceAll("`", "\\`").replaceAll("${", "\\${");
   return `// Written by \`npm run generate:schemas\` from the published definitions of Kubernetes ${release}; do not edit.
 // How a line is read: schemas/published.ts. Descriptions are those of the Kubernetes authors, Apache License 2.0.

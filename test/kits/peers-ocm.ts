@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
 import { peerFolder, peerProgram, type PeerProgram } from "./peers.ts";
+import { reportSkip } from "./report-skip.ts";
 
 /** The Open Cluster Management that tests run against ours. */
 const ocmVersion = "v1.2.0";
@@ -33,7 +34,7 @@ export async function ocmSuite(
 ): Promise<void> {
   const absent = needs.find((name) => peerProgram(name) === undefined);
   const made = absent === undefined ? await ocmPeer() : { missing: `${absent} is not in ${peerFolder()}` };
-  if ("missing" in made) tellSkipped(title, made.missing);
+  if ("missing" in made) reportSkip(title, made.missing);
   const run = "peer" in made ? describe : describe.skip;
   run(title, () => {
     body("peer" in made ? made.peer : { registration: program, definitions: async () => [] });
@@ -125,12 +126,4 @@ function run(command: string, args: readonly string[], cwd: string): Promise<Ran
 
 function whyNot({ err }: Ran): string {
   return `${modulePath} ${ocmVersion} cannot be built by go: ${err.trim().split("\n").at(-1) ?? ""}`;
-}
-
-/** `PRATIQUE_SKIPS_FILE` collects the lines of all test files, so that CI can count what did not run. */
-function tellSkipped(title: string, why: string): void {
-  const line = `skipped: ${title}: ${why}\n`;
-  process.stderr.write(line);
-  const file = process.env["PRATIQUE_SKIPS_FILE"] ?? "";
-  if (file !== "") appendFileSync(file, line);
 }

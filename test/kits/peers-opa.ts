@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe } from "vitest";
 import { peerFolder } from "./peers.ts";
+import { reportSkip } from "./report-skip.ts";
 
 /** The OPA that tests run against ours. */
 const version = "v1.22.0";
@@ -15,7 +16,7 @@ const installMs = 15 * 60_000;
  */
 export async function opaSuite(title: string, body: (opa: string) => void): Promise<void> {
   const made = await opaProgram();
-  if ("missing" in made) tellSkipped(title, made.missing);
+  if ("missing" in made) reportSkip(title, made.missing);
   const run = "path" in made ? describe : describe.skip;
   run(title, () => {
     body("path" in made ? made.path : "opa");
@@ -64,12 +65,4 @@ function run(command: string, args: readonly string[], env: Readonly<Record<stri
 
 function whyNot({ err }: Ran): string {
   return `opa ${version} cannot be installed by go: ${err.trim().split("\n").at(-1) ?? ""}`;
-}
-
-/** `PRATIQUE_SKIPS_FILE` collects the lines of all test files, so that CI can count what did not run. */
-function tellSkipped(title: string, why: string): void {
-  const line = `skipped: ${title}: ${why}\n`;
-  process.stderr.write(line);
-  const file = process.env["PRATIQUE_SKIPS_FILE"] ?? "";
-  if (file !== "") appendFileSync(file, line);
 }

@@ -1,7 +1,8 @@
-import { appendFileSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
+import { reportSkip } from "./report-skip.ts";
 
 /** Programs of others that tests run against ours; `peers/provision` fetches them. */
 export type PeerProgram =
@@ -57,20 +58,15 @@ export function peerSuite(needs: PeerProgram | readonly PeerProgram[], title: st
   run(title, body);
 }
 
-/** Whether all are there; tells the first that is not. */
+/** Whether all are there; reports the first that is not. */
 function present(needs: PeerProgram | readonly PeerProgram[], title: string): boolean {
   const missing = (typeof needs === "string" ? [needs] : needs).find((name) => peerProgram(name) === undefined);
-  if (missing !== undefined) tellSkipped(title, missing);
+  if (missing !== undefined) reportSkip(title, whereToGet(missing));
   return missing === undefined;
 }
 
-/** `PRATIQUE_SKIPS_FILE` collects the lines of all test files, so that CI can count what did not run. */
-function tellSkipped(title: string, program: PeerProgram): void {
-  const where = isDebianPackage(program)
-    ? `is not installed; run apt-get install ${program}`
-    : `is not in ${peerFolder()}; run peers/provision`;
-  const line = `skipped: ${title}: ${program} ${where}\n`;
-  process.stderr.write(line);
-  const file = process.env["PRATIQUE_SKIPS_FILE"] ?? "";
-  if (file !== "") appendFileSync(file, line);
+function whereToGet(program: PeerProgram): string {
+  return isDebianPackage(program)
+    ? `${program} is not installed; run apt-get install ${program}`
+    : `${program} is not in ${peerFolder()}; run peers/provision`;
 }
