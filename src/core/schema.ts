@@ -22,11 +22,15 @@ export interface StringSchema extends Described {
   readonly type: "string";
   readonly format?: "byte" | "date-time" | "micro-time" | "quantity" | "int-or-string" | "duration";
   readonly enum?: readonly string[];
+  /** In code points. */
+  readonly maxLength?: number;
 }
 
 export interface IntegerSchema extends Described {
   readonly type: "integer";
   readonly format: "int32" | "int64";
+  readonly minimum?: number;
+  readonly maximum?: number;
 }
 
 export interface NumberSchema extends Described {
@@ -40,6 +44,7 @@ export interface BooleanSchema extends Described {
 export interface ArraySchema extends Described {
   readonly type: "array";
   readonly items: Schema;
+  readonly maxItems?: number;
   /** How server-side apply merges: as a whole, element by element, or by `listMapKeys`. Without one the patch strategy says it, else as a whole. */
   readonly listType?: "atomic" | "set" | "map";
   readonly listMapKeys?: readonly string[];

@@ -1,13 +1,11 @@
-import { forbiddenField, invalid, notSupported, required, type FieldError } from "../core/field-error.ts";
+import { forbiddenField, invalid, required, type FieldError } from "../core/field-error.ts";
 import { dnsLabelProblems, pathSegmentProblems } from "../core/names.ts";
 import type { ApiObject, Condition } from "../core/object.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
-import { parseCidr } from "../policy/kubernetes/cidr.ts";
 import { accessGroup, type DecidedProfile } from "./access-request.ts";
 import { compileAccessRule } from "./access-rule.ts";
 import { ageColumn } from "./age-column.ts";
 import {
-  arrayAt,
   fieldListAt,
   fieldsAt,
   isTrueAt,
@@ -17,7 +15,8 @@ import {
   withField,
   type Fields,
 } from "./json-fields.ts";
-import { recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
+import { limitErrors } from "./limit-errors.ts";
+import { cidrErrors, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
 import { accessProfileSchema } from "./schemas/access.ts";
 
@@ -68,11 +67,6 @@ export const profileDefaults: {
   readonly bootstrapTtlSeconds: number;
 } = { tokenSeconds: 3600, pendingSeconds: 86_400, approvers: 1, bootstrapTtlSeconds: 900 };
 
-const yearSeconds = 366 * 86_400;
-const mostApprovers = 16;
-const mostRoles = 64;
-const mostRules = 32;
-const mostNetworks = 64;
 const bootstrapGroupPrefix = "system:bootstrappers:";
 
 export const accessProfiles: Resource = {
@@ -137,7 +131,7 @@ export const accessProfiles: Resource = {
   // Only the controller knows whether what is named exists.
   prepareForCreate: (object) => withField(object, "status", undefined),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
-  validate: (object) => profileErrors(object),
+  validate: (object) => [...limitErrors(accessProfileSchema, object), ...profileErrors(object)],
 };
 
 /** Whether everything that a profile names exists, by its status. */
@@ -163,22 +157,12 @@ function profileErrors(object: ApiObject): readonly FieldError[] {
     ...(namespace === ""
       ? [required("spec.namespace", "the namespace of the machines' accounts")]
       : dnsLabelProblems(namespace).map((why) => invalid("spec.namespace", namespace, why))),
-    ...atMost(arrayAt(spec, "roles"), "spec.roles", mostRoles),
     ...fieldListAt(spec, "roles").flatMap((role, index) => roleErrors(role, `spec.roles[${index}]`)),
-    ...within(spec, "tokenSeconds", [600, yearSeconds]),
-    ...within(spec, "approvers", [1, mostApprovers]),
-    ...within(spec, "pendingSeconds", [60, yearSeconds]),
-    ...atMost(arrayAt(spec, "sourceNetworks"), "spec.sourceNetworks", mostNetworks),
-    ...stringsAt(spec, "sourceNetworks").flatMap((network, index) =>
-      "cidr" in parseCidr(network)
-        ? []
-        : [invalid(`spec.sourceNetworks[${index}]`, network, "must be a CIDR such as 10.20.0.0/16")],
-    ),
+    ...cidrErrors(stringsAt(spec, "sourceNetworks"), "spec.sourceNetworks"),
     ...recoveryErrors(fieldsAt(spec, "recovery"), "spec.recovery"),
     ...(spec["recovery"] !== undefined && (numberAt(spec, "approvers") ?? 1) > 1
       ? [forbiddenField("spec.recovery", "where several people must approve, none of them can be left out later")]
       : []),
-    ...atMost(arrayAt(spec, "rules"), "spec.rules", mostRules),
     ...fieldListAt(spec, "rules").flatMap((rule, index) => ruleErrors(rule, `spec.rules[${index}]`)),
     ...stringsAt(spec, "bootstrapToken", "groups").flatMap((group, index) =>
       group.startsWith(bootstrapGroupPrefix)
@@ -192,7 +176,7 @@ function roleErrors(role: Fields, path: string): readonly FieldError[] {
   const kind = stringAt(role, "kind");
   const name = stringAt(role, "name");
   return [
-    ...(kind === "Role" || kind === "ClusterRole" ? [] : [notSupported(`${path}.kind`, kind, ["Role", "ClusterRole"])]),
+    ...(role["kind"] === undefined ? [required(`${path}.kind`, "Role or ClusterRole")] : []),
     ...(name === ""
       ? [required(`${path}.name`)]
       : pathSegmentProblems(name).map((why) => invalid(`${path}.name`, name, why))),
@@ -203,10 +187,8 @@ function roleErrors(role: Fields, path: string): readonly FieldError[] {
 }
 
 function ruleErrors(rule: Fields, path: string): readonly FieldError[] {
-  const effect = stringAt(rule, "effect");
   const expression = stringAt(rule, "expression");
-  const known =
-    effect === "Approve" || effect === "Refuse" ? [] : [notSupported(`${path}.effect`, effect, ["Approve", "Refuse"])];
+  const known = rule["effect"] === undefined ? [required(`${path}.effect`, "Approve or Refuse")] : [];
   if (expression === "") return [...known, required(`${path}.expression`)];
   try {
     compileAccessRule(expression);
@@ -215,14 +197,4 @@ function ruleErrors(rule: Fields, path: string): readonly FieldError[] {
     if (!(error instanceof CelError)) throw error;
     return [...known, invalid(`${path}.expression`, expression, `compilation failed: ${error.message}`)];
   }
-}
-
-function within(spec: Fields, field: string, [least, most]: readonly [number, number]): readonly FieldError[] {
-  const value = numberAt(spec, field);
-  if (value === undefined || (value >= least && value <= most)) return [];
-  return [invalid(`spec.${field}`, value, `must be ${least} to ${most}`)];
-}
-
-function atMost(list: readonly unknown[], path: string, most: number): readonly FieldError[] {
-  return list.length <= most ? [] : [invalid(path, list.length, `must have at most ${most} items`)];
 }

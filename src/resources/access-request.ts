@@ -6,6 +6,7 @@ import { parseSshPublicKey, type SshPublicKey } from "../pki/ssh-public-key.ts";
 import { SshKeyError } from "../pki/ssh-key-error.ts";
 import { ageColumn } from "./age-column.ts";
 import { fieldsAt, isTrueAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import { limitErrors } from "./limit-errors.ts";
 import { storedVerbs, type Column, type PrepareContext, type Resource, type Subresource } from "./resource.ts";
 import { accessRequestSchema } from "./schemas/access.ts";
 
@@ -87,9 +88,7 @@ export interface AccessRequestStatus {
 }
 
 const longestUserAgent = 256;
-const longestHostname = 253;
 const longestClaims = 4096;
-const longestProof = 4096;
 
 const columns: readonly Column[] = [
   {
@@ -162,7 +161,7 @@ export const accessRequests: Resource = {
   generation: true,
   prepareForCreate: (object, context) => withField(object, "status", firstStatus(object, context)),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
-  validate: (object) => specErrors(object),
+  validate: (object) => [...limitErrors(accessRequestSchema, object), ...specErrors(object)],
   validateUpdate: (next, stored) =>
     jsonEqual(next["spec"], stored["spec"])
       ? []
@@ -261,13 +260,10 @@ export function stateOf(object: ApiObject): string {
 }
 
 function specErrors(object: ApiObject): readonly FieldError[] {
-  const hostname = stringAt(object, "spec", "hostname");
   const claims = fieldsAt(object, "spec", "claims");
   return [
     ...keyErrors(stringAt(object, "spec", "pubKey")),
-    ...(hostname.length > longestHostname ? [tooLong("spec.hostname", longestHostname)] : []),
     ...(JSON.stringify(claims).length > longestClaims ? [tooLong("spec.claims", longestClaims)] : []),
-    ...(stringAt(object, "spec", "proof").length > longestProof ? [tooLong("spec.proof", longestProof)] : []),
   ];
 }
 

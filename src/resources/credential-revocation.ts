@@ -1,4 +1,4 @@
-import { forbiddenField, invalid, required, tooLong, type FieldError } from "../core/field-error.ts";
+import { forbiddenField, invalid, required, type FieldError } from "../core/field-error.ts";
 import { jsonEqual } from "../core/equal.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
@@ -7,6 +7,7 @@ import { accessGroup } from "./access-request.ts";
 import { ageColumn } from "./age-column.ts";
 import { cloneLockPendingAnnotation } from "./cloned.ts";
 import { fieldsAt, stringAt, withField, type Fields } from "./json-fields.ts";
+import { limitErrors } from "./limit-errors.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
 import { credentialRevocationSchema } from "./schemas/credentials.ts";
 
@@ -41,8 +42,6 @@ export const revocationTargets: readonly (keyof RevocationTarget)[] = [
   "secret",
 ];
 
-const longestUser = 1024;
-const longestReason = 1024;
 const hexDigest = /^[0-9a-f]{64}$/;
 const serialForm = /^(?!00)(?:[0-9a-f]{2}){1,20}$/;
 const tokenIdForm = /^JTI=[\x21-\x7e]{1,512}$/;
@@ -105,7 +104,10 @@ export const credentialRevocations: Resource = {
   generation: true,
   prepareForCreate: (object, { user }) => withField(object, "status", { revokedBy: user.username, enforced: true }),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
-  validate: (object) => revocationErrors(fieldsAt(object, "spec")),
+  validate: (object) => [
+    ...limitErrors(credentialRevocationSchema, object),
+    ...revocationErrors(fieldsAt(object, "spec")),
+  ],
   validateUpdate: (next, stored) => [
     ...(jsonEqual(targetOf(next), targetOf(stored))
       ? []
@@ -136,11 +138,9 @@ function revocationErrors(spec: Fields): readonly FieldError[] {
   const named = revocationTargets.filter((field) => spec[field] !== undefined);
   const [only, another] = named;
   const among = `one of ${revocationTargets.join(", ")}`;
-  const reason = stringAt(spec, "reason");
-  const errors = reason.length > longestReason ? [tooLong("spec.reason", longestReason)] : [];
-  if (only === undefined) return [...errors, required("spec", `name ${among}`)];
-  if (another !== undefined) return [...errors, forbiddenField(`spec.${another}`, `name exactly ${among}`)];
-  return [...errors, ...targetErrors[only](spec)];
+  if (only === undefined) return [required("spec", `name ${among}`)];
+  if (another !== undefined) return [forbiddenField(`spec.${another}`, `name exactly ${among}`)];
+  return targetErrors[only](spec);
 }
 
 type Check = (spec: Fields) => readonly FieldError[];
@@ -158,7 +158,6 @@ const targetErrors: Readonly<Record<keyof RevocationTarget, Check>> = {
   user: (spec) => {
     const user = stringAt(spec, "user");
     if (user === "") return [required("spec.user", "the exact name of a user")];
-    if (user.length > longestUser) return [tooLong("spec.user", longestUser)];
     return user === anonymousUser
       ? [
           invalid(

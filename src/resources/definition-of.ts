@@ -95,7 +95,7 @@ function jsonSchema(schema: Schema): JsonObject {
     case "string":
       return stringSchema(schema);
     case "integer":
-      return { type: "integer", format: schema.format };
+      return { type: "integer", format: schema.format, ...given(schema, ["minimum", "maximum"]) };
     case "number":
     case "boolean":
       return { type: schema.type };
@@ -110,19 +110,27 @@ function jsonSchema(schema: Schema): JsonObject {
   }
 }
 
-function stringSchema({ format, enum: choices }: StringSchema): JsonObject {
+/** The limits that the schema has. */
+function given<S extends Schema>(schema: S, limits: readonly (keyof S)[]): JsonObject {
+  return Object.fromEntries(limits.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
+}
+
+function stringSchema(schema: StringSchema): JsonObject {
+  const { format } = schema;
   if (format === "int-or-string" || format === "quantity") return { "x-kubernetes-int-or-string": true };
   const isTime = format === "date-time" || format === "micro-time";
   return {
     type: "string",
     ...(isTime ? { format: "date-time" } : format === "byte" ? { format } : {}),
-    ...(choices === undefined ? {} : { enum: choices }),
+    ...given(schema, ["enum", "maxLength"]),
   };
 }
 
-function arraySchema({ items, listType, listMapKeys }: ArraySchema): JsonObject {
+function arraySchema(schema: ArraySchema): JsonObject {
+  const { items, listType, listMapKeys } = schema;
   return {
     type: "array",
+    ...given(schema, ["maxItems"]),
     items: jsonSchema(items),
     ...(listType === undefined ? {} : { "x-kubernetes-list-type": listType }),
     ...(listMapKeys === undefined ? {} : { "x-kubernetes-list-map-keys": listMapKeys }),

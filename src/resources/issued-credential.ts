@@ -1,16 +1,15 @@
-import { forbiddenField, notSupported, required, type FieldError } from "../core/field-error.ts";
+import { forbiddenField, required, type FieldError } from "../core/field-error.ts";
 import { jsonEqual } from "../core/equal.ts";
 import type { ApiObject } from "../core/object.ts";
 import { accessGroup } from "./access-request.ts";
 import { ageColumn } from "./age-column.ts";
-import { fieldListAt, fieldsAt, stringAt, withField } from "./json-fields.ts";
+import { fieldListAt, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import { limitErrors } from "./limit-errors.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
 import { issuedCredentialSchema } from "./schemas/credentials.ts";
 
 /** What a credential is for: being a client by certificate, serving, or access by tokens. */
 export type CredentialPurpose = "Client" | "Serving" | "Access";
-
-const purposes: readonly CredentialPurpose[] = ["Client", "Serving", "Access"];
 
 /** Whose credentials a record is about. */
 export interface CredentialIdentity {
@@ -113,7 +112,7 @@ export const issuedCredentials: Resource = {
   deleteReturnsObject: false,
   generation: true,
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
-  validate: (object) => identityErrors(object),
+  validate: (object) => [...limitErrors(issuedCredentialSchema, object), ...identityErrors(object)],
   validateUpdate: (next, stored) =>
     jsonEqual(fieldsAt(next, "spec", "identity"), fieldsAt(stored, "spec", "identity"))
       ? []
@@ -122,10 +121,9 @@ export const issuedCredentials: Resource = {
 
 function identityErrors(object: ApiObject): readonly FieldError[] {
   const username = stringAt(object, "spec", "identity", "username");
-  const purpose = stringAt(object, "spec", "identity", "purpose");
-  const isKnown = (purposes as readonly string[]).includes(purpose);
+  const purpose = valueAt(object, "spec", "identity", "purpose");
   return [
     ...(username === "" ? [required("spec.identity.username")] : []),
-    ...(isKnown ? [] : [notSupported("spec.identity.purpose", purpose, [...purposes])]),
+    ...(purpose === undefined ? [required("spec.identity.purpose", "Client, Serving or Access")] : []),
   ];
 }

@@ -1,4 +1,13 @@
-import type { AnySchema, ArraySchema, Field, MapSchema, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
+import type {
+  AnySchema,
+  ArraySchema,
+  Field,
+  IntegerSchema,
+  MapSchema,
+  ObjectSchema,
+  Schema,
+  StringSchema,
+} from "../core/schema.ts";
 import { endsStep, type Pace } from "../core/pace.ts";
 import type { Steps } from "../core/steps.ts";
 import { kindOf, type Resource } from "./resource.ts";
@@ -221,7 +230,7 @@ function schemaJson(schema: Schema, walk: Walk, isGo: boolean): Json {
     case "string":
       return stringJson(schema, walk);
     case "integer":
-      return { ...describe(schema.description), type: "integer", format: schema.format };
+      return { ...describe(schema.description), type: "integer", format: schema.format, ...bounds(schema) };
     case "number":
       return { ...describe(schema.description), type: "number", format: "double" };
     case "boolean":
@@ -231,6 +240,7 @@ function schemaJson(schema: Schema, walk: Walk, isGo: boolean): Json {
         ...describe(schema.description),
         type: "array",
         items: elementJson(schema.items, walk, isGo),
+        ...(schema.maxItems === undefined ? {} : { maxItems: schema.maxItems }),
         ...merging(schema),
       };
     case "map":
@@ -272,7 +282,12 @@ function stringJson(schema: StringSchema, walk: Walk): Json {
     type: "string",
     ...(format === undefined || format === "duration" ? {} : { format }),
     ...(schema.enum === undefined ? {} : { enum: schema.enum }),
+    ...(schema.maxLength === undefined ? {} : { maxLength: schema.maxLength }),
   };
+}
+
+function bounds({ minimum, maximum }: IntegerSchema): Json {
+  return { ...(minimum === undefined ? {} : { minimum }), ...(maximum === undefined ? {} : { maximum }) };
 }
 
 function merging(schema: ArraySchema): Json {

@@ -1,6 +1,7 @@
 import { invalid, type FieldError } from "../core/field-error.ts";
 import { parseCidr } from "../policy/kubernetes/cidr.ts";
-import { arrayAt, numberAt, stringsAt, type Fields } from "./json-fields.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { stringsAt, type Fields } from "./json-fields.ts";
 
 /** On which terms a machine that was away past the end of its credential gets in again by itself. */
 export interface RecoveryTerms {
@@ -22,35 +23,16 @@ export const recoveryDefaults: Required<Omit<RecoveryTerms, "networks">> = {
 };
 
 /** How many recoveries of one machine are remembered, and so how many can be allowed. */
-export const mostRecoveries = 16;
+export const maxRecoveries = 16;
 
-// Records of what was issued are kept for as long.
-const longestSeconds = 400 * 86_400;
-const mostNetworks = 64;
-
-/** What is wrong with terms at `path`. */
+/** What is wrong with the networks of terms at `path`; the limits of terms are those of their schema. */
 export function recoveryErrors(terms: Fields, path: string): readonly FieldError[] {
-  return [
-    ...within(terms, path, { field: "windowSeconds", least: 60, most: longestSeconds }),
-    ...within(terms, path, { field: "times", least: 1, most: mostRecoveries }),
-    ...within(terms, path, { field: "perSeconds", least: 60, most: longestSeconds }),
-    ...(arrayAt(terms, "networks").length > mostNetworks
-      ? [invalid(`${path}.networks`, arrayAt(terms, "networks").length, `must have at most ${mostNetworks} items`)]
-      : []),
-    ...stringsAt(terms, "networks").flatMap((network, index) =>
-      "cidr" in parseCidr(network)
-        ? []
-        : [invalid(`${path}.networks[${index}]`, network, "must be a CIDR such as 10.20.0.0/16")],
-    ),
-  ];
+  return cidrErrors(stringsAt(terms, "networks"), `${path}.networks`);
 }
 
-function within(
-  terms: Fields,
-  path: string,
-  { field, least, most }: { readonly field: string; readonly least: number; readonly most: number },
-): readonly FieldError[] {
-  const value = numberAt(terms, field);
-  if (value === undefined || (value >= least && value <= most)) return [];
-  return [invalid(`${path}.${field}`, value, `must be ${least} to ${most}`)];
+/** What is wrong with networks, a list at `path`. */
+export function cidrErrors(networks: readonly string[], path: string): readonly FieldError[] {
+  return collectErrors(networks, (network, index) =>
+    "cidr" in parseCidr(network) ? [] : [invalid(`${path}[${index}]`, network, "must be a CIDR such as 10.20.0.0/16")],
+  );
 }

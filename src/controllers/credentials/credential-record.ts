@@ -18,7 +18,7 @@ import {
   type CredentialIssue,
   type IssuedCredential,
 } from "../../resources/issued-credential.ts";
-import { mostRecoveries } from "../../resources/recovery-terms.ts";
+import { maxRecoveries } from "../../resources/recovery-terms.ts";
 import { csrView } from "../certificates/csr-view.ts";
 
 /** One credential, and whose it is. */
@@ -102,7 +102,7 @@ function recovered(
 ): Pick<NonNullable<IssuedCredential["status"]>, "recoveries"> {
   const isReturn = nodeReturningAs({ username: requestedBy, groups: [returningGroup] }) !== undefined;
   if (!isReturn || notBefore === undefined) return {};
-  return { recoveries: [...(status?.recoveries ?? []), { request, time: notBefore }].slice(-mostRecoveries) };
+  return { recoveries: [...(status?.recoveries ?? []), { request, time: notBefore }].slice(-maxRecoveries) };
 }
 
 function beginOf(issue: CredentialIssue): number {

@@ -5,12 +5,16 @@ import {
   about,
   atomic,
   bool,
+  between,
   conditions,
   described,
   int32,
   int64,
   list,
+  maxItems,
+  maxLength,
   object,
+  oneOf,
   required,
   str,
   stringMap,
@@ -21,6 +25,7 @@ import {
 // Requests for access, and what approving them grants.
 
 const prefix = "dev.pratique.access.v1alpha1";
+const yearSeconds = 366 * 86_400;
 
 const accessRequestSpec: ObjectSchema = described(
   `${prefix}.AccessRequestSpec`,
@@ -31,11 +36,11 @@ const accessRequestSpec: ObjectSchema = described(
       required(str(1)),
     ),
     profile: about("The AccessProfile that is asked for; default the one that is marked as default.", str(2)),
-    hostname: about("What the machine calls itself. Shown, and never believed.", str(3)),
+    hostname: about("What the machine calls itself. Shown, and never believed.", maxLength(253, str(3))),
     claims: about("What else the machine says of itself. Shown, and never believed.", stringMap(4)),
     proof: about(
       "A signature of the key over name, key and CA, which shows that the machine holds the key; in base64.",
-      str(5),
+      maxLength(4096, str(5)),
     ),
   },
 );
@@ -116,7 +121,7 @@ const accessRequestStatus: ObjectSchema = described(
 );
 
 const accessRoleRef: ObjectSchema = described(`${prefix}.AccessRole`, "A role that is granted.", {
-  kind: about("Role or ClusterRole.", required(str(1))),
+  kind: about("Role or ClusterRole.", required(oneOf(["Role", "ClusterRole"], str(1)))),
   name: about("Its name.", required(str(2))),
   clusterWide: about("A ClusterRole in all namespaces, and not in that of the profile alone.", bool(3)),
 });
@@ -132,7 +137,7 @@ const accessBootstrap: ObjectSchema = described(
 
 const accessRule: ObjectSchema = described(`${prefix}.AccessRule`, "A rule that decides by itself.", {
   expression: about("CEL over object, evidence and profile; true means that the rule decides.", required(str(1))),
-  effect: about("Approve or Refuse.", required(str(2))),
+  effect: about("Approve or Refuse.", required(oneOf(["Approve", "Refuse"], str(2)))),
   message: about("Why, for people.", str(3)),
 });
 
@@ -141,17 +146,20 @@ const accessProfileSpec: ObjectSchema = described(
   "What approval grants, and on which terms.",
   {
     namespace: about("Where the ServiceAccount of each machine lies, and where its roles hold.", required(str(1))),
-    roles: about("What is granted there.", list(2, accessRoleRef, atomic)),
-    tokenSeconds: about("How long a token holds, from 600; default 3600.", int32(3)),
+    roles: about("What is granted there.", maxItems(64, list(2, accessRoleRef, atomic))),
+    tokenSeconds: about("How long a token holds, from 600; default 3600.", between(600, yearSeconds, int32(3))),
     audiences: about("Whom tokens are meant for; default the API itself.", strings(4, atomic)),
     bootstrapToken: about("Hands over a bootstrap token too.", object(5, accessBootstrap)),
-    approvers: about("How many different people must approve; default 1.", int32(6)),
-    pendingSeconds: about("How long a request may wait for an answer; default 86400 (one day).", int32(7)),
-    sourceNetworks: about("CIDRs that requests must come from; default anywhere.", strings(8, atomic)),
+    approvers: about("How many different people must approve; default 1.", between(1, 16, int32(6))),
+    pendingSeconds: about(
+      "How long a request may wait for an answer; default 86400 (one day).",
+      between(60, yearSeconds, int32(7)),
+    ),
+    sourceNetworks: about("CIDRs that requests must come from; default anywhere.", maxItems(64, strings(8, atomic))),
     requirePossession: about("Refuse requests that do not prove that they hold their key.", bool(9)),
     rules: about(
       "Rules that refuse or approve by themselves, in order; the first that holds decides.",
-      list(10, accessRule, atomic),
+      maxItems(32, list(10, accessRule, atomic)),
     ),
     recovery: about(
       "On which terms a machine whose token has expired gets in again by itself, with the key that people let in; default not at all.",

@@ -1,6 +1,19 @@
 import type { ObjectSchema } from "../../core/schema.ts";
 import { kind } from "./kind.ts";
-import { about, atomic, bool, described, int32, list, object, required, str, time } from "./shorthand.ts";
+import {
+  about,
+  atomic,
+  bool,
+  described,
+  int32,
+  list,
+  maxLength,
+  object,
+  oneOf,
+  required,
+  str,
+  time,
+} from "./shorthand.ts";
 
 // What was given out, and what of it was taken back.
 
@@ -23,13 +36,13 @@ const revocationSpec: ObjectSchema = described(
   `${prefix}.CredentialRevocationSpec`,
   "What is revoked, by one of the first six fields; that cannot change.",
   {
-    user: about("Every credential of this user, now and later; the exact name.", str(1)),
+    user: about("Every credential of this user, now and later; the exact name.", maxLength(1024, str(1))),
     fingerprint: about("A certificate by the SHA-256 of its DER, in lower-case hexadecimal.", str(2)),
     certificate: about("A certificate by its serial number.", object(3, revokedCertificate)),
     credentialID: about("A credential as user extra names it: JTI=<id> for a token of a ServiceAccount.", str(4)),
     bootstrapTokenID: about("A bootstrap token by its first six characters.", str(5)),
     secret: about("Tokens of ServiceAccounts from this Secret, or bound to it.", object(6, revokedSecret)),
-    reason: about("Why, for people.", str(7)),
+    reason: about("Why, for people.", maxLength(1024, str(7))),
     expiresAt: about("When the revocation ends; default when every credential that it covers has expired.", time(8)),
   },
 );
@@ -55,7 +68,7 @@ export const credentialRevocationSchema: ObjectSchema = kind(
 
 const credentialIdentity: ObjectSchema = described(`${prefix}.CredentialIdentity`, "Who holds a credential.", {
   username: about("The user that it makes its holder.", required(str(1))),
-  purpose: about("Client, Serving or Access.", required(str(2))),
+  purpose: about("Client, Serving or Access.", required(oneOf(["Client", "Serving", "Access"], str(2)))),
 });
 
 const credentialIssue: ObjectSchema = described(`${prefix}.CredentialIssue`, "One credential that was given out.", {

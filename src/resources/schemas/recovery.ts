@@ -1,18 +1,28 @@
 import type { Field, ObjectSchema } from "../../core/schema.ts";
 import { kind } from "./kind.ts";
-import { about, atomic, described, int32, object, required, strings } from "./shorthand.ts";
+import { maxRecoveries } from "../recovery-terms.ts";
+import { about, atomic, between, described, int32, maxItems, object, required, strings } from "./shorthand.ts";
 
 // How machines that were away past the end of their credential get in again.
 
 const prefix = "dev.pratique.access.v1alpha1";
 
+/** Records of what was issued are kept for as long. */
+const maxSeconds = 400 * 86_400;
+
 /** The terms, with field numbers from `first` on. */
 function terms(first: number): Readonly<Record<string, Field>> {
   return {
-    windowSeconds: about("How long after the end of the credential; default 2592000 (30 days).", int32(first)),
-    times: about("How often in perSeconds; default 3.", int32(first + 1)),
-    perSeconds: about("Default 2592000 (30 days).", int32(first + 2)),
-    networks: about("CIDRs from which, as the API sees the machine; default anywhere.", strings(first + 3, atomic)),
+    windowSeconds: about(
+      "How long after the end of the credential; default 2592000 (30 days).",
+      between(60, maxSeconds, int32(first)),
+    ),
+    times: about("How often in perSeconds; default 3.", between(1, maxRecoveries, int32(first + 1))),
+    perSeconds: about("Default 2592000 (30 days).", between(60, maxSeconds, int32(first + 2))),
+    networks: about(
+      "CIDRs from which, as the API sees the machine; default anywhere.",
+      maxItems(64, strings(first + 3, atomic)),
+    ),
   };
 }
 
@@ -24,7 +34,7 @@ export const accessRecovery: ObjectSchema = described(
 );
 
 const recoveryPolicySpec: ObjectSchema = described(`${prefix}.RecoveryPolicySpec`, "Which nodes, and on which terms.", {
-  nodeNames: about("Exact names, prefix*, *suffix or *.", required(strings(1, atomic))),
+  nodeNames: about("Exact names, prefix*, *suffix or *.", required(maxItems(64, strings(1, atomic)))),
   ...terms(2),
 });
 

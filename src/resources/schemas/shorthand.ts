@@ -108,6 +108,30 @@ export function required(field: Field): Field {
   return { ...field, required: true };
 }
 
+/** A number of these bounds, both of which are allowed. */
+export function between(minimum: number, maximum: number, field: Field): Field {
+  return limited(field, { minimum, maximum });
+}
+
+/** A list of so many items at most. */
+export function maxItems(maximum: number, field: Field): Field {
+  return limited(field, { maxItems: maximum });
+}
+
+/** Text of so many code points at most. */
+export function maxLength(maximum: number, field: Field): Field {
+  return limited(field, { maxLength: maximum });
+}
+
+/** Text that is one of these. */
+export function oneOf(values: readonly string[], field: Field): Field {
+  return limited(field, { enum: values });
+}
+
+function limited(field: Field, limits: object): Field {
+  return { ...field, schema: { ...field.schema, ...limits } };
+}
+
 /** Adds what `kubectl explain` says of the field. */
 export function about(description: string, field: Field): Field {
   return { ...field, description };
