@@ -5,6 +5,7 @@ import type { ApiObject, Condition } from "../core/object.ts";
 import { parseSshPublicKey, type SshPublicKey } from "../pki/ssh-public-key.ts";
 import { SshKeyError } from "../pki/ssh-key-error.ts";
 import { ageColumn } from "./age-column.ts";
+import type { DefinitionRule } from "./definition-of.ts";
 import { fieldsAt, isTrueAt, stringAt, valueAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
 import { storedVerbs, type Column, type PrepareContext, type Resource, type Subresource } from "./resource.ts";
@@ -140,6 +141,12 @@ const status: Subresource = {
   prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
 };
 
+// A decision would otherwise be on something else than what was asked.
+const fixed: DefinitionRule = { rule: "self == oldSelf", message: "a request cannot change; delete it and ask again" };
+
+/** What the hub says of a spec besides its schema, as rules for an API that serves the kind by its definition. */
+export const requestRules: readonly DefinitionRule[] = [fixed];
+
 export const accessRequests: Resource = {
   group: accessGroup,
   version: "v1alpha1",
@@ -163,14 +170,7 @@ export const accessRequests: Resource = {
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [...limitErrors(accessRequestSchema, object), ...specErrors(object)],
   validateUpdate: (next, stored) =>
-    jsonEqual(next["spec"], stored["spec"])
-      ? []
-      : [
-          forbiddenField(
-            "spec",
-            "a request cannot change: a decision on it would be on something else; delete it and ask again",
-          ),
-        ],
+    jsonEqual(next["spec"], stored["spec"]) ? [] : [forbiddenField("spec", fixed.message)],
 };
 
 /** What the API itself knows of a new request; nothing that the client says of its status counts. */

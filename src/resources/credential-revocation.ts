@@ -6,6 +6,7 @@ import { anonymousUser } from "../core/user.ts";
 import { accessGroup } from "./access-request.ts";
 import { ageColumn } from "./age-column.ts";
 import { cloneLockPendingAnnotation } from "./cloned.ts";
+import type { DefinitionRule } from "./definition-of.ts";
 import { fieldsAt, stringAt, withField, type Fields } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
 import { storedVerbs, type Resource } from "./resource.ts";
@@ -62,6 +63,24 @@ export function revokedText(object: ApiObject): string {
   return name === "" ? "<nothing>" : `tokens of secret ${stringAt(spec, "secret", "namespace")}/${name}`;
 }
 
+const oneTarget: DefinitionRule = {
+  rule: `[${revocationTargets.map((field) => `has(self.${field})`).join(", ")}].filter(given, given).size() == 1`,
+  message: `name exactly one of ${revocationTargets.join(", ")}`,
+};
+
+const fixedTarget: DefinitionRule = {
+  rule: revocationTargets
+    .map(
+      (field) =>
+        `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
+    )
+    .join(" && "),
+  message: "what is revoked cannot change; delete this revocation and make another",
+};
+
+/** What the hub says of a spec besides its schema, as rules for an API that serves the kind by its definition. */
+export const revocationRules: readonly DefinitionRule[] = [oneTarget, fixedTarget];
+
 export const credentialRevocations: Resource = {
   group: accessGroup,
   version: "v1alpha1",
@@ -109,9 +128,7 @@ export const credentialRevocations: Resource = {
     ...revocationErrors(fieldsAt(object, "spec")),
   ],
   validateUpdate: (next, stored) => [
-    ...(jsonEqual(targetOf(next), targetOf(stored))
-      ? []
-      : [forbiddenField("spec", "what is revoked cannot change; delete this revocation and make another")]),
+    ...(jsonEqual(targetOf(next), targetOf(stored)) ? [] : [forbiddenField("spec", fixedTarget.message)]),
     ...pendingErrors(next, stored),
   ],
 };
@@ -137,9 +154,8 @@ function targetOf(object: ApiObject): Fields {
 function revocationErrors(spec: Fields): readonly FieldError[] {
   const named = revocationTargets.filter((field) => spec[field] !== undefined);
   const [only, another] = named;
-  const among = `one of ${revocationTargets.join(", ")}`;
-  if (only === undefined) return [required("spec", `name ${among}`)];
-  if (another !== undefined) return [forbiddenField(`spec.${another}`, `name exactly ${among}`)];
+  if (only === undefined) return [required("spec", oneTarget.message)];
+  if (another !== undefined) return [forbiddenField(`spec.${another}`, oneTarget.message)];
   return targetErrors[only](spec);
 }
 

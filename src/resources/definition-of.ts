@@ -2,12 +2,18 @@ import type { JsonObject } from "../core/json-value.ts";
 import type { ArraySchema, ObjectSchema, Schema, StringSchema } from "../core/schema.ts";
 import type { Resource } from "./resource.ts";
 
+/** A rule in CEL, and what is said where it does not hold. */
+export interface DefinitionRule {
+  readonly rule: string;
+  readonly message: string;
+}
+
 /** What a CustomResourceDefinition says beyond what the kind itself knows. */
 export interface DefinitionOptions {
   /** Where the API finds the cell of each column, by the column's name; columns without a path are left out. */
   readonly paths: Readonly<Record<string, string>>;
-  /** Rules in CEL on fields of the object, by the field's name; releases before 1.25 know of none. */
-  readonly rules?: Readonly<Record<string, readonly { readonly rule: string; readonly message: string }[]>>;
+  /** Rules on fields of the object, by the field's name; releases before 1.25 do not know rules. */
+  readonly rules?: Readonly<Record<string, readonly DefinitionRule[]>>;
 }
 
 /** The CustomResourceDefinition by which any Kubernetes of 1.16 or newer serves a kind that is built in here. */
