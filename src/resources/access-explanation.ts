@@ -54,7 +54,7 @@ export interface AccessExplanationStatus extends SubjectAccessReviewStatus {
   readonly notes?: readonly string[];
 }
 
-type Shared = Omit<Resource, "kind" | "plural" | "singular" | "description" | "schema" | "validate">;
+type Shared = Omit<Resource, "kind" | "plural" | "singular" | "schema" | "validate">;
 
 const shared: Shared = {
   ...reviewKind,
@@ -68,7 +68,6 @@ export const accessExplanations: Resource = {
   kind: "AccessExplanation",
   plural: "accessexplanations",
   singular: "accessexplanation",
-  description: "An AccessExplanation says why somebody may do something, or may not; it is answered and never stored.",
   schema: accessExplanationSchema,
   validate: (object) => [
     ...validateReviewedAction(object),
@@ -82,8 +81,6 @@ export const selfAccessExplanations: Resource = {
   kind: "SelfAccessExplanation",
   plural: "selfaccessexplanations",
   singular: "selfaccessexplanation",
-  description:
-    "A SelfAccessExplanation says why the caller may do something, or may not, from the caller's own rights.",
   schema: selfAccessExplanationSchema,
   validate: (object) => [...validateReviewedAction(object), ...validateNoMetadata(object)],
 };

@@ -79,7 +79,6 @@ export const accessProfiles: Resource = {
   categories: ["pratique"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "An AccessProfile says what approving an AccessRequest grants.",
   schema: accessProfileSchema,
   columns: [
     {

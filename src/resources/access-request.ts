@@ -157,7 +157,6 @@ export const accessRequests: Resource = {
   categories: ["pratique"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "An AccessRequest is a machine without a credential that asks for one.",
   schema: accessRequestSchema,
   columns,
   subresources: { status },

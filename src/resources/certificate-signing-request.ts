@@ -134,7 +134,6 @@ export const certificateSigningRequests: Resource = {
   categories: [],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A CertificateSigningRequest asks a signer for a certificate; an approver decides, the signer issues.",
   get schema() {
     return published("io.k8s.api.certificates.v1.CertificateSigningRequest");
   },

@@ -26,7 +26,6 @@ export const clusterRoleBindings: Resource = {
   categories: [],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A ClusterRoleBinding hands out a ClusterRole in the whole cluster.",
   get schema() {
     return published("io.k8s.api.rbac.v1.ClusterRoleBinding");
   },

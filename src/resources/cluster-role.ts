@@ -26,8 +26,6 @@ export const clusterRoles: Resource = {
   categories: [],
   scope: "Cluster",
   verbs: storedVerbs,
-  description:
-    "A ClusterRole says what may be done in the whole cluster, or in any namespace whose RoleBinding refers to it.",
   get schema() {
     return published("io.k8s.api.rbac.v1.ClusterRole");
   },

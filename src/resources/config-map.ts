@@ -24,7 +24,6 @@ export const configMaps: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "A ConfigMap holds configuration data for others to read.",
   get schema() {
     return published("io.k8s.api.core.v1.ConfigMap");
   },

@@ -91,7 +91,6 @@ export const credentialRevocations: Resource = {
   categories: ["pratique"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A CredentialRevocation says which credentials count no longer.",
   schema: credentialRevocationSchema,
   columns: [
     { name: "Revokes", type: "string", description: "What counts no longer.", cell: revokedText },

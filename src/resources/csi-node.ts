@@ -20,7 +20,6 @@ export const csiNodes: Resource = {
   categories: [],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A CSINode holds the CSI drivers of the node of the same name.",
   get schema() {
     return published("io.k8s.api.storage.v1.CSINode");
   },

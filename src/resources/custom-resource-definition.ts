@@ -39,7 +39,6 @@ export const customResourceDefinitions: Resource = {
   categories: ["api-extensions"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A CustomResourceDefinition adds a kind to the API.",
   get schema() {
     return published("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
   },

@@ -57,12 +57,12 @@ function printerColumns({ columns }: Resource, { paths }: DefinitionOptions): re
 /** The fields that every object has are known to the API, whatever the definition says of them. */
 const common: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
-function rootSchema({ schema, description }: Resource, { rules = {} }: DefinitionOptions): JsonObject {
+function rootSchema({ schema }: Resource, { rules = {} }: DefinitionOptions): JsonObject {
   const { properties = {}, ...root } = objectSchema(schema) as JsonObject & { readonly properties?: JsonObject };
   const own = Object.entries(properties).filter(([name]) => !common.has(name));
   return {
     ...root,
-    description,
+    ...(schema.description === undefined ? {} : { description: schema.description }),
     properties: {
       apiVersion: { type: "string" },
       kind: { type: "string" },

@@ -83,7 +83,6 @@ export const events: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "An Event reports something that happened to an object.",
   get schema() {
     return published("io.k8s.api.core.v1.Event");
   },

@@ -64,7 +64,6 @@ export const issuedCredentials: Resource = {
   categories: ["pratique"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "An IssuedCredential tells what was given out to one identity, and when it was last seen.",
   schema: issuedCredentialSchema,
   columns: [
     {

@@ -32,7 +32,6 @@ export const leases: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "A Lease says who holds something and until when.",
   get schema() {
     return published("io.k8s.api.coordination.v1.Lease");
   },

@@ -26,7 +26,6 @@ export const localSubjectAccessReviews: Resource = {
   plural: "localsubjectaccessreviews",
   singular: "localsubjectaccessreview",
   scope: "Namespaced",
-  description: "A LocalSubjectAccessReview asks whether a user or group may do something in its namespace.",
   get schema() {
     return published("io.k8s.api.authorization.v1.LocalSubjectAccessReview");
   },

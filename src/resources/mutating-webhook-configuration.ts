@@ -14,7 +14,6 @@ export const mutatingWebhookConfigurations: Resource = {
   categories: ["api-extensions"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A MutatingWebhookConfiguration names servers that may change or refuse what is written.",
   get schema() {
     return published("io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration");
   },

@@ -55,7 +55,6 @@ export const namespaces: Resource = {
   categories: [],
   scope: "Cluster",
   verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
-  description: "A Namespace is a room of names; most other objects live in one and go with it.",
   get schema() {
     return published("io.k8s.api.core.v1.Namespace");
   },

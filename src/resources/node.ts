@@ -76,7 +76,6 @@ export const nodes: Resource = {
   categories: [],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A Node is a machine of the cluster.",
   get schema() {
     return published("io.k8s.api.core.v1.Node");
   },

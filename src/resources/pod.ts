@@ -50,7 +50,6 @@ export const pods: Resource = {
   categories: ["all"],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "A Pod is a group of containers that run together on one node.",
   get schema() {
     return published("io.k8s.api.core.v1.Pod");
   },

@@ -28,7 +28,6 @@ export const recoveryPolicies: Resource = {
   categories: ["pratique"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A RecoveryPolicy says which nodes get in again by themselves after their certificate has expired.",
   schema: recoveryPolicySchema,
   columns: [
     {

@@ -16,7 +16,6 @@ export const reportedEvents: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: ["create"],
-  description: "An Event reports something that happened to an object.",
   get schema() {
     return published("io.k8s.api.events.v1.Event");
   },

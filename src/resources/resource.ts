@@ -146,7 +146,6 @@ export interface Resource {
   readonly categories: readonly string[];
   readonly scope: "Namespaced" | "Cluster";
   readonly verbs: readonly Verb[];
-  readonly description: string;
   readonly schema: ObjectSchema;
   readonly columns: readonly Column[];
   readonly subresources: Readonly<Record<string, Subresource>>;

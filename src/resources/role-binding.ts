@@ -26,7 +26,6 @@ export const roleBindings: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "A RoleBinding hands out a Role or ClusterRole within its namespace.",
   get schema() {
     return published("io.k8s.api.rbac.v1.RoleBinding");
   },

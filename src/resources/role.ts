@@ -19,7 +19,6 @@ export const roles: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "A Role says what may be done within its namespace; a RoleBinding says by whom.",
   get schema() {
     return published("io.k8s.api.rbac.v1.Role");
   },

@@ -12,7 +12,6 @@ export const scale: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: [],
-  description: "A Scale says how many replicas an object has, and how many it should have.",
   get schema() {
     return published("io.k8s.api.autoscaling.v1.Scale");
   },

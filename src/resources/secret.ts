@@ -46,7 +46,6 @@ export const secrets: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "A Secret holds small confidential data such as passwords, tokens and keys.",
   get schema() {
     return published("io.k8s.api.core.v1.Secret");
   },

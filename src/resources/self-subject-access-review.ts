@@ -23,7 +23,6 @@ export const selfSubjectAccessReviews: Resource = {
   plural: "selfsubjectaccessreviews",
   singular: "selfsubjectaccessreview",
   scope: "Cluster",
-  description: "A SelfSubjectAccessReview asks whether the caller may do something; it is answered and never stored.",
   get schema() {
     return published("io.k8s.api.authorization.v1.SelfSubjectAccessReview");
   },

@@ -17,7 +17,6 @@ export const selfSubjectReviews: Resource = {
   plural: "selfsubjectreviews",
   singular: "selfsubjectreview",
   scope: "Cluster",
-  description: "A SelfSubjectReview asks who the caller is; it is answered and never stored.",
   get schema() {
     return published("io.k8s.api.authentication.v1.SelfSubjectReview");
   },

@@ -29,7 +29,6 @@ export const selfSubjectRulesReviews: Resource = {
   plural: "selfsubjectrulesreviews",
   singular: "selfsubjectrulesreview",
   scope: "Cluster",
-  description: "A SelfSubjectRulesReview asks what the caller may do in a namespace; it is answered and never stored.",
   get schema() {
     return published("io.k8s.api.authorization.v1.SelfSubjectRulesReview");
   },

@@ -22,7 +22,6 @@ export const serviceAccounts: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: storedVerbs,
-  description: "A ServiceAccount is an identity for processes rather than for people.",
   get schema() {
     return published("io.k8s.api.core.v1.ServiceAccount");
   },

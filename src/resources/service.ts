@@ -17,7 +17,6 @@ export const services: Resource = {
   categories: ["all"],
   scope: "Namespaced",
   verbs: ["get", "list", "watch"],
-  description: "A Service gives pods one address. This hub runs no pods and has none.",
   get schema() {
     return published("io.k8s.api.core.v1.Service");
   },

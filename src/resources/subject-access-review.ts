@@ -24,7 +24,6 @@ export const subjectAccessReviews: Resource = {
   plural: "subjectaccessreviews",
   singular: "subjectaccessreview",
   scope: "Cluster",
-  description: "A SubjectAccessReview asks whether a user or group may do something; it is answered and never stored.",
   get schema() {
     return published("io.k8s.api.authorization.v1.SubjectAccessReview");
   },

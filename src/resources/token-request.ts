@@ -33,7 +33,6 @@ export const tokenRequests: Resource = {
   categories: [],
   scope: "Namespaced",
   verbs: ["create"],
-  description: "A TokenRequest asks for a token of a ServiceAccount; it is answered and never stored.",
   get schema() {
     return published("io.k8s.api.authentication.v1.TokenRequest");
   },

@@ -30,7 +30,6 @@ export const tokenReviews: Resource = {
   plural: "tokenreviews",
   singular: "tokenreview",
   scope: "Cluster",
-  description: "A TokenReview asks who a bearer token belongs to; it is answered and never stored.",
   get schema() {
     return published("io.k8s.api.authentication.v1.TokenReview");
   },

@@ -43,7 +43,6 @@ export const validatingAdmissionPolicyBindings: Resource = {
   categories: ["api-extensions"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A ValidatingAdmissionPolicyBinding puts a ValidatingAdmissionPolicy into force.",
   get schema() {
     return published("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding");
   },

@@ -82,7 +82,6 @@ export const validatingAdmissionPolicies: Resource = {
   categories: ["api-extensions"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A ValidatingAdmissionPolicy says in CEL what may be written; a binding puts it into force.",
   get schema() {
     return published("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy");
   },

@@ -14,7 +14,6 @@ export const validatingWebhookConfigurations: Resource = {
   categories: ["api-extensions"],
   scope: "Cluster",
   verbs: storedVerbs,
-  description: "A ValidatingWebhookConfiguration names servers that may refuse what is written.",
   get schema() {
     return published("io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration");
   },

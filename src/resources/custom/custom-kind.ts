@@ -126,7 +126,6 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
     categories: names.categories ?? [],
     scope: crd.spec.scope,
     verbs: storedVerbs,
-    description: `${names.kind} is a custom resource.`,
     get schema() {
       return schema();
     },
