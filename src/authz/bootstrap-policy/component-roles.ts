@@ -16,6 +16,7 @@ export function componentRoles(): readonly ClusterRole[] {
       rule("get list watch", "core", "nodes"),
       rule("proxy", "core", "nodes"),
       rule("*", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"),
+      rule("*", "core", "nodes/configz nodes/healthz nodes/pods"),
     ]),
     controllerManagerRole(),
     schedulerRole(),
@@ -27,10 +28,15 @@ export function componentRoles(): readonly ClusterRole[] {
   ];
 }
 
+/** As whom the hub asks kubelets. Source: kubeadm constants APIServerKubeletClientCertCommonName. */
+export const kubeletClientUser = "kube-apiserver-kubelet-client";
+
 /** The bindings of `componentRoles`. That of system:node has no subject: nodes are the Node authorizer's business. */
 export function componentRoleBindings(): readonly ClusterRoleBinding[] {
   return [
     clusterRoleBinding("system:node", "system:node", []),
+    // kubeadm makes it; reconciled here, since it is the hub that needs it.
+    clusterRoleBinding("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", [user(kubeletClientUser)]),
     clusterRoleBinding("system:node-proxier", "system:node-proxier", [user("system:kube-proxy")]),
     clusterRoleBinding("system:kube-controller-manager", "system:kube-controller-manager", [
       user("system:kube-controller-manager"),
