@@ -5,7 +5,8 @@ import type { RequestSource, Resource } from "../resources/resource.ts";
 
 /** One write on its way to the store, as admission sees it. Source: apiserver pkg/admission Attributes. */
 export interface AdmissionRequest {
-  readonly operation: "CREATE" | "UPDATE" | "DELETE";
+  /** CONNECT is a request to a kubelet; `object` then holds the options of the subresource. */
+  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
   readonly resource: Resource;
   /** `""` for the object itself. */
   readonly subresource: string;

@@ -23,6 +23,8 @@ export async function presentedObjects({
   const presented = async (object: ApiObject | undefined): Promise<ApiObject | undefined> => {
     if (object === undefined) return undefined;
     if (shownAs !== undefined) return shownAs.show(object);
+    // Options of a connection have no versions.
+    if (request.operation === "CONNECT") return object;
     return resource === request.resource ? object : convert(object, resource);
   };
   return { object: await presented(request.object), oldObject: await presented(request.oldObject) };
@@ -30,5 +32,5 @@ export async function presentedObjects({
 
 /** The other kind in whose shape a subresource is read and written, such as Scale. */
 export function shownAsOf(subresource: Subresource | undefined): ShownAs | undefined {
-  return subresource?.creates === undefined ? subresource?.shownAs : undefined;
+  return subresource?.shownAs;
 }

@@ -7,6 +7,7 @@ import type { RequestInfo } from "./request-info.ts";
 import type { RequestLimits } from "./request-limits.ts";
 import type { CommonHeaders } from "./respond.ts";
 import type { SendBuffer } from "./send-buffers.ts";
+import type { Upgrade } from "./upgrade.ts";
 
 /** A request whose user is authenticated and authorized, as its handler gets it. */
 export interface Admitted {
@@ -38,8 +39,12 @@ export interface Admitted {
   readonly alsoMay: (verb: string) => Promise<void>;
   /** Headers that a handler sends before its stream. */
   readonly common: () => CommonHeaders;
-  /** A handler calls it when its stream begins. */
-  readonly streaming: () => void;
+  /** A handler calls it when its stream begins; the code of its answer is 200 by default. */
+  readonly streaming: (code?: number) => void;
+  /** Gives the seat of the request back, for one that waits for another server from now on. */
+  readonly releaseSeat: () => void;
+  /** The connection itself, where the request asks for another protocol. */
+  readonly upgrade: Upgrade | undefined;
 }
 
 /** The user that a request is authenticated as, and the credential that shows it. */

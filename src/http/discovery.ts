@@ -122,7 +122,9 @@ function aggregatedGroup(name: string, resources: readonly Resource[]): object {
 
 function subresourceKind(resource: Resource, subresource: Subresource): object {
   const kind = kindOf(resource, subresource);
-  return kind === resource ? { kind: resource.kind } : responseKindOf(kind);
+  // As kube-apiserver, which names the group version only where it differs.
+  const isOfSame = kind.group === resource.group && kind.version === resource.version;
+  return isOfSame ? { kind: kind.kind } : responseKindOf(kind);
 }
 
 /** A kind whose definition is on its way out can still be read and deleted. */

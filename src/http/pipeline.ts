@@ -23,10 +23,11 @@ import { newProgress, type Progress } from "./progress.ts";
 import { requestLimits } from "./request-limits.ts";
 import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
 import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
-import type { RequestInfo } from "./request-info.ts";
+import { isLongRunning, type RequestInfo } from "./request-info.ts";
 import { UndecidedRequest } from "./undecided-request.ts";
 import { breakOff, respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./send-buffers.ts";
+import type { Upgrade } from "./upgrade.ts";
 import { addWarning, warningHeaders } from "./warnings.ts";
 
 export interface PipelineOptions {
@@ -91,19 +92,20 @@ const bodyTimeoutMs = 34_000;
  * The way of one request: request info, authenticate, audit begins, impersonate, a place, authorize, handle, answer, audit ends. Never rejects; whatever is thrown
  * on the way becomes a Status, and what is not a StatusError only an InternalError with an id.
  */
-export function pipeline(options: PipelineOptions): (request: Incoming, response: Outgoing) => void {
-  return function serve(request, response) {
+export function pipeline(options: PipelineOptions): (request: Incoming, response: Outgoing, upgrade?: Upgrade) => void {
+  return function serve(request, response, upgrade) {
     const progress = newProgress(auditId(request, options.uuid), options.clock.now());
     options.activity.began(progress);
     const trail = auditTrail(options.audit, request, progress, () => options.yaml.of(flowIn(request, progress)));
     const buffer = lazyBuffer(options, { request, response, progress });
-    void finish(options, { request, response, progress, trail, buffer });
+    void finish(options, { request, response, upgrade, progress, trail, buffer });
   };
 }
 
 interface Passage {
   readonly request: Incoming;
   readonly response: Outgoing;
+  readonly upgrade: Upgrade | undefined;
   readonly progress: Progress;
   readonly trail: AuditTrail;
   readonly buffer: () => SendBuffer;
@@ -112,7 +114,7 @@ interface Passage {
 /** Opened for the few answers that are large. */
 function lazyBuffer(
   { sendBuffers, abandoned }: PipelineOptions,
-  { request, response, progress }: Omit<Passage, "trail" | "buffer">,
+  { request, response, progress }: Pick<Passage, "request" | "response" | "progress">,
 ): () => SendBuffer {
   let buffer: SendBuffer | undefined;
   return () => {
@@ -251,7 +253,7 @@ function enter(
   return places.enter({
     level: priorityLevel(progress.info, user),
     flow: flowIn(request, progress),
-    longRunning: progress.info.verb === "watch",
+    longRunning: isLongRunning(progress.info),
     whenGone: (gone) => onDisconnect(response, gone),
   });
 }
@@ -278,7 +280,7 @@ function checkStillGood({ isRevoked }: Pick<PipelineOptions, "isRevoked">, { cre
 
 async function admit(
   options: PipelineOptions,
-  { request, response, progress, trail, buffer }: Passage,
+  { request, response, upgrade, progress, trail, buffer }: Passage,
   { user, requester, query, place, tracked }: Entered,
 ): Promise<Reply | "streamed"> {
   const attributes = requestAttributes(progress.info, user, query);
@@ -324,10 +326,12 @@ async function admit(
       if (decision.verdict !== "allow") throw refusal(also, decision, uri);
     },
     common: () => commonHeaders(progress),
-    streaming: () => {
+    upgrade,
+    releaseSeat: () => place.streaming(),
+    streaming: (code = 200) => {
       place.streaming();
       tracked.streaming();
-      progress.code = 200;
+      progress.code = code;
       trail.streaming(options.clock.now());
     },
   });
@@ -336,7 +340,7 @@ async function admit(
 /** Waits until a large body may be read. @throws Crowded where that takes too long. */
 async function admitLarge(
   { largeBodies }: PipelineOptions,
-  { request, response, progress }: Omit<Passage, "trail" | "buffer">,
+  { request, response, progress }: Pick<Passage, "request" | "response" | "progress">,
   user: UserInfo,
 ): Promise<void> {
   if (priorityLevel(progress.info, user) === "exempt") return;

@@ -74,7 +74,11 @@ export function defaultManager(request: Incoming): string {
 
 /** A number from the query, which may be negative; undefined when absent or empty. @throws StatusError BadRequest for anything but digits. */
 export function countOf(query: Query, name: "limit" | "timeoutSeconds" | "gracePeriodSeconds"): number | undefined {
-  const text = query.get(name);
+  return integerOf(query.get(name));
+}
+
+/** A 64-bit integer as Go reads it; undefined where nothing is given. @throws StatusError BadRequest */
+export function integerOf(text: string | null): number | undefined {
   if (text === null || text === "") return undefined;
   const why = !/^[+-]?\d+$/.test(text)
     ? "invalid syntax"

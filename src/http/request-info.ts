@@ -45,7 +45,8 @@ export function requestInfo(
   if ((!core && parts[0] !== "apis") || parts.length < minimum) return pathOnly(method, path);
   const group = core ? "" : (parts[1] as string);
   const version = parts[minimum - 2] as string;
-  const rest = placeOf(parts.slice(minimum - 1));
+  const below = parts.slice(minimum - 1);
+  const rest = placeOf(below, core && isNodeProxy(below));
   // A namespace lies in no namespace: rights in one would otherwise be rights over all others.
   const nested = core && rest?.resource === "namespaces" && rest.namespace !== rest.name;
   if (rest === undefined || nested) return pathOnly(method, path);
@@ -60,6 +61,13 @@ export function requestInfo(
     ...rest,
     name: rest.name === "" ? (selected ?? "") : rest.name,
   };
+}
+
+const connectedParts: ReadonlySet<string> = new Set(["attach", "exec", "log", "portforward", "proxy"]);
+
+/** Whether a request may rightly last for hours. Source: apiserver's BasicLongRunningRequestCheck as kube-apiserver calls it. */
+export function isLongRunning({ isResource, verb, subresource }: RequestInfo): boolean {
+  return verb === "watch" || (isResource && connectedParts.has(subresource));
 }
 
 function pathOnly(method: string, path: string): RequestInfo {
@@ -80,15 +88,22 @@ function splitPath(path: string): readonly string[] | undefined {
 
 type Place = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource">;
 
-/** `[resource, name?, subresource?]`, or the same under `namespaces/<ns>`; undefined with more parts than any resource has. */
-function placeOf(parts: readonly string[]): Place | undefined {
+/**
+ * `[resource, name?, subresource?]`, or the same under `namespaces/<ns>`; undefined with more parts than any resource has. Only the
+ * subresource `proxy` of Nodes goes on with a path of its own.
+ */
+function placeOf(parts: readonly string[], hasOwnPath: boolean): Place | undefined {
   const [first = "", namespace = "", third = ""] = parts;
   const below = first === "namespaces" && parts.length > 2 && !(parts.length === 3 && namespaceSubresources.has(third));
   const rest = below ? parts.slice(2) : parts;
-  if (rest.length > 3) return undefined;
+  if (rest.length > 3 && !hasOwnPath) return undefined;
   const [resource = "", name = "", subresource = ""] = rest;
   const ofNamespace = !below && first === "namespaces";
   return { namespace: below ? namespace : ofNamespace ? name : "", resource, name, subresource };
+}
+
+function isNodeProxy([resource, , subresource]: readonly string[]): boolean {
+  return resource === "nodes" && subresource === "proxy";
 }
 
 /** `watch` counts only without a name in the path: with one, the answer is that one object. */

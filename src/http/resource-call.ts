@@ -13,11 +13,13 @@ import { speaksProtobuf } from "../resources/protobuf-kinds.ts";
 import type { Resource, ShownAs } from "../resources/resource.ts";
 import type { Admitted } from "./admitted-request.ts";
 import { subresourceOf } from "./allowed-verb.ts";
+import type { AskKubelet } from "./kubelet.ts";
 import { includeObjectOf, type View } from "./encode.ts";
 import { header } from "./exchange.ts";
 import { negotiate } from "./negotiate.ts";
 import { prettyWanted } from "./pretty.ts";
 import type { WriteOptions } from "./query-options.ts";
+import type { StreamLimiter } from "./stream-limiter.ts";
 
 export interface ResourceVerbsOptions {
   readonly registry: Registry;
@@ -38,6 +40,7 @@ export interface ResourceVerbsOptions {
   readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
   /** What counts the events of one watch of a resource. */
   readonly watched: (resource: Resource) => (events: readonly { readonly length: number }[]) => void;
+  readonly kubelet: { readonly ask: AskKubelet; readonly limit: StreamLimiter };
   /** Called with the resource of a watch that is ended because it was read too slowly. */
   readonly terminated: (resource: Resource) => void;
 }
@@ -53,7 +56,7 @@ export interface Call extends Admitted {
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
   const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
-  const { flow, yaml, limits, body, heard, buffer, alsoMay, common, streaming } = admitted;
+  const { flow, yaml, limits, body, heard, buffer, alsoMay, common, streaming, releaseSeat, upgrade } = admitted;
   const { resource, kind, options } = of;
   return {
     request,
@@ -74,6 +77,8 @@ export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | 
     alsoMay,
     common,
     streaming,
+    releaseSeat,
+    upgrade,
     resource,
     kind,
     options,

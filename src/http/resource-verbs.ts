@@ -3,6 +3,7 @@ import { kindOf } from "../resources/resource.ts";
 import type { Handler } from "./admitted-request.ts";
 import { checkVerb, subresourceOf } from "./allowed-verb.ts";
 import type { Reply } from "./exchange.ts";
+import { connect } from "./connect-verb.ts";
 import { callOf, type Call, type ResourceVerbsOptions } from "./resource-call.ts";
 import { remove, removeCollection } from "./resource-deletes.ts";
 import { get, list, watch } from "./resource-reads.ts";
@@ -35,7 +36,8 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     if (verb === undefined) throw unknownPath();
     if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
     await preparedKind(resource, { turns: options.turns, user: admitted.user });
-    const kind = info.subresource === "" ? resource : kindOf(resource, subresourceOf(resource, info));
-    return verb(callOf(admitted, { resource, kind, options }));
+    const part = info.subresource === "" ? undefined : subresourceOf(resource, info);
+    const call = callOf(admitted, { resource, kind: kindOf(resource, part), options });
+    return part?.connects === undefined ? verb(call) : connect(call, part);
   };
 }

@@ -1,6 +1,7 @@
 import { constants } from "node:crypto";
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { connectionBurst, type ConnectionBurst } from "./connection-burst.ts";
 import {
@@ -11,7 +12,9 @@ import {
 } from "./connection-limiter.ts";
 import type { Incoming, Outgoing } from "./exchange.ts";
 import { handshakeLimiter } from "./handshake-limiter.ts";
+import { bringsBody } from "./body.ts";
 import { pipelinedAnswers } from "./pipelined-answers.ts";
+import { responseToUpgrade, type Upgrade } from "./upgrade.ts";
 
 export interface ServerOptions {
   readonly certPem: string;
@@ -21,7 +24,8 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
-  readonly handle: (request: Incoming, response: Outgoing) => void;
+  /** `upgrade` is given with a request of HTTP/1.1 that asks for another protocol; it may be answered as any other. */
+  readonly handle: (request: Incoming, response: Outgoing, upgrade?: Upgrade) => void;
   /** Milliseconds from any moment on; a clock that can be set would hold requests while it stands back. */
   readonly monotonic: () => number;
   readonly timeouts?: Timeouts | undefined;
@@ -128,15 +132,18 @@ export async function listen(options: ServerOptions): Promise<Server> {
     if (error.code === "HPE_PAUSED") answers.whenSent(socket, () => refuseConnection(error, socket));
     else refuseConnection(error, socket);
   });
+  const serve: ServerOptions["handle"] = (request, response, upgrade) => {
+    const isKnown = limiter.began(peerOf(request.socket));
+    if (handshakes.pass(() => options.handle(request, response, upgrade), isKnown)) return;
+    refusedRequests += 1;
+    refuseForNow(response);
+  };
   server.on("request", (request, response) => {
     if (request.httpVersionMajor === 1) answers.follow(request.socket, response as unknown as ServerResponse);
-    const isKnown = limiter.began(peerOf(request.socket));
-    if (!isSound(request)) request.socket.end(refusalText("400 Bad Request"));
-    else if (!handshakes.pass(() => options.handle(request, response), isKnown)) {
-      refusedRequests += 1;
-      refuseForNow(response);
-    }
+    if (isSound(request)) serve(request, response);
+    else request.socket.end(refusalText("400 Bad Request"));
   });
+  takeUpgrades(server, serve);
   await listening(server, options);
   server.on("error", options.acceptFailed ?? (() => undefined));
   const address = server.address();
@@ -152,6 +159,17 @@ export async function listen(options: ServerOptions): Promise<Server> {
       server.addContext(serverName, { ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
     close: (graceMs) => closeServer({ server, sockets, sessions, handshakes, graceMs }),
   };
+}
+
+/** Requests that ask for another protocol, which node hands out without a response. */
+function takeUpgrades(server: EventEmitter, serve: ServerOptions["handle"]): void {
+  server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    const response = responseToUpgrade(request, socket);
+    if (response === undefined) return;
+    // A body would be read as the other protocol, or as a request that nothing has authenticated.
+    if (!isSound(request) || bringsBody(request)) socket.end(refusalText("400 Bad Request"));
+    else serve(request, response, { socket, head });
+  });
 }
 
 /** What goes on before the first request of connections. */

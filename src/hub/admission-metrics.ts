@@ -126,7 +126,12 @@ function observer(
     rejected: labelText({ ...named, operation, rejected: "true", type }),
     passed: labelText({ ...named, operation, rejected: "false", type }),
   });
-  const labels = { CREATE: labelsOf("CREATE"), UPDATE: labelsOf("UPDATE"), DELETE: labelsOf("DELETE") };
+  const labels = {
+    CREATE: labelsOf("CREATE"),
+    UPDATE: labelsOf("UPDATE"),
+    DELETE: labelsOf("DELETE"),
+    CONNECT: labelsOf("CONNECT"),
+  };
   return (operation, isRejected, ms) =>
     observe(isRejected ? labels[operation].rejected : labels[operation].passed, ms / 1000);
 }

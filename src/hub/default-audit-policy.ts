@@ -54,6 +54,12 @@ const rules: readonly AuditRule[] = [
     resources: [of("", "nodes/status", "pods/status")],
   },
   { ...unrecorded, verbs: ["get"], resources: [of(accessGroup, "accessrequests")] },
+  // A session in a container is known from its start on: its end may be hours away.
+  {
+    ...anything,
+    resources: [of("", "pods/attach", "pods/exec", "pods/portforward", "nodes/proxy")],
+    omitStages: ["RequestReceived"],
+  },
   anything,
 ];
 

@@ -1,4 +1,5 @@
 import type { ConnectionLimits } from "../http/connection-limiter.ts";
+import type { StreamLimits } from "../http/stream-limiter.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AccessRequestLimits } from "./access-requests.ts";
 import type { OidcFlags } from "./oidc-flags.ts";
@@ -101,6 +102,12 @@ export interface HubOptions {
   readonly maxMutatingRequestsInflight?: number | undefined;
   /** Default 10000. */
   readonly maxWatchesPerUser?: number | undefined;
+  /** The types of a Node's addresses at which its kubelet is asked, best first; default `defaultKubeletAddressTypes`. */
+  readonly kubeletPreferredAddressTypes?: readonly string[] | undefined;
+  /** PEM of the CAs of the kubelets' serving certificates; default none, and these are not verified. */
+  readonly kubeletCertificateAuthority?: string | undefined;
+  /** How many connections to kubelets are relayed at once; default `defaultStreamLimits`. */
+  readonly streamLimits?: StreamLimits;
   /** How many bytes objects with their history may take in the store; default, as with 0, what `defaultQuotaBytes` finds. */
   readonly quotaBackendBytes?: number | undefined;
   /** How many connections may be open. Default: what the file descriptors of the process allow. */

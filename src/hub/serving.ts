@@ -17,6 +17,7 @@ import { resourceVerbs } from "../http/resource-verbs.ts";
 import { routes } from "../http/routes.ts";
 import { requestActivity, type RequestActivity } from "../http/request-activity.ts";
 import { listen, type Server } from "../http/server.ts";
+import { defaultStreamLimits, streamLimiter } from "../http/stream-limiter.ts";
 import { versionInfo } from "../http/version.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Turns } from "../registry/turns.ts";
@@ -37,6 +38,9 @@ import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { unreadText } from "./load-metrics.ts";
+import { defaultKubeletAddressTypes } from "./kubelet-address.ts";
+import { kubeletClient } from "./kubelet-client.ts";
+import { isKubeletCredential, kubeletCredential } from "./kubelet-credential.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiPublisher } from "./open-api.ts";
 import { portCertificates, type PortCertificates } from "./port-certificates.ts";
@@ -92,7 +96,8 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
 }
 
 function resourcesOf(
-  { verbs, clock, shutdown, cache, revoked, turns }: ServeParts,
+  options: HubOptions,
+  { verbs, authorities, at, clock, shutdown, cache, revoked, turns }: ServeParts,
   { watched, terminated }: Pick<WatchMetrics, "watched" | "terminated">,
 ): ReturnType<typeof resourceVerbs> {
   const { follow } = revoked;
@@ -109,6 +114,16 @@ function resourcesOf(
     follow,
     watched,
     terminated,
+    kubelet: {
+      limit: streamLimiter(options.streamLimits ?? defaultStreamLimits),
+      ask: kubeletClient({
+        addressTypes: options.kubeletPreferredAddressTypes ?? defaultKubeletAddressTypes,
+        certificateAuthorityFile: options.kubeletCertificateAuthority,
+        bindAddress: options.bindAddress,
+        credential: kubeletCredential(authorities, { now: () => clock.now(), random: at.random }),
+        clock,
+      }),
+    },
   });
 }
 
@@ -185,7 +200,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       time(path, query) ?? rehearsal.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
-  const resources = resourcesOf(parts, watches);
+  const resources = resourcesOf(options, parts, watches);
   server = await listen({
     ...certificates.first,
     host: options.bindAddress,
@@ -193,7 +208,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     ...(await connectionsOf(options)),
     handle: pipeline({
       authenticated: (request) => server?.authenticated(request),
-      authenticate: authentications.counted(identity.request),
+      authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
       isRevoked: (credential) => parts.revoked.isOver(credential),
       impersonate: impersonation(access.chain),
       authorizer: requestAuthorizations.counted(access.chain),
@@ -229,6 +244,20 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       await yaml.close();
       await recording.close();
     },
+  };
+}
+
+/** Authenticates all but the hub's own certificate for kubelets. */
+function refusingKubeletCredential(
+  authenticate: Authentication["request"],
+  { log }: HubOptions,
+): Authentication["request"] {
+  return async (facts) => {
+    const found = await authenticate(facts);
+    if (found.kind === "rejected" || !isKubeletCredential(found)) return found;
+    const message = "the hub's own certificate for kubelets was presented to the hub: a Node has the hub's address";
+    log({ level: "warn", message, reason: "KubeletCredentialPresented", path: facts.path });
+    return { kind: "rejected", reason: message };
   };
 }
 

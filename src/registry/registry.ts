@@ -5,6 +5,7 @@ import type { Resource } from "../resources/resource.ts";
 import type { Entry } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
+import { connect, type Connected, type ConnectRequest } from "./connect.ts";
 import { create, type CreateRequest } from "./create.ts";
 import { createUnder, type CreateUnder, type CreateUnderRequest } from "./create-under.ts";
 import { remove, type Deleted, type DeleteRequest } from "./delete.ts";
@@ -32,6 +33,8 @@ export interface Registry {
   create(resource: Resource, request: CreateRequest): Promise<Entry>;
   /** Creates what a subresource stands for, e.g. a token under a ServiceAccount. */
   createUnder(resource: Resource, request: CreateUnderRequest): Promise<Entry>;
+  /** Asks admission about a connection to the kubelet of an object, and finds the object. */
+  connect(resource: Resource, request: ConnectRequest): Promise<Connected>;
   update(resource: Resource, request: UpdateRequest): Promise<{ readonly entry: Entry; readonly created: boolean }>;
   remove(resource: Resource, request: DeleteRequest): Promise<Deleted>;
   removeCollection(resource: Resource, request: DeleteCollectionRequest): Promise<Listed>;
@@ -67,6 +70,7 @@ export function registry({ backend, resources, reviews, created, lifeOf }: Regis
       const answer = created[`${qualified(resource)}/${request.subresource}`];
       return translated(createUnder(backend, resource, { request, answer }));
     },
+    connect: (resource, request) => translated(connect(backend, resource, request)),
     update: (resource, request) => translated(update(backend, resource, request)),
     remove: (resource, request) => translated(remove(backend, resource, request)),
     removeCollection: (resource, request) => translated(removeCollection(backend, resource, request)),

@@ -50,7 +50,8 @@ export async function update(
   resource: Resource,
   request: UpdateRequest,
 ): Promise<{ readonly entry: Entry; readonly created: boolean }> {
-  if (resource.subresources[request.subresource]?.creates !== undefined) throw methodNotAllowed(resource, "update");
+  const { creates, connects } = resource.subresources[request.subresource] ?? {};
+  if (creates !== undefined || connects !== undefined) throw methodNotAllowed(resource, "update");
   const key = storageKey(resource, request);
   await caughtUp(backend);
   for (let attempt = 1; ; attempt += 1) {

@@ -14,6 +14,7 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
+import { nodeProxyOptions } from "./connect-options.ts";
 import { type Column, type Resource, storedVerbs } from "./resource.ts";
 import { published } from "./schemas/published.ts";
 
@@ -28,6 +29,7 @@ export interface Node extends ApiObject {
   };
   readonly status?: {
     readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port: number } };
     readonly conditions?: readonly Condition[];
     readonly nodeInfo?: Readonly<Record<string, string>>;
     readonly capacity?: Readonly<Record<string, string>>;
@@ -81,6 +83,8 @@ export const nodes: Resource = {
   },
   columns,
   subresources: {
+    // The kubelet serves no other methods than GET and POST.
+    proxy: { verbs: ["create", "get"], connects: "proxy", options: nodeProxyOptions },
     status: {
       verbs: ["get", "patch", "update"],
       prepareForUpdate: (incoming, stored) => withAllocatable(withField(incoming, "spec", stored["spec"])),

@@ -69,9 +69,12 @@ export function operationsOf(resource: Resource): readonly Operation[] {
         }))
       : [];
   const parts = Object.entries(resource.subresources).flatMap(([subresource, part]) =>
-    part.verbs.flatMap((verb) =>
-      operation({ resource, verb, base: collection, subresource, kind: kindOf(resource, part) }),
-    ),
+    // What a kubelet serves has no schema: bytes and upgraded connections.
+    part.connects !== undefined
+      ? []
+      : part.verbs.flatMap((verb) =>
+          operation({ resource, verb, base: collection, subresource, kind: kindOf(resource, part) }),
+        ),
   );
   return [...own, ...acrossNamespaces, ...parts];
 }

@@ -91,6 +91,7 @@ export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApi
       yield* collect(publishedMeta("ObjectMeta"), `${meta}.ObjectMeta`, []);
     }
     for (const subresource of Object.values(resource.subresources)) {
+      if (subresource.connects !== undefined) continue;
       const other = kindOf(resource, subresource);
       if (other !== resource) yield* collect(other.schema, definitionName(other), [kindNameOf(other)]);
     }

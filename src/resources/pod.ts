@@ -1,5 +1,6 @@
 import type { ApiObject, Condition } from "../core/object.ts";
 import { fieldListAt, isTrueAt, numberAt, stringAt, withField } from "./json-fields.ts";
+import { podAttachOptions, podExecOptions, podPortForwardOptions } from "./connect-options.ts";
 import { podColumns } from "./pod-columns.ts";
 import { withPodDefaults } from "./pod-defaults.ts";
 import { qosClassOf } from "./pod-qos.ts";
@@ -55,6 +56,10 @@ export const pods: Resource = {
   },
   columns: podColumns,
   subresources: {
+    attach: { verbs: ["create", "get"], connects: "attach", options: podAttachOptions },
+    exec: { verbs: ["create", "get"], connects: "exec", options: podExecOptions },
+    log: { verbs: ["get"], connects: "log" },
+    portforward: { verbs: ["create", "get"], connects: "portforward", options: podPortForwardOptions },
     status: {
       verbs: ["get", "patch", "update"],
       // Old kubelets garble owner references, so this path leaves them alone. Source: pkg/registry/core/pod/strategy.go.

@@ -50,7 +50,7 @@ export interface PrepareContext {
 }
 
 /** What lies below an object, with a path and an authorization of its own. */
-export type Subresource = PartOfObject | CreatedUnderObject;
+export type Subresource = PartOfObject | CreatedUnderObject | ConnectedSubresource;
 
 /** A part of the object itself that is read and changed by itself, such as `status` or `approval`. */
 export interface PartOfObject {
@@ -63,6 +63,7 @@ export interface PartOfObject {
   /** Absent where it is read and written in the shape of the object itself. */
   readonly shownAs?: ShownAs;
   readonly creates?: undefined;
+  readonly connects?: undefined;
 }
 
 /** A part of an object in the shape of another kind, such as `scale`. */
@@ -80,6 +81,20 @@ export interface CreatedUnderObject {
   readonly verbs: readonly ["create"];
   /** The kind that is sent and answered. Its plural and names are never used: what is created goes by the object it is under. */
   readonly creates: Resource;
+  readonly connects?: undefined;
+  readonly shownAs?: undefined;
+  readonly prepareForUpdate?: undefined;
+  readonly validateUpdate?: undefined;
+  readonly validateUpdateInSteps?: undefined;
+}
+
+/** What the kubelet of a Pod or Node serves, such as `exec`: the hub relays it and stores nothing. */
+export interface ConnectedSubresource {
+  readonly verbs: readonly Verb[];
+  readonly connects: "attach" | "exec" | "log" | "portforward" | "proxy";
+  /** The kind of the options in the query, which admission sees as a CONNECT; undefined where there is none: a log is read with GET. */
+  readonly options?: Resource;
+  readonly creates?: undefined;
   readonly shownAs?: undefined;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;
@@ -88,6 +103,7 @@ export interface CreatedUnderObject {
 
 /** The kind in which a subresource is read and written. */
 export function kindOf(resource: Resource, subresource: Subresource | undefined): Resource {
+  if (subresource?.connects !== undefined) return subresource.options ?? resource;
   return subresource?.creates ?? subresource?.shownAs?.kind ?? resource;
 }
 
