@@ -1,4 +1,4 @@
-import { access, constants, readdir, stat } from "node:fs/promises";
+import { access, constants, readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { systemErrorText } from "../core/system-error.ts";
@@ -33,6 +33,30 @@ export async function checkOptions(options: HubOptions, { clock }: { readonly cl
   await checkAuditFiles(options, clock);
   await checkAuditLogPath(options);
   await checkRevocations(options, clock);
+  await checkKubeletCa(options);
+}
+
+/** It is read again at each connection to a kubelet. */
+async function checkKubeletCa({ kubeletCertificateAuthority: file }: HubOptions): Promise<void> {
+  if (file === undefined) return;
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    const why = systemErrorText(error, { operation: "read", at: file });
+    throw new HubError("options", `--kubelet-certificate-authority: ${why}`);
+  }
+  if (!holdsRoots(text)) {
+    throw new HubError("options", `--kubelet-certificate-authority: ${file} holds no certificate of a CA in PEM`);
+  }
+}
+
+function holdsRoots(pem: string): boolean {
+  try {
+    return loadTrustRoots(pem).length > 0;
+  } catch {
+    return false;
+  }
 }
 
 async function checkDataDir(dataDir: string): Promise<void> {

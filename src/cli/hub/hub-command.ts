@@ -1,5 +1,6 @@
 import type { Command } from "../command.ts";
 import { hubDataOptions } from "./hub-data-options.ts";
+import { hubKubeletOptions } from "./hub-kubelet-options.ts";
 import { hubLimitOptions } from "./hub-limit-options.ts";
 import { logOptions } from "../log-options.ts";
 
@@ -381,6 +382,7 @@ export const hubCommand: Command = {
       default: "10s",
       description: "how long to wait before events that it did not take are sent again; longer each time",
     },
+    ...hubKubeletOptions,
     ...hubLimitOptions,
     ...logOptions,
   ],

@@ -91,6 +91,7 @@ describe("pratique hub", () => {
       maxRequestsInflight: 400,
       maxMutatingRequestsInflight: 200,
       maxWatchesPerUser: 10_000,
+      kubeletPreferredAddressTypes: ["InternalIP", "ExternalIP", "Hostname"],
       accessRequests: { perAddress: 30, inAll: 600, pending: 1000 },
       release: "0.0.0-test",
     });
@@ -108,6 +109,7 @@ describe("pratique hub", () => {
       --service-account-key-file x --service-account-key-file y,z --api-audiences api,hub
       --service-account-max-token-expiration 24h --service-account-extend-token-expiration=false
       --access-requests-per-address 10 --access-requests-per-minute 11 --access-requests-pending 12
+      --kubelet-preferred-address-types Hostname,InternalDNS --kubelet-certificate-authority ca
       --serving-approval inventory,dns --serving-approval-config g --quota-backend-bytes 16777216`;
     expect(await stopped(world, line.replaceAll(/\s+/g, " "))).toBe(0);
     expect(world.options[0]).toMatchObject({
@@ -135,6 +137,8 @@ describe("pratique hub", () => {
       maxRequestsInflight: 7,
       maxMutatingRequestsInflight: 8,
       maxWatchesPerUser: 9,
+      kubeletPreferredAddressTypes: ["Hostname", "InternalDNS"],
+      kubeletCertificateAuthority: "ca",
       accessRequests: { perAddress: 10, inAll: 11, pending: 12 },
       servingApproval: { providers: ["inventory", "dns"], configFile: "g" },
       quotaBackendBytes: 16_777_216,

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Hub } from "../../hub/hub.ts";
 import { HubError } from "../../hub/hub-error.ts";
 import type { HubOptions } from "../../hub/hub-options.ts";
+import { kubeletAddressTypes } from "../../hub/kubelet-address.ts";
 import { CliError } from "../cli-error.ts";
 import { coloursFor } from "../colours.ts";
 import type { Args } from "../command.ts";
@@ -101,6 +102,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
     disableAdmissionPlugins: args.list("disable-admission-plugins"),
     ...auditFlags(args),
     ...inflightFlags(args),
+    ...kubeletFlags(args),
     accessRequests: {
       perAddress: args.number("access-requests-per-address") ?? 0,
       inAll: args.number("access-requests-per-minute") ?? 0,
@@ -194,6 +196,22 @@ function auditFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `aud
     auditWebhookBatchMaxSize,
     auditWebhookBatchMaxWaitMs: args.number("audit-webhook-batch-max-wait"),
     auditWebhookInitialBackoffMs: args.number("audit-webhook-initial-backoff"),
+  };
+}
+
+/** @throws CliError for a type of address that there is not */
+function kubeletFlags(args: Args): Pick<HubOptions, "kubeletPreferredAddressTypes" | "kubeletCertificateAuthority"> {
+  const types = args.list("kubelet-preferred-address-types");
+  const unknown = types.find((type) => !kubeletAddressTypes.includes(type));
+  if (unknown !== undefined) {
+    throw new CliError(
+      "usage",
+      `--kubelet-preferred-address-types ${unknown}: must be one of ${kubeletAddressTypes.join(", ")}`,
+    );
+  }
+  return {
+    kubeletPreferredAddressTypes: types,
+    kubeletCertificateAuthority: args.text("kubelet-certificate-authority"),
   };
 }
 
