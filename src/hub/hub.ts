@@ -19,6 +19,7 @@ import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
 import { openDecisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
+import { putExtensionAuthentication } from "./extension-authentication.ts";
 import { fullDiskError } from "./full-disk.ts";
 import { HubError } from "./hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -82,6 +83,9 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await furnish(options, loopback, { cache, clusters, clock });
+  const tellExtensions = (caPem: string): Promise<void> =>
+    putExtensionAuthentication({ client: loopback, caPem, now: clock.now(), random: systemRandom });
+  await tellExtensions(authorities().bundlePem);
   await takeRevocations(options, kept, loopback);
   await kept.hub.note();
   furnished = true;
@@ -128,6 +132,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     changed: async (next) => {
       base.take(next);
       await api.renew();
+      await tellExtensions(next.bundlePem);
       await running.restart();
       await kubeconfig.write();
     },

@@ -6,6 +6,7 @@ import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
 import { builtinResources } from "../resources/builtin.ts";
 import { systemNamespaces } from "../resources/namespace.ts";
+import { kubeadmConfiguration } from "./kubeadm-configuration.ts";
 
 type PolicyObject = Parameters<typeof reconcilePolicy>[0];
 
@@ -28,6 +29,8 @@ export async function putInitialObjects({ client, nodeAutoapprove, warn }: Initi
     ),
   );
   await putPolicy(client, bootstrapPolicy());
+  // An operator's own, or those of `kubeadm init phase upload-config`, stay.
+  await Promise.all(kubeadmConfiguration().map((map) => createIfMissing(client, refOf("ConfigMap"), map)));
   // Like kubeadm init, once: who removes one of these bindings does not find it back after a restart.
   const system = await client.get(refOf("Namespace"), { name: "kube-system" });
   if (system.metadata.annotations?.[initialized] === "true") {

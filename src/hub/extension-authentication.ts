@@ -1,0 +1,63 @@
+import type { Client } from "../client/client.ts";
+import { StatusError } from "../core/status.ts";
+import type { ApiObject } from "../core/object.ts";
+import type { RandomBytes } from "../core/clock.ts";
+import { createCa } from "../pki/ca.ts";
+import { generatePrivateKey } from "../pki/keys.ts";
+import { configMaps } from "../resources/config-map.ts";
+import { fieldsAt, stringAt } from "../resources/json-fields.ts";
+
+const key = { namespace: "kube-system", name: "extension-apiserver-authentication" };
+const years = 10;
+
+/** What aggregated API servers are told of front proxies. Source: kubeadm's flags --requestheader-… of kube-apiserver. */
+const requestHeader = {
+  "requestheader-allowed-names": '["front-proxy-client"]',
+  "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+  "requestheader-group-headers": '["X-Remote-Group"]',
+  "requestheader-uid-headers": "[]",
+  "requestheader-username-headers": '["X-Remote-User"]',
+} as const;
+
+export interface ExtensionAuthenticationOptions {
+  readonly client: Client;
+  /** The CAs by which clients are authenticated. */
+  readonly caPem: string;
+  readonly now: number;
+  readonly random: RandomBytes;
+}
+
+/**
+ * Writes the ConfigMap from which other API servers learn how this one authenticates clients. The hub is no front proxy for them: the CA
+ * that it names for one has signed nothing, and its key is thrown away. Such servers do not start without one.
+ * Source: kubernetes pkg/controlplane/controller/clusterauthenticationtrust
+ */
+export async function putExtensionAuthentication(options: ExtensionAuthenticationOptions): Promise<void> {
+  const { client, caPem } = options;
+  const found = await existing(client);
+  const kept = stringAt(found, "data", "requestheader-client-ca-file");
+  const data = {
+    ...fieldsAt(found, "data"),
+    ...requestHeader,
+    "client-ca-file": caPem,
+    "requestheader-client-ca-file": kept === "" ? keylessCa(options) : kept,
+  };
+  if (found === undefined) {
+    await client.create(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: key, data });
+  } else if (JSON.stringify(found["data"]) !== JSON.stringify(data)) {
+    await client.update(configMaps, { ...found, data });
+  }
+}
+
+async function existing(client: Client): Promise<ApiObject | undefined> {
+  try {
+    return await client.get(configMaps, key);
+  } catch (error) {
+    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
+    throw error;
+  }
+}
+
+function keylessCa({ now, random }: ExtensionAuthenticationOptions): string {
+  return createCa({ commonName: "front-proxy-ca", key: generatePrivateKey(), years, now, random }).pem;
+}
