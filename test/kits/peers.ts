@@ -17,7 +17,10 @@ export type PeerProgram =
   | DebianPackage;
 
 /** Programs of Kubernetes 1.36.3, which lie beside those of 1.20.2. */
-export type CurrentProgram = "../current/bin/kube-apiserver" | "../current/bin/kube-controller-manager";
+export type CurrentProgram =
+  | "../current/bin/kube-apiserver"
+  | "../current/bin/kube-controller-manager"
+  | "../current/bin/kubeadm";
 
 /** What Debian's packages add to its Python. */
 type DebianPackage = "python3-kubernetes" | "python3-cryptography";
