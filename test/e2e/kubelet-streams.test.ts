@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { adminKeyPair, apiClient, type ApiClient } from "../kits/api-client.ts";
 import { echoing, nodeAt, podOn, startFakeKubelet, type FakeKubelet } from "../kits/fake-kubelet.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { peerSuite } from "../kits/peers.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { openTls, parseReply, speak, type WireReply } from "../kits/wire.ts";
 
@@ -378,5 +379,29 @@ describe("discovery", () => {
         verbs: ["create", "get"],
       },
     ]);
+  });
+});
+
+peerSuite("kubectl", "kubectl", () => {
+  it("prints logs, and what lies behind nodes/proxy", async () => {
+    expect(await hub.kubectl.ok("logs", "p1")).toBe("line 1\nline 2\n");
+    expect(await hub.kubectl.ok("get", "--raw", "/api/v1/nodes/n1/proxy/healthz")).toBe("line 1\nline 2\n");
+    expect(kubelet.seen.map(({ url }) => url)).toEqual(["/containerLogs/default/p1/c", "/healthz"]);
+  });
+
+  it("tries a WebSocket for exec, and SPDY where the kubelet refuses that", async () => {
+    kubelet.upgrade = (request, socket) =>
+      void socket.end(
+        request.headers.upgrade === "websocket"
+          ? "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
+          : "HTTP/1.1 404 Not Found\r\nContent-Length: 16\r\n\r\nno such pod here",
+      );
+    const { err } = await hub.kubectl("exec", "p1", "--", "id");
+    expect(err).toContain("no such pod here");
+    expect(kubelet.seen.map(({ method, headers }) => `${method} ${headers.upgrade}`)).toEqual([
+      "GET websocket",
+      "POST SPDY/3.1",
+    ]);
+    expect(kubelet.seen[1]?.headers["x-stream-protocol-version"]).toContain("v4.channel.k8s.io");
   });
 });
