@@ -1,11 +1,13 @@
 import type { Client } from "../client/client.ts";
 import { StatusError } from "../core/status.ts";
 import type { ApiObject } from "../core/object.ts";
-import type { RandomBytes } from "../core/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
 import { configMaps } from "../resources/config-map.ts";
 import { fieldsAt, stringAt } from "../resources/json-fields.ts";
+import type { Authorities } from "./authority-folder.ts";
+import { systemRandom } from "./system-random.ts";
 
 const key = { namespace: "kube-system", name: "extension-apiserver-authentication" };
 const years = 10;
@@ -19,28 +21,23 @@ const requestHeader = {
   "requestheader-username-headers": '["X-Remote-User"]',
 } as const;
 
-export interface ExtensionAuthenticationOptions {
-  readonly client: Client;
-  /** The CAs by which clients are authenticated. */
-  readonly caPem: string;
-  readonly now: number;
-  readonly random: RandomBytes;
-}
-
 /**
  * Writes the ConfigMap from which other API servers learn how this one authenticates clients. The hub is no front proxy for them: the CA
  * that it names for one has signed nothing, and its key is thrown away. Such servers do not start without one.
  * Source: kubernetes pkg/controlplane/controller/clusterauthenticationtrust
  */
-export async function putExtensionAuthentication(options: ExtensionAuthenticationOptions): Promise<void> {
-  const { client, caPem } = options;
+export async function putExtensionAuthentication(
+  client: Client,
+  { bundlePem }: Pick<Authorities, "bundlePem">,
+  clock: Pick<Clock, "now">,
+): Promise<void> {
   const found = await existing(client);
   const kept = stringAt(found, "data", "requestheader-client-ca-file");
   const data = {
     ...fieldsAt(found, "data"),
     ...requestHeader,
-    "client-ca-file": caPem,
-    "requestheader-client-ca-file": kept === "" ? keylessCa(options) : kept,
+    "client-ca-file": bundlePem,
+    "requestheader-client-ca-file": kept === "" ? keylessCa(clock.now()) : kept,
   };
   if (found === undefined) {
     await client.create(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: key, data });
@@ -58,6 +55,6 @@ async function existing(client: Client): Promise<ApiObject | undefined> {
   }
 }
 
-function keylessCa({ now, random }: ExtensionAuthenticationOptions): string {
-  return createCa({ commonName: "front-proxy-ca", key: generatePrivateKey(), years, now, random }).pem;
+function keylessCa(now: number): string {
+  return createCa({ commonName: "front-proxy-ca", key: generatePrivateKey(), years, now, random: systemRandom }).pem;
 }

@@ -82,10 +82,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const { cache, authorities, issuer, revoked, credentialUse } = kept;
   const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
-  await furnish(options, loopback, { cache, clusters, clock });
-  const tellExtensions = (caPem: string): Promise<void> =>
-    putExtensionAuthentication({ client: loopback, caPem, now: clock.now(), random: systemRandom });
-  await tellExtensions(authorities().bundlePem);
+  await furnish(options, loopback, { cache, clusters, clock, authorities });
   await takeRevocations(options, kept, loopback);
   await kept.hub.note();
   furnished = true;
@@ -131,8 +128,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     kubeconfig,
     changed: async (next) => {
       base.take(next);
-      await api.renew();
-      await tellExtensions(next.bundlePem);
+      await Promise.all([api.renew(), putExtensionAuthentication(loopback, next, clock)]);
       await running.restart();
       await kubeconfig.write();
     },
@@ -241,12 +237,15 @@ interface Furnishing {
   readonly cache: HubState["cache"];
   readonly clusters: ManagedClusters | undefined;
   readonly clock: Clock;
+  readonly authorities: () => Authorities;
 }
 
 /** Puts the initial objects in place, and warns of what this start leaves undone. */
-async function furnish(options: HubOptions, client: Client, { cache, clusters, clock }: Furnishing): Promise<void> {
+async function furnish(options: HubOptions, client: Client, given: Furnishing): Promise<void> {
+  const { cache, clusters, clock, authorities } = given;
   const warn = (message: string): void => options.log({ level: "warn", message });
   await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
+  await putExtensionAuthentication(client, authorities(), clock);
   await clusters?.furnish(client, clock);
   if (clusters === undefined) warnOfClusters(cache, warn);
 }
