@@ -25,6 +25,15 @@ proxy: {}
 scheduler: {}
 `;
 
+/**
+ * No control plane of kubeadm. kubeadm init up to 1.21 does not change a kubeadm-config without this key; later releases do not read it.
+ * Source: kubeadm 1.20 phases/uploadconfig mutateClusterStatus.
+ */
+const clusterStatus = `apiEndpoints: {}
+apiVersion: kubeadm.k8s.io/v1beta2
+kind: ClusterStatus
+`;
+
 /** Source: kubeadm config print init-defaults --component-configs KubeletConfiguration. */
 const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 authentication:
@@ -83,7 +92,7 @@ volumeStatsAggPeriod: 0s
 export function kubeadmConfiguration(): readonly ApiObject[] {
   const hash = createHash("sha256").update(kubeletConfiguration).digest("hex");
   return [
-    configMap("kubeadm-config", { ClusterConfiguration: clusterConfiguration }),
+    configMap("kubeadm-config", { ClusterConfiguration: clusterConfiguration, ClusterStatus: clusterStatus }),
     // By this hash kubeadm knows that it has written the configuration itself, and may convert it.
     configMap(
       "kubelet-config",

@@ -68,8 +68,8 @@ peerSuite(["kubeadm", "kubectl"], "kubeadm init and join against the hub", () =>
     await kubeadm.until(/Cluster info signature and contents are valid/);
     expect(kubeadm.printed()).toContain(`${validated} "127.0.0.1:${hub.port}"`);
     await kubeadm.until(/Using provided TLSBootstrapToken as authentication credentials for the join process/);
-    // What it reads next is there only after `kubeadm init`; the token may ask for it.
-    await kubeadm.until(/configmaps\/kubeadm-config\?timeout=10s (?:200 OK|404 Not Found)/);
+    // The hub's own kubeadm-config is of a version that this kubeadm does not decode; it can read one that kubeadm init has written.
+    await kubeadm.until(/configmaps\/kubeadm-config\?timeout=10s 200 OK/);
     await kubeadm.stop();
   });
 
