@@ -37,11 +37,13 @@ export function kubeletAddress(node: ApiObject, preferred: readonly string[]): K
     if (found !== undefined) return { host: stringAt(found, "address"), port: port > 0 ? port : defaultPort };
   }
   const known = addresses.map((one) => `${stringAt(one, "type")}=${stringAt(one, "address")}`).join(" ");
-  throw internalError(`no preferred addresses found; known addresses: [${known}]`);
+  throw internalError(`no preferred addresses found; known addresses: [${known.slice(0, maxShownCharacters)}]`);
 }
 
-/** Addresses at which no kubelet is; a Node may write whatever it likes into its status. */
-const neverKubelets = blockList([
+/** How much of what a Node has written is repeated to a client. */
+const maxShownCharacters = 512;
+
+const neverIpv4: readonly Subnet[] = [
   ["0.0.0.0", 8],
   // Link-local, and with it the metadata services of clouds.
   ["169.254.0.0", 16],
@@ -49,6 +51,13 @@ const neverKubelets = blockList([
   ["192.0.0.192", 32],
   ["224.0.0.0", 4],
   ["255.255.255.255", 32],
+];
+
+/** Addresses at which no kubelet is; a Node may write whatever it likes into its status. */
+const neverKubelets = blockList([
+  ...neverIpv4,
+  // The same behind NAT64. Source: RFC 6052.
+  ...neverIpv4.map(([address, prefix]): Subnet => [`64:ff9b::${address}`, 96 + prefix]),
   ["::", 128],
   ["fe80::", 10],
   ["fd00:ec2::254", 128],
@@ -60,10 +69,22 @@ const loopback = blockList([
   ["::1", 128],
 ]);
 
-function blockList(subnets: readonly (readonly [address: string, prefix: number])[]): BlockList {
+type Subnet = readonly [address: string, prefix: number];
+
+function blockList(subnets: readonly Subnet[]): BlockList {
   const list = new BlockList();
   for (const [address, prefix] of subnets) list.addSubnet(address, prefix, isIP(address) === 6 ? "ipv6" : "ipv4");
   return list;
+}
+
+const hostName = /^[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_.])?$/i;
+const maxPort = 65_535;
+
+/** Why the hub does not connect to what a Node names as the address of its kubelet; undefined where it does. A name is looked up later. */
+export function targetProblem({ host, port }: KubeletAddress, bindAddress: string): string | undefined {
+  if (port > maxPort) return `port ${port} does not exist`;
+  if (isIP(host) !== 0) return addressProblem(host, bindAddress);
+  return hostName.test(host) ? undefined : `${JSON.stringify(host.slice(0, 64))} is no host name`;
 }
 
 /**

@@ -9,7 +9,7 @@ import { internalError, type StatusError } from "../core/status.ts";
 import { systemErrorText } from "../core/system-error.ts";
 import type { AskKubelet, KubeletAnswer, KubeletRequest } from "../http/kubelet.ts";
 import type { KeyPair } from "./authority.ts";
-import { addressProblem, kubeletAddress, type KubeletAddress } from "./kubelet-address.ts";
+import { addressProblem, kubeletAddress, targetProblem, type KubeletAddress } from "./kubelet-address.ts";
 
 export interface KubeletClientOptions {
   readonly addressTypes: readonly string[];
@@ -30,15 +30,20 @@ const aliveMs = 30_000;
 export function kubeletClient(options: KubeletClientOptions): AskKubelet {
   return async (request) => {
     const address = kubeletAddress(request.node, options.addressTypes);
-    const shown = `the kubelet of node ${request.node.metadata.name ?? ""} at ${hostPort(address)}`;
-    if (isIP(address.host) !== 0) {
-      const problem = addressProblem(address.host, options.bindAddress);
-      if (problem !== undefined) throw dialError(`${shown} is not asked: ${problem}`);
-    }
+    const kubelet = `the kubelet of node ${request.node.metadata.name ?? ""}`;
+    const problem = targetProblem(address, options.bindAddress);
+    if (problem !== undefined) throw dialError(`${kubelet} is not asked: ${problem}`);
+    const shown = `${kubelet} at ${hostPort(address)}`;
     const secure = await secureOptions(options, request, address);
     const { clock } = options;
     const socket = await dial({ secure, shown, clock, request });
-    return exchange({ request, socket, host: hostPort(address), shown, clock });
+    try {
+      return await exchange({ request, socket, host: hostPort(address), shown, clock });
+    } catch (error) {
+      // Node throws for a header that it does not send, before it takes the connection.
+      socket.destroy();
+      throw error;
+    }
   };
 }
 

@@ -19,6 +19,7 @@ export function validatePod(pod: ApiObject): readonly FieldError[] {
     ...(containers.length === 0 ? [required("spec.containers")] : []),
     ...validateContainers(containers, "spec.containers", names),
     ...validateContainers(fieldListAt(pod, "spec", "initContainers"), "spec.initContainers", names),
+    ...validateContainers(fieldListAt(pod, "spec", "ephemeralContainers"), "spec.ephemeralContainers", names),
     ...oneOf("spec.restartPolicy", stringAt(pod, "spec", "restartPolicy"), restartPolicies),
     ...oneOf("spec.dnsPolicy", stringAt(pod, "spec", "dnsPolicy"), dnsPolicies),
     ...(account === "" ? [] : dnsSubdomainProblems(account)).map((why) =>

@@ -53,12 +53,35 @@ describe("a Node that lies about its address", () => {
     ["any address of the machine", "0.0.0.0", "no link-local, multicast"],
     ["a multicast group", "224.0.0.1", "no link-local, multicast"],
     ["a link-local IPv6 address", "fe80::1", "no link-local, multicast"],
+    ["the same, by way of an interface", "fe80::1%lo", "no link-local, multicast"],
+    ["a metadata service behind NAT64", "64:ff9b::169.254.169.254", "no link-local, multicast"],
   ])("does not lead the hub to %s", async (title, address, why) => {
-    const name = `liar-${title.replaceAll(/[^a-z]+/gi, "-").toLowerCase()}`;
+    const name = `liar-${title.replaceAll(/[^a-z0-9]+/gi, "-").toLowerCase()}`;
     await created("/api/v1/nodes", nodeAt(name, 80, address));
     const reply = await admin(`/api/v1/nodes/${name}/proxy/latest/meta-data`);
     expect(reply.status).toBe(500);
     expect(messageOf(reply)).toContain(why);
+  });
+
+  it.each([
+    ["a blank", "a b"],
+    ["a line of a header", "a\r\nX-Remote-User: admin"],
+    ["letters of another alphabet", "\u4f8b\u3048.example"],
+    ["a port", "localhost:10250"],
+    ["more characters than names have", "a".repeat(300)],
+  ])("is told so where its host name has %s", async (title, host) => {
+    const name = `odd-${title.replaceAll(/[^a-z]+/gi, "-").toLowerCase()}`;
+    const status = { addresses: [{ type: "Hostname", address: host }] };
+    await created("/api/v1/nodes", { ...nodeAt(name, 80), status });
+    const reply = await admin(`/api/v1/nodes/${name}/proxy/healthz`);
+    expect([reply.status, messageOf(reply)]).toEqual([500, expect.stringContaining("is no host name")]);
+    expect(messageOf(reply).length).toBeLessThan(600);
+  });
+
+  it("is told so where its port does not exist", async () => {
+    await created("/api/v1/nodes", nodeAt("beyond", 70_000));
+    const reply = await admin("/api/v1/nodes/beyond/proxy/healthz");
+    expect([reply.status, messageOf(reply)]).toEqual([500, expect.stringContaining("port 70000 does not exist")]);
   });
 
   it("does not lead the hub to itself with more rights than the client's", async () => {
@@ -203,6 +226,16 @@ describe("what follows a request for an upgrade", () => {
 });
 
 describe("a Pod", () => {
+  it("has no ephemeral container whose name would be a path at the kubelet", async () => {
+    const { spec, ...rest } = podOn("n1", "sly") as { spec: object };
+    const ephemeralContainers = [{ name: "..", image: "i" }];
+    const reply = await admin(pods, { method: "POST", body: { ...rest, spec: { ...spec, ephemeralContainers } } });
+    expect([reply.status, messageOf(reply)]).toEqual([
+      422,
+      expect.stringContaining('spec.ephemeralContainers[0].name: Invalid value: ".."'),
+    ]);
+  });
+
   it("that was made anew on another Node is looked for there", async () => {
     const second = await startFakeKubelet(hub.dataDir, { commonName: "system:node:n9" });
     await created("/api/v1/nodes", nodeAt("n9", second.port));
