@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { StatusError, badRequest, internalError } from "../core/status.ts";
+import { beginningOf, idleGuard } from "./kubelet-body.ts";
 import type { KubeletAnswer, KubeletResponse, KubeletUpgrade } from "./kubelet.ts";
 import type { Call } from "./resource-call.ts";
 import { breakOff, writeHead } from "./respond.ts";
@@ -7,17 +8,17 @@ import { responseWriter } from "./response-writer.ts";
 import { tunnel } from "./tunnel.ts";
 import { upgradeType, type Upgrade } from "./upgrade.ts";
 
-/** Milliseconds without a byte after which an upgraded connection is closed. Source: kubelet's streamingConnectionIdleTimeout. */
+/** Milliseconds without a byte after which a connection is closed. Source: kubelet's streamingConnectionIdleTimeout. */
 const idleMs = 4 * 3600 * 1000;
-/** How much of a refusal of the kubelet is told, in bytes. */
-const maxRefusalBytes = 2048;
+/** Milliseconds in which a kubelet says why it refuses. */
+const refusalMs = 10_000;
 
 /** Relays a log as it comes. @throws StatusError for what the kubelet refuses. Source: apiserver pkg/registry/generic/rest ResponseChecker */
 export async function relayLog(call: Call, answer: KubeletAnswer, signal: AbortSignal): Promise<void> {
   const response = responseOf(answer);
   const { status } = response;
   if (status < 200 || status > 206) {
-    const text = await textOf(response.body);
+    const text = await refusalText(call, response);
     if (status === 400) throw badRequest(text);
     if (status === 404)
       throw new StatusError("NotFound", text === "" ? "the log was not found" : text, { details: {} });
@@ -28,9 +29,11 @@ export async function relayLog(call: Call, answer: KubeletAnswer, signal: AbortS
 
 /** Relays an answer with its status, type and body; no other header, and no redirect. @throws StatusError where the kubelet refuses the hub */
 export async function relayAnswer(call: Call, answer: KubeletAnswer, signal: AbortSignal): Promise<void> {
-  const { status, headers, body } = responseOf(answer);
+  const response = responseOf(answer);
+  const { status, headers, body } = response;
   const isOfHub = status === 401 || status === 403 || (status >= 300 && status < 400);
-  if (isOfHub) throw refusal(call, status, await textOf(body));
+  const isUnknown = status < 200 || status > 599;
+  if (isOfHub || isUnknown) throw refusal(call, status, await refusalText(call, response));
   const type = headers["content-type"];
   const relayed = {
     "content-type": typeof type === "string" ? type : "text/plain",
@@ -91,8 +94,10 @@ async function relay(call: Call, { status, headers, body }: Relayed, signal: Abo
   (response as { flushHeaders?: () => void }).flushHeaders?.();
   call.streaming(status);
   const writer = responseWriter({ response, buffer: call.buffer(), turn: () => options.turns.next(flow) });
+  const guard = idleGuard(body, { clock: options.clock, idleMs });
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
+      guard.touch();
       writer.push([chunk]);
       await writer.ready();
       if (writer.isClosed()) return;
@@ -100,9 +105,15 @@ async function relay(call: Call, { status, headers, body }: Relayed, signal: Abo
   } catch {
     breakOff(response);
     return;
+  } finally {
+    guard.end();
   }
   if (signal.aborted) breakOff(response);
   else writer.end();
+}
+
+function refusalText({ options }: Call, { body }: KubeletResponse): Promise<string> {
+  return beginningOf(body, { clock: options.clock, ms: refusalMs });
 }
 
 /** @throws StatusError where the kubelet has switched protocols without being asked to. */
@@ -120,19 +131,4 @@ function refusal({ info, resource }: Call, status: number, text: string): Status
       ? "; the kubelet must trust the hub's CA (authentication.x509.clientCAFile), and the user kube-apiserver-kubelet-client must be allowed nodes/proxy"
       : "";
   return internalError(`the kubelet of ${whose} answered ${status}${text === "" ? "" : `: ${text}`}${next}`);
-}
-
-async function textOf(body: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length >= maxRefusalBytes) break;
-    }
-  } catch {
-    // What has come is told.
-  }
-  return Buffer.concat(chunks).toString("utf8", 0, maxRefusalBytes).trim();
 }
