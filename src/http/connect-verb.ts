@@ -1,5 +1,5 @@
 import type { ApiObject } from "../core/object.ts";
-import { badRequest } from "../core/status.ts";
+import { badRequest, forbidden, type StatusError } from "../core/status.ts";
 import { stringAt } from "../resources/json-fields.ts";
 import { objectOf } from "../registry/entry.ts";
 import { nodes } from "../resources/node.ts";
@@ -10,6 +10,7 @@ import type { KubeletAnswer, KubeletRequest } from "./kubelet.ts";
 import { connectOptions, logOptions, logPath, proxiedPath, streamPath } from "./kubelet-location.ts";
 import { requestHeaders, upgradeHeaders } from "./kubelet-headers.ts";
 import { relayAnswer, relayLog, relayUpgrade } from "./kubelet-relay.ts";
+import { isFromElsewhere } from "./request-origin.ts";
 import { contextOf, namespaceOf, type Call } from "./resource-call.ts";
 import { upgradeType } from "./upgrade.ts";
 
@@ -19,7 +20,14 @@ const answerMs = 60_000;
 /** Serves a subresource that the kubelet of a Pod or Node answers. Source: kubernetes pkg/registry/core/pod/rest, pkg/registry/core/node/rest */
 export function connect(call: Call, part: ConnectedSubresource): Promise<Reply | "streamed"> {
   if (part.connects === "log") return log(call);
+  if (isFromElsewhere(call.request, call.requester)) throw forbiddenOrigin(call);
   return part.connects === "proxy" ? proxy(call, part) : stream(call, part.connects, part);
+}
+
+function forbiddenOrigin({ resource, info }: Call): StatusError {
+  const next =
+    "a page of another origin sent this request with the client certificate of the browser; use a bearer token";
+  return forbidden(resource, info.name, next);
 }
 
 async function log(call: Call): Promise<Reply | "streamed"> {
