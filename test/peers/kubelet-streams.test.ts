@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { access, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,6 +10,7 @@ const run = promisify(execFile);
 /** The script that starts containerd and a kubelet 1.36.3 as root; nothing here runs without it. */
 const nodeUp = process.env["NODE_UP"] ?? "";
 const limitMs = 240_000;
+const mounted = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined the hub", () => {
   let hub: TestHub;
@@ -17,16 +18,20 @@ describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined t
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), "pratique-node-"));
-    hub = await startTestHub();
+    // The kubelet chooses an address of the machine that is no loopback one, and takes none that is.
+    hub = await startTestHub({ bindAddress: "0.0.0.0", tlsSans: ["127.0.0.1"] });
     await mkdir(join(dir, "pki"));
     await cp(join(hub.dataDir, "pki", "ca.crt"), join(dir, "pki", "ca.crt"));
     await cp(hub.kubeconfig, join(dir, "admin.conf"));
     await hub.kubectl.with({ input: JSON.stringify(bootstrapToken) }).ok("create", "-f", "-");
-    // The hub of this test listens at loopback alone, so that the kubelet must say that it is there.
-    const env = { ...process.env, KUBE_PORT: String(hub.port), KUBELET_ARGS: "--node-ip=127.0.0.1" };
-    await run(nodeUp, [dir, "real"], { env });
-    await hub.kubectl.with({ input: JSON.stringify(pod) }).ok("create", "-f", "-");
-    await hub.kubectl.ok("wait", "--for=condition=Ready", "pod/p", "--timeout=40s");
+    await run(nodeUp, [dir, "real"], { env: { ...process.env, KUBE_PORT: String(hub.port) } });
+    await run(nodeUp, ["--image", dir, "real", tools, await rootOfTools(dir), '["/bin/sh"]']);
+    const view = ["--clusterrole=view", "--serviceaccount=default:default"];
+    await hub.kubectl.ok("create", "rolebinding", "reads", ...view);
+    for (const pod of [talker, server]) {
+      await hub.kubectl.with({ input: JSON.stringify(pod) }).ok("create", "-f", "-");
+    }
+    await hub.kubectl.ok("wait", "--for=condition=Ready", "pod/p", "pod/w", "--timeout=40s");
   }, limitMs);
 
   afterAll(async () => {
@@ -35,7 +40,7 @@ describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined t
     await rm(dir, { recursive: true, force: true });
   }, limitMs);
 
-  it("shows its log, runs commands, takes standard input, and copies files", { timeout: limitMs }, async () => {
+  it("shows its log, runs commands, and takes standard input", { timeout: limitMs }, async () => {
     expect(await hub.kubectl.ok("logs", "p")).toContain("begun");
     expect(await hub.kubectl.ok("exec", "p", "--", "sh", "-c", "echo $((6*7))")).toBe("42\n");
     const cat = hub.kubectl.with({ input: "typed" });
@@ -44,10 +49,56 @@ describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined t
     expect(failed.code).toBe(7);
   });
 
+  it("takes and gives files with kubectl cp", { timeout: limitMs }, async () => {
+    const [there, back] = [join(dir, "there"), join(dir, "back")];
+    const content = Array.from({ length: 100_000 }, (_, line) => `line ${line}\n`).join("");
+    await writeFile(there, content);
+    await hub.kubectl.ok("cp", there, "p:/tmp/copied");
+    expect(await hub.kubectl.ok("exec", "p", "--", "sh", "-c", "wc -c < /tmp/copied")).toBe(`${content.length}\n`);
+    await hub.kubectl.ok("cp", "p:/tmp/copied", back);
+    expect(await readFile(back, "utf8")).toBe(content);
+  });
+
+  it("answers on its own port through kubectl port-forward", { timeout: limitMs }, async () => {
+    const forward = hub.kubectl.start("port-forward", "pod/w", ":8080");
+    try {
+      const port = /Forwarding from 127\.0\.0\.1:(\d+)/.exec(await forward.until(/127\.0\.0\.1:\d+/))?.[1];
+      for (let turn = 0; turn < 3; turn += 1) {
+        const reply = await fetch(`http://127.0.0.1:${port}/page`);
+        expect([reply.status, await reply.text()]).toEqual([200, "served\n"]);
+      }
+    } finally {
+      await forward.stop();
+    }
+  });
+
+  it("reads the API with the token that is mounted into it", { timeout: limitMs }, async () => {
+    const inPod = (command: string): Promise<string> => hub.kubectl.ok("exec", "p", "--", "sh", "-c", command);
+    expect(await inPod(`cat ${mounted}/namespace`)).toBe("default");
+    expect(await inPod(`cat ${mounted}/ca.crt`)).toBe(hub.ca);
+    const url = `https://127.0.0.1:${hub.port}/api/v1/namespaces/default/pods/p`;
+    const ask = `wget -q -O - --no-check-certificate --header "Authorization: Bearer $(cat ${mounted}/token)" ${url}`;
+    expect(JSON.parse(await inPod(ask))).toMatchObject({ kind: "Pod", metadata: { name: "p" } });
+  });
+
   it("has its kubelet behind nodes/proxy", { timeout: limitMs }, async () => {
     expect(await hub.kubectl.ok("get", "--raw", "/api/v1/nodes/real/proxy/healthz")).toBe("ok");
   });
 });
+
+const tools = "localhost/tools:1";
+
+/** The files of an image with a shell, tar and a web server; node-up has installed the program. */
+async function rootOfTools(dir: string): Promise<string> {
+  const root = join(dir, "tools");
+  for (const folder of ["bin", "tmp", "www"]) await mkdir(join(root, folder), { recursive: true });
+  await access("/bin/busybox");
+  await cp("/bin/busybox", join(root, "bin", "busybox"));
+  const commands = ["sh", "sleep", "cat", "tar", "wc", "ls", "mkdir", "test", "wget", "httpd"];
+  await Promise.all(commands.map((command) => symlink("busybox", join(root, "bin", command))));
+  await writeFile(join(root, "www", "page"), "served\n");
+  return root;
+}
 
 const bootstrapToken = {
   apiVersion: "v1",
@@ -63,20 +114,13 @@ const bootstrapToken = {
   },
 };
 
-const pod = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "p" },
-  spec: {
-    nodeName: "real",
-    hostNetwork: true,
-    containers: [
-      {
-        name: "c",
-        image: "localhost/busybox:1",
-        imagePullPolicy: "Never",
-        command: ["sh", "-c", "echo begun; sleep 100000"],
-      },
-    ],
-  },
-};
+function podOf(name: string, command: string, more: object = {}): object {
+  const container = { name: "c", image: tools, imagePullPolicy: "Never", command: ["sh", "-c", command] };
+  const spec = { nodeName: "real", terminationGracePeriodSeconds: 1, ...more, containers: [container] };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+}
+
+/** In the network of the machine, where it reaches the hub. */
+const talker = podOf("p", "echo begun; sleep 100000", { hostNetwork: true });
+/** In a network of its own, into which nothing but its kubelet leads. */
+const server = podOf("w", "httpd -f -p 8080 -h /www");
