@@ -1,24 +1,29 @@
+import type { RandomBytes } from "../core/clock.ts";
 import type { ApiObject } from "../core/object.ts";
 import { forbidden } from "../core/status.ts";
 import { arrayAt, fieldListAt, fieldsAt, stringAt, withField } from "../resources/json-fields.ts";
+import { mirrorPodAnnotation, podReferences } from "../resources/pod-references.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { limitsSecrets, secretProblem } from "./mountable-secrets.ts";
+import { automountsToken, projectsToken, withTokenVolume } from "./service-account-volume.ts";
 
 export interface ServiceAccountOptions {
   /** Sees every acknowledged write. */
   readonly accountOf: (namespace: string, name: string) => ApiObject | undefined;
   /** Resolves after about a tenth of a second. */
   readonly pause: () => Promise<void>;
+  /** For the names of volumes. */
+  readonly random: RandomBytes;
 }
 
-const mirrorAnnotation = "kubernetes.io/config.mirror";
 const defaultAccount = "default";
 /** How often `default` is looked for: in a new namespace it is made by a controller. Source: the plugin of Kubernetes. */
 const defaultAttempts = 10;
 
 /**
- * Gives pods the account `default` where they name none, and refuses those of an account that is missing. Unlike in Kubernetes, no
- * token is mounted: this hub runs no pods. Source: kubernetes plugin/pkg/admission/serviceaccount.
+ * Gives Pods the account `default` where they name none, its pull Secrets, and a volume with its token, and refuses those of an account that
+ * is missing or does not list their Secrets although it must. Source: kubernetes plugin/pkg/admission/serviceaccount.
  */
 export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin {
   return {
@@ -33,7 +38,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       }
       const name = stringAt(object, "spec", "serviceAccountName") || defaultAccount;
       const account = await existing(request, name, options);
-      return withAccount(object, name, account);
+      return withAccount(object, account, options.random);
     },
     validate: async (request) => {
       const { object } = request;
@@ -43,7 +48,9 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       if (name === "") {
         throw forbidden(request.resource, request.name, `no service account specified for pod ${placeOf(request)}`);
       }
-      await existing(request, name, options);
+      const account = await existing(request, name, options);
+      const problem = limitsSecrets(account) ? secretProblem(fieldsAt(object, "spec"), account) : undefined;
+      if (problem !== undefined) throw forbidden(request.resource, request.name, problem);
     },
   };
 }
@@ -57,7 +64,7 @@ function isNewPod({ resource, subresource, operation }: AdmissionRequest): boole
 }
 
 function isMirror({ metadata }: ApiObject): boolean {
-  return metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, mirrorAnnotation);
+  return metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, mirrorPodAnnotation);
 }
 
 /** A kubelet's own pod that is only shown here has nothing to do with accounts. */
@@ -65,8 +72,11 @@ function refuseMirror({ resource, name }: AdmissionRequest, pod: ApiObject): voi
   if (stringAt(pod, "spec", "serviceAccountName") !== "") {
     throw forbidden(resource, name, "a mirror pod may not reference service accounts");
   }
-  if (fieldListAt(pod, "spec", "volumes").some((volume) => stringAt(volume, "secret", "secretName") !== "")) {
+  if (podReferences(pod).secrets.size > 0) {
     throw forbidden(resource, name, "a mirror pod may not reference secrets");
+  }
+  if (projectsToken(fieldsAt(pod, "spec"))) {
+    throw forbidden(resource, name, "a mirror pod may not use ServiceAccountToken volume projections");
   }
 }
 
@@ -86,12 +96,12 @@ function placeOf({ namespace, name }: AdmissionRequest): string {
   return `${namespace}/${name}`;
 }
 
-function withAccount(pod: ApiObject, name: string, account: ApiObject): ApiObject | undefined {
+function withAccount(pod: ApiObject, account: ApiObject, random: RandomBytes): ApiObject {
   const spec = fieldsAt(pod, "spec");
+  const { name = "" } = account.metadata;
   const pulls = arrayAt(spec, "imagePullSecrets").length > 0 ? [] : fieldListAt(account, "imagePullSecrets");
-  if (spec["serviceAccountName"] === name && pulls.length === 0) return undefined;
   return withField(pod, "spec", {
-    ...spec,
+    ...(automountsToken(spec, account) ? withTokenVolume(spec, random) : spec),
     serviceAccountName: name,
     serviceAccount: name,
     ...(pulls.length === 0 ? {} : { imagePullSecrets: pulls.map((secret) => ({ name: stringAt(secret, "name") })) }),

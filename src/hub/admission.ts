@@ -32,6 +32,7 @@ import { countedObjects } from "./counted-objects.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import type { Revocations } from "./revocations.ts";
 import { operatorName } from "./admin-kubeconfig.ts";
+import { systemRandom } from "./system-random.ts";
 import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic-admission.ts";
 
 export interface HubAdmissionOptions extends Omit<
@@ -79,6 +80,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
     serviceAccount({
       accountOf: (namespace, name) => stored(cache, "serviceaccounts", `${namespace}/${name}`),
       pause: () => clock.sleep(100),
+      random: systemRandom,
     }),
     restrictedNodes(options, may),
     ownerReferences({ may, resourceOf }),

@@ -11,7 +11,7 @@ let worker: ApiClient;
 
 beforeAll(async () => {
   hub = await startTestHub({
-    users: { worker: [] },
+    users: { worker: [], "system:node:n1": ["system:nodes"] },
     enableAdmissionPlugins: ["OwnerReferencesPermissionEnforcement"],
   });
   admin = apiClient(hub);
@@ -37,6 +37,25 @@ describe("ServiceAccount", () => {
     const reply = await post(admin, inNamespace("pods"), pod("a"));
     expect(reply.status).toBe(201);
     expect(reply.object()["spec"]).toMatchObject({ serviceAccountName: "default", serviceAccount: "default" });
+  });
+
+  it("gives it a volume with its token and the hub's CA, which its node may get and no other object of the namespace", async () => {
+    const kubelet = apiClient(hub, { token: hub.token("system:node:n1") });
+    const ca = inNamespace("configmaps/kube-root-ca.crt");
+    expect((await kubelet(ca)).status).toBe(403);
+    const created = await post(admin, inNamespace("pods"), pod("on-n1", { nodeName: "n1" }));
+    const { metadata, spec } = created.object() as { metadata: { uid?: string }; spec?: { volumes?: object[] } };
+    expect(spec?.volumes).toMatchObject([{ name: expect.stringMatching(/^kube-api-access-[a-z0-9]{5}$/) }]);
+    const read = await kubelet(ca);
+    expect([read.status, read.object()["data"]]).toEqual([200, { "ca.crt": hub.ca }]);
+    const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "on-n1", uid: metadata.uid };
+    const asked = await post(kubelet, inNamespace("serviceaccounts/default/token"), {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      spec: { expirationSeconds: 3607, boundObjectRef },
+    });
+    expect(asked.status).toBe(201);
+    kubelet.close();
   });
 
   it("gives it the pull secrets of its account, unless it names some", async () => {
