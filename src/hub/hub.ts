@@ -22,6 +22,7 @@ import { errorText } from "./error-text.ts";
 import { putExtensionAuthentication } from "./extension-authentication.ts";
 import { fullDiskError } from "./full-disk.ts";
 import { HubError } from "./hub-error.ts";
+import { putKubernetesService } from "./kubernetes-service.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { openHubState, type Closer, type HubState } from "./hub-state.ts";
 import { nodeNames } from "./node-names.ts";
@@ -133,7 +134,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
       await kubeconfig.write();
     },
   });
-  await kubeconfig.write();
+  await Promise.all([kubeconfig.write(), announce(options, loopback, api.url)]);
   await running.ready;
   ready = true;
   return {
@@ -205,6 +206,18 @@ async function takeRevocations(
   };
   const taken = await revocationsFromFile(file, { trust, client, now: clock.now() });
   log({ level: "info", message: "revocations were imported", file, ...taken });
+}
+
+/** A URL does not show it. */
+const httpsPort = 443;
+
+/** A store that takes no writes is no reason not to start. */
+async function announce(options: HubOptions, client: Client, url: string): Promise<void> {
+  try {
+    await putKubernetesService(client, options, Number(new URL(url).port || httpsPort));
+  } catch (error) {
+    options.log({ level: "warn", message: "the Service default/kubernetes was not written", error: errorText(error) });
+  }
 }
 
 /** How often the revision of the store is recorded beside the CA, in milliseconds. */

@@ -72,8 +72,8 @@ export const reviewResources: readonly Resource[] = [
   selfAccessExplanations,
 ];
 
-/** Kinds that clients expect to be able to read, and of which there are none. */
-const emptyResources: readonly Resource[] = [services];
+/** Kinds that the hub alone writes. */
+const ownResources: readonly Resource[] = [services];
 
 /** Every built-in kind. */
-export const builtinResources: readonly Resource[] = [...storedResources, ...emptyResources, ...reviewResources];
+export const builtinResources: readonly Resource[] = [...storedResources, ...ownResources, ...reviewResources];

@@ -1,11 +1,12 @@
+import type { ApiObject } from "../core/object.ts";
 import { ageColumn } from "./age-column.ts";
-import { stringAt } from "./json-fields.ts";
+import { fieldListAt, numberAt, stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 import { published } from "./schemas/published.ts";
 
 /**
- * Addresses for pods, of which a hub has none: the list is there, as clients such as `kubectl cluster-info` and kubelets read it,
- * and always empty. Source: api/core/v1 Service.
+ * Addresses for Pods. The hub itself writes the only one that there is, `kubernetes` in `default`; clients such as kubelets read it.
+ * Source: api/core/v1 Service.
  */
 export const services: Resource = {
   group: "",
@@ -20,7 +21,24 @@ export const services: Resource = {
   get schema() {
     return published("io.k8s.api.core.v1.Service");
   },
-  columns: [ageColumn],
+  columns: [
+    {
+      name: "Type",
+      type: "string",
+      description: "How the Service is exposed.",
+      cell: (one) => stringAt(one, "spec", "type"),
+    },
+    {
+      name: "Cluster-IP",
+      type: "string",
+      description: "The address of the Service.",
+      cell: (one) => stringAt(one, "spec", "clusterIP") || none,
+    },
+    { name: "External-IP", type: "string", description: "Further addresses.", cell: () => none },
+    { name: "Port(s)", type: "string", description: "The ports of the Service, and their protocols.", cell: portsOf },
+    ageColumn,
+    { name: "Selector", type: "string", description: "The labels of its Pods.", priority: 1, cell: () => none },
+  ],
   subresources: {},
   names: "dns-label",
   createOnUpdate: false,
@@ -33,3 +51,11 @@ export const services: Resource = {
     "spec.type": (object) => stringAt(object, "spec", "type"),
   },
 };
+
+const none = "<none>";
+
+/** Source: kubernetes pkg/printers/internalversion makePortString. */
+function portsOf(service: ApiObject): string {
+  const ports = fieldListAt(service, "spec", "ports");
+  return ports.map((one) => `${numberAt(one, "port") ?? 0}/${stringAt(one, "protocol")}`).join(",") || none;
+}
