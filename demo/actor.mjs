@@ -52,8 +52,7 @@ export function actor(stage, who, { home = stage.folder, kubeconfig } = {}) {
     /** Writes an object to a file, shows it, and creates it at `path`. */
     async create(name, path, yaml, output = []) {
       await writeFile(join(home, name), `${yaml.trim()}\n`);
-      stage.command(who, `cat ${name}`);
-      stage.say(who, yaml.trim());
+      stage.showFile(who, name, yaml);
       await kubectl(["create", "-f", name, ...output], { method: "POST", path, body: parse(yaml) });
     },
     /** The first certificate request that is neither approved nor denied, once there is one: `csr/NAME`. */

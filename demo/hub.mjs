@@ -12,11 +12,9 @@ const hubLine = /^Ready|^ {2}(?:address|CA pin)|^\S+Z +(?:INFO|WARN|ERROR)(?! +n
 export async function startHub(stage, { name = "hub", flags = [], users = {} } = {}) {
   const write = (file, text) => writeFile(join(stage.folder, file), text, { mode: 0o600 });
   const tokens = Object.keys(users).map((user) => [user, randomBytes(16).toString("hex")]);
-  const signIn = tokens.length === 0 ? [] : ["--token-auth-file", "users.csv"];
-  await write(
-    "users.csv",
-    tokens.map(([user, token]) => `${token},${user},${user},"${users[user].join(",")}"\n`).join(""),
-  );
+  const rows = tokens.map(([user, token]) => `${token},${user},${user},"${users[user].join(",")}"\n`);
+  if (rows.length > 0) await write("users.csv", rows.join(""));
+  const signIn = rows.length > 0 ? ["--token-auth-file", "users.csv"] : [];
   const words = ["hub", "--data-dir", name, ...signIn, ...flags, "--secure-port", "0"];
   const hub = actor(stage, name).start(words, (line) => hubLine.test(line));
   const [, url] = await hub.says(/address\s+(https:\/\/\S+)/, "its address");

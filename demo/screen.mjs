@@ -62,7 +62,11 @@ export function openScreen(folder) {
     heading: (text) => print(`\n${style("bold", text)}`),
     text: (text) => wrapped(text, width).forEach(print),
     command: (name, text) => tell(name, "$", text, "cyan"),
-    say: (name, text) => text.split("\n").forEach((line) => tell(name, "│", line)),
+    say: (name, text) => tell(name, "│", text),
+    showFile(name, path, text) {
+      tell(name, "$", `cat ${path}`, "cyan");
+      for (const line of text.trim().split("\n")) tell(name, "│", line);
+    },
     proven: (text) => tell("", style("green", "✓"), text),
     failed: (text) => print(`\n${style("red", "✗")} ${shortened(text)}`),
   };
