@@ -41,7 +41,8 @@ export async function run(stage) {
 
   stage.step("sam compares the agent id and approves the certificate. With it alone, the agent may do nothing");
   const signing = hub.person("sam").start(["cluster", "accept", "east", "--agent-id", id]);
-  await eventually("the certificate of the agent", () => existsSync(join(east.home, "klusterlet/tls.crt")));
+  // The last of the files that belong to the certificate.
+  await eventually("the certificate of the agent", () => existsSync(join(east.home, "klusterlet/agent-name")));
   await admission(false, undefined);
   await east.kubectl(["get", "leases", "-n", "east"], { path: leases, refused: 'cannot list resource "leases"' });
 
