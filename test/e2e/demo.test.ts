@@ -60,7 +60,7 @@ test("one demo runs to its end without kubectl, and leaves nothing behind", asyn
   expect(printed).toMatch(/\n✓ access-request +[\d.]+ s\n/);
   expect(code).toBe(0);
   expect(await readdir(temporary)).toEqual([]);
-});
+}, 180_000);
 
 test("a step that gives something else fails its demo, which says what differed, and the next demo runs", async () => {
   const file = join(checkout, "demo/access-request.mjs");
@@ -75,7 +75,7 @@ test("a step that gives something else fails its demo, which says what differed,
   expect(printed).toMatch(/\n✗ access-request +[\d.]+ s\n✓ tls-bootstrap +[\d.]+ s\n$/);
   expect(code).toBe(1);
   expect(await readdir(temporary)).toEqual([]);
-});
+}, 180_000);
 
 test.each(["SIGINT", "SIGTERM"] as const)("after %s no process and no file is left", async (signal) => {
   const { until, pid, done, temporary } = await demo("join");
