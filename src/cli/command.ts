@@ -60,6 +60,8 @@ export interface Example {
 export interface Command {
   /** All words: `token create`. */
   readonly name: string;
+  /** All words that named it in the last release; accepted with a warning, and named in the docs only. */
+  readonly deprecatedName?: string;
   readonly summary: string;
   /** Paragraphs below the summary. */
   readonly details: readonly string[];

@@ -24,6 +24,24 @@ test("the page has a section for each command and a row for each of its flags", 
   }
 });
 
+test("the page names the deprecated name of a command once", () => {
+  const command = {
+    summary: "",
+    details: [],
+    operands: [],
+    options: [],
+    examples: [],
+    run: () => Promise.resolve("ok" as const),
+  } as const;
+  const text = cliDocs([
+    { ...command, name: "turn", deprecatedName: "spin" },
+    { ...command, name: "stop" },
+  ]);
+  expect(text.match(/.*deprecated.*/g)).toEqual([
+    "The deprecated name `spin` works in this release only, with a warning on standard error.",
+  ]);
+});
+
 test("each flag and each command has a name of its own and a description", () => {
   for (const { name, options, summary } of allCommands(commands)) {
     const names = [...options.map((option) => option.name), ...options.flatMap(({ short }) => short ?? [])];

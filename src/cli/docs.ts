@@ -45,6 +45,7 @@ function section(command: Command): readonly string[] {
     "",
     `${command.summary}.`,
     ...command.details.flatMap((paragraph) => ["", paragraph]),
+    ...deprecation(command),
     "",
     "```sh",
     usageLine(command, "pratique"),
@@ -52,6 +53,14 @@ function section(command: Command): readonly string[] {
     "```",
     ...titled(["Argument", ""], operands),
     ...titled(["Flag", ""], options),
+  ];
+}
+
+function deprecation({ deprecatedName }: Command): readonly string[] {
+  if (deprecatedName === undefined) return [];
+  return [
+    "",
+    `The deprecated name \`${deprecatedName}\` works in this release only, with a warning on standard error.`,
   ];
 }
 

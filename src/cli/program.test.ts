@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ConnectionError } from "../client/client.ts";
 import { StatusError } from "../core/status.ts";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
-import { isGroup, type Command } from "./command.ts";
+import { isGroup, type Args, type Command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { runProgram } from "./program.ts";
 
@@ -197,6 +197,65 @@ See 'pratique --help'.
     expect(await runLine(["to\u001b[2Jken"], io)).toBe(2);
     expect(io.err()).toContain("\\u{1b}[2Jken");
     expect(io.err()).not.toContain("\u001b");
+  });
+});
+
+describe("a command under its deprecated name", () => {
+  const ran: Args[] = [];
+  const turn: Command = {
+    name: "wheel turn",
+    deprecatedName: "wheel spin",
+    summary: "Turn the wheel",
+    details: [],
+    operands: [],
+    options: [{ name: "far", kind: "boolean", default: "false", description: "turn it twice" }],
+    examples: [],
+    run: async (args) => {
+      ran.push(args);
+      return "conflict";
+    },
+  };
+  const entries = [{ name: "wheel", summary: "Wheels", commands: [turn] }];
+  const warning =
+    'warning: the command "pratique wheel spin" is deprecated and works in this release only; use "pratique wheel turn"\n';
+
+  test("runs with its flags and its exit code, and warns once on stderr", async () => {
+    const io = fakeIo();
+    expect(await runProgram(entries, ["wheel", "spin", "--far"], io)).toBe(7);
+    expect(ran.map((args) => args.on("far"))).toEqual([true]);
+    expect([io.out(), io.err()]).toEqual(["", warning]);
+  });
+
+  test.each(["wheel spin --help", "help wheel spin", "--help wheel spin", "wheel spin -h"])(
+    "shows the help of the new name: `pratique %s`",
+    async (line) => {
+      const io = fakeIo();
+      expect(await runProgram(entries, line.split(" "), io)).toBe(0);
+      expect(io.out()).toContain("pratique wheel turn [FLAGS]");
+      expect(io.out()).not.toContain("spin");
+      expect(io.err()).toBe(warning);
+    },
+  );
+
+  test("is pointed to the new name where the command line is wrong", async () => {
+    const io = fakeIo();
+    expect(await runProgram(entries, ["wheel", "spin", "--near"], io)).toBe(2);
+    expect(io.err()).toMatch(/^warning: .*\nerror: unknown flag: --near\n[^]*See 'pratique wheel turn --help'\.\n$/);
+  });
+
+  test("is named as the plugin of kubectl names it", async () => {
+    const io = fakeIo({ program: "kubectl pratique" });
+    await runProgram(entries, ["wheel", "spin"], io);
+    expect(io.err()).toContain('use "kubectl pratique wheel turn"');
+  });
+
+  test("is not in the help, and the new name is used without a warning", async () => {
+    const io = fakeIo();
+    await runProgram(entries, ["--help"], io);
+    await runProgram(entries, ["wheel"], io);
+    await runProgram(entries, ["wheel", "turn", "--help"], io);
+    expect(io.out()).not.toContain("spin");
+    expect(io.err()).toBe("");
   });
 });
 

@@ -1,6 +1,7 @@
 import { StatusError } from "../core/status.ts";
 import { allCommands, type Args, type Command, type CommandEntry, isGroup } from "./command.ts";
 import { CliError } from "./cli-error.ts";
+import { currentWords } from "./deprecated-name.ts";
 import { exitCodes } from "./exit-code.ts";
 import { failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, helpPlace, programHelp } from "./help.ts";
@@ -13,10 +14,12 @@ import { release } from "./release.ts";
 import type { GivenTexts } from "./why/why-hint.ts";
 
 /**
- * Runs the command that `words` name and yields the exit code of the process. Never throws, never ends the process: what a
+ * Runs the command that the words name and yields the exit code of the process. Never throws, never ends the process: what a
  * command throws becomes `error: …` on stderr, or a line of its log in JSON where it asks for that, escaped, since servers and requesters have a say in its text.
  */
-export async function runProgram(entries: readonly CommandEntry[], words: readonly string[], io: Io): Promise<number> {
+export async function runProgram(entries: readonly CommandEntry[], typed: readonly string[], io: Io): Promise<number> {
+  const { words, warning } = currentWords(entries, typed, io.program);
+  if (warning !== undefined) io.stderr.write(`${warning}\n`);
   try {
     return await dispatch(entries, words, io);
   } catch (error) {
