@@ -41,7 +41,7 @@ Commands:
   ca status       Show the CAs of a hub, and how far a change has come
   ca prepare      Make the next CA, which is believed already and signs nothing yet
   ca abandon      Drop a next CA that was prepared
-  ca switch       Let the next CA sign; the one before is believed still
+  ca activate     Activate the prepared CA; the previous one stays trusted
   ca rehearse     Say which machines would be left behind if every CA but the newest were gone
   ca retire       Believe the CA before no longer, and forget its key
   manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -

@@ -77,8 +77,8 @@ function dyingAt(fatal: number): { readonly files: PrivateFiles; readonly count:
 const ways: readonly (readonly [AuthorityStep, readonly AuthorityStep[]])[] = [
   ["prepare", []],
   ["abandon", ["prepare"]],
-  ["switch", ["prepare"]],
-  ["retire", ["prepare", "switch"]],
+  ["activate", ["prepare"]],
+  ["retire", ["prepare", "activate"]],
 ];
 
 describe("the first CA", () => {
@@ -123,7 +123,7 @@ describe("a change of the CA that is killed", () => {
         // Whatever the step, the change can be brought to its end, and no key is left that nothing needs.
         const rest = await readState(dir);
         if (rest.state.previous === undefined && rest.state.next === undefined) await take("prepare");
-        if ((await readState(dir)).state.previous === undefined) await take("switch");
+        if ((await readState(dir)).state.previous === undefined) await take("activate");
         await take("retire");
         const last = await open();
         expect(await keys()).toEqual([`${last.state.signer}.key`]);
@@ -143,7 +143,7 @@ describe("a change of the CA that is killed", () => {
 
   it("loses its retired key at the next step where it could not be removed at its own", async () => {
     const { files } = dyingAt(4);
-    await take("prepare", "switch");
+    await take("prepare", "activate");
     const failing = { ...files, replaceFile: privateFiles.replaceFile, removeUnfinished: async () => undefined };
     let removed = 0;
     const removeFile = async (): Promise<void> => {
@@ -173,7 +173,7 @@ describe("two changes of the CA at once", () => {
       await rm(dir, { recursive: true });
       await open();
       await take("prepare");
-      await Promise.allSettled([take("switch"), take("abandon")]);
+      await Promise.allSettled([take("activate"), take("abandon")]);
       const found = await open();
       expect(found.trusted.length).toBe(found.state.previous === undefined ? 1 : 2);
     }
@@ -191,7 +191,7 @@ describe("the folder of CAs", () => {
   it("belongs to the hub whoever takes a step: root gives its files away", async () => {
     if (process.getuid?.() !== 0) return;
     await chown(dir, 65_534, 65_534);
-    await take("prepare", "switch");
+    await take("prepare", "activate");
     for (const name of ["ca-2.key", "ca-2.crt", "ca-2-by-ca.crt", "ca-state.json"]) {
       const { uid, gid, mode } = await stat(join(dir, name));
       expect([name, uid, gid, mode & 0o077]).toEqual([name, 65_534, 65_534, name.endsWith(".crt") ? 0o044 : 0]);
@@ -206,7 +206,7 @@ describe("the folder of CAs", () => {
     await chmod(join(outside, "precious"), 0o600);
     await symlink(join(outside, "precious"), join(dir, "ca-2-by-ca.crt"));
     await symlink(join(outside, "state"), join(dir, "ca-state.json"));
-    await take("prepare", "switch");
+    await take("prepare", "activate");
     expect(await readFile(join(outside, "precious"), "utf8")).toBe("precious");
     expect(await readFile(join(outside, "state"), "utf8")).toBe('{"signer":"ca"}');
     for (const signer of ["../ca", "ca/../ca", "/etc/passwd", "ca\u0000", "", "CA", "ca-", "__proto__"]) {
@@ -218,7 +218,7 @@ describe("the folder of CAs", () => {
   it("keeps keys of other names", async () => {
     await writeFile(join(dir, "ca-backup.key"), "of the operator");
     await writeFile(join(dir, "sa.key"), "of tokens");
-    await take("prepare", "switch", "retire");
+    await take("prepare", "activate", "retire");
     expect(await keys()).toEqual(["ca-2.key", "ca-backup.key", "sa.key"]);
   });
 });
@@ -235,7 +235,7 @@ describe("a hub that starts while its clock is wrong", () => {
 
   it("starts again once the steps that it names were taken", async () => {
     const later = now + 11 * 365 * day;
-    for (const step of ["prepare", "switch"] as const) await changeAuthorities(dir, step, { now: later, random });
+    for (const step of ["prepare", "activate"] as const) await changeAuthorities(dir, step, { now: later, random });
     expect((await open(later)).signer.notAfter).toBeGreaterThan(later);
   });
 
@@ -245,7 +245,7 @@ describe("a hub that starts while its clock is wrong", () => {
   ])("says what to do where the CA that signs is not valid (%d)", async (at, why) => {
     await expect(open(at)).rejects.toMatchObject({
       code: "ca",
-      message: `${join(dir, "ca.crt")}, ${join(dir, "ca.key")}: ${why}; correct the clock of this machine; if the clock is right, make another CA with \`pratique ca prepare\`, then \`pratique ca switch\`, and start the hub again`,
+      message: `${join(dir, "ca.crt")}, ${join(dir, "ca.key")}: ${why}; correct the clock of this machine; if the clock is right, make another CA with \`pratique ca prepare\`, then \`pratique ca activate\`, and start the hub again`,
     });
   });
 });

@@ -164,9 +164,9 @@ async function change(folder: Folder, step: AuthorityStep, at: StepTime): Promis
   const taken = takeStep(state, step, made);
   if (taken.kind === "refused") throw new HubError("ca", taken.why);
   if (step === "prepare") await makeCa(folder, { ...at, stem: made });
-  if (step === "switch") await cross(folder, state, at);
+  if (step === "activate") await cross(folder, state, at);
   await files.replaceFile(join(dir, stateFile), stateText(taken.state), { mode: 0o600, owner });
-  // Made by a switch that a crash has kept from being one.
+  // Made by an activation that a crash ended before its state was written.
   if (step === "abandon" && state.next !== undefined) await files.removeFile(crossFile(dir, state.next, state.signer));
   await removeNeedless(folder, taken.state, at.now);
   return { before: state, after: taken.state };
@@ -213,7 +213,10 @@ async function foreignOwner(dir: string): Promise<FileAccess["owner"]> {
   return uid === 0 ? undefined : { uid, gid };
 }
 
-/** What the CA that signs until now has signed of the next, for whoever trusts the first alone. None before the switch: a CA that is abandoned must have nothing to be believed by. */
+/**
+ * Writes the certificate of the next CA that the present signer issues, for clients that trust the present signer alone. Not before the
+ * activation: a CA that is abandoned must have no certificate by which it is trusted.
+ */
 async function cross(folder: Folder, { signer, next }: AuthorityState, { now, random }: StepTime): Promise<void> {
   const { dir, files, owner } = folder;
   if (next === undefined) return;
@@ -275,7 +278,7 @@ async function loaded(from: {
 }
 
 const wrongTime = "correct the clock of this machine";
-const newCa = "make another CA with `pratique ca prepare`, then `pratique ca switch`, and start the hub again";
+const newCa = "make another CA with `pratique ca prepare`, then `pratique ca activate`, and start the hub again";
 
 function standing(state: AuthorityState, trusted: readonly CertificateAuthority[], chainPem: string): Authorities {
   const [signer] = trusted;

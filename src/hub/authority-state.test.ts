@@ -17,37 +17,37 @@ const after = (state: AuthorityState, step: Parameters<typeof takeStep>[1], made
 };
 
 describe("a change of the CA", () => {
-  it("goes from prepare over switch to retire, and may begin again", () => {
+  it("goes from prepare over activate to retire, and may begin again", () => {
     const prepared = after(firstState, "prepare", "ca-2");
     expect(prepared).toEqual({ signer: "ca", next: "ca-2" });
     expect(believed(prepared)).toEqual(["ca", "ca-2"]);
-    const switched = after(prepared, "switch");
-    expect(switched).toEqual({ signer: "ca-2", previous: "ca" });
-    expect(believed(switched)).toEqual(["ca-2", "ca"]);
-    const retired = after(switched, "retire");
+    const activated = after(prepared, "activate");
+    expect(activated).toEqual({ signer: "ca-2", previous: "ca" });
+    expect(believed(activated)).toEqual(["ca-2", "ca"]);
+    const retired = after(activated, "retire");
     expect(retired).toEqual({ signer: "ca-2" });
-    expect([firstState, prepared, switched, retired].map(phaseOf)).toEqual([
+    expect([firstState, prepared, activated, retired].map(phaseOf)).toEqual([
       "stable",
       "prepared",
-      "switched",
+      "activated",
       "stable",
     ]);
     expect(after(retired, "prepare", "ca-3")).toEqual({ signer: "ca-2", next: "ca-3" });
   });
 
-  it("can be abandoned until it is switched", () => {
+  it("can be abandoned until it is activated", () => {
     const prepared = after(firstState, "prepare", "ca-2");
     expect(after(prepared, "abandon")).toEqual(firstState);
-    expect(takeStep(after(prepared, "switch"), "abandon").kind).toBe("refused");
+    expect(takeStep(after(prepared, "activate"), "abandon").kind).toBe("refused");
   });
 
   it.each([
-    [firstState, "switch", "pratique ca prepare"],
+    [firstState, "activate", "pratique ca prepare"],
     [firstState, "retire", "pratique ca prepare"],
-    [{ signer: "ca", next: "ca-2" }, "prepare", "pratique ca switch"],
-    [{ signer: "ca", next: "ca-2" }, "retire", "pratique ca switch"],
+    [{ signer: "ca", next: "ca-2" }, "prepare", "pratique ca activate"],
+    [{ signer: "ca", next: "ca-2" }, "retire", "pratique ca activate"],
     [{ signer: "ca-2", previous: "ca" }, "prepare", "pratique ca retire"],
-    [{ signer: "ca-2", previous: "ca" }, "switch", "pratique ca retire"],
+    [{ signer: "ca-2", previous: "ca" }, "activate", "pratique ca retire"],
   ] as const)("from %j refuses to %s, and says what comes next", (state, step, next) => {
     const refused = takeStep(state, step, "ca-9");
     expect(refused.kind === "refused" && refused.why).toContain(next);

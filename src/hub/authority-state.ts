@@ -6,22 +6,22 @@ export interface AuthorityState {
   readonly signer: string;
   /** Is believed already, and signs nothing yet. */
   readonly next?: string;
-  /** Has signed until the last switch, and is believed still. */
+  /** Signed until the last activation, and is still trusted. */
   readonly previous?: string;
 }
 
 /** How far a change of the CA has come. */
-export type AuthorityPhase = "stable" | "prepared" | "switched";
+export type AuthorityPhase = "stable" | "prepared" | "activated";
 
 /** The steps from one CA to the next, in their order; `abandon` takes `prepare` back. */
-export type AuthorityStep = "prepare" | "abandon" | "switch" | "retire";
+export type AuthorityStep = "prepare" | "abandon" | "activate" | "retire";
 
 /** The state of a folder in which no CA was ever changed. */
 export const firstState: AuthorityState = { signer: "ca" };
 
 /** How far the change has come. */
 export function phaseOf({ next, previous }: AuthorityState): AuthorityPhase {
-  if (previous !== undefined) return "switched";
+  if (previous !== undefined) return "activated";
   return next === undefined ? "stable" : "prepared";
 }
 
@@ -36,15 +36,15 @@ export function takeStep(state: AuthorityState, step: AuthorityStep, made = ""):
   const taken = (next: AuthorityState): StepTaken => ({ kind: "taken", state: next });
   if (step === "prepare" && phase === "stable") return taken({ signer: state.signer, next: made });
   if (step === "abandon" && state.next !== undefined) return taken({ signer: state.signer });
-  if (step === "switch" && state.next !== undefined) return taken({ signer: state.next, previous: state.signer });
+  if (step === "activate" && state.next !== undefined) return taken({ signer: state.next, previous: state.signer });
   if (step === "retire" && state.previous !== undefined) return taken({ signer: state.signer });
   return { kind: "refused", why: refusals[phase] };
 }
 
 const refusals: Readonly<Record<AuthorityPhase, string>> = {
   stable: "no next CA is prepared; `pratique ca prepare` makes one",
-  prepared: "a next CA is prepared and signs nothing yet; `pratique ca switch` comes next",
-  switched: "the CA before is believed still; `pratique ca retire` ends that",
+  prepared: "a next CA is prepared and signs nothing yet; `pratique ca activate` comes next",
+  activated: "the CA before is believed still; `pratique ca retire` ends that",
 };
 
 /** The stems of all CAs that are believed, the signer first. */

@@ -91,7 +91,7 @@ peerSuite("kubectl", "a CA that is believed no more", () => {
     expect((await sendHttp2(session, { path: maps })).status).toBe(200);
     const watch = sendHttp2(session, { path: `${maps}?watch=true` });
     const ticket = await resumable(target(), old);
-    await take("prepare", "switch");
+    await take("prepare", "activate");
     expect((await sendHttp2(session, { path: maps })).status).toBe(200);
     const opened = sendHttp2(session, { path: `${maps}?watch=true` });
     await take("retire");
@@ -153,7 +153,7 @@ peerSuite("kubectl", "a CA that is believed no more", () => {
       return `${stderr}${stdout.toLowerCase().includes(serialNumber) ? "listed" : "not listed"}`;
     };
     expect(await listed("ca", 0)).toBe("verify OK\nlisted");
-    await take("prepare", "switch");
+    await take("prepare", "activate");
     expect([await listed("ca-2", 0), await listed("ca", 1)]).toEqual(["verify OK\nlisted", "verify OK\nlisted"]);
     expect((await ask(maps, { dial: thief })).status).toBe(401);
   });

@@ -95,7 +95,7 @@ it("a node follows its hub from one CA to the next, and the old one is not retir
   await expect.poll(fate).toMatchObject({ leftBehind: [], trustsSince: expect.any(String) as unknown });
   expect((await ca("rehearse")).out).toContain("None of 1 would be left behind.");
 
-  await step("switch");
+  await step("activate");
   expect(await fate()).toMatchObject({ leftBehind: ["holds a certificate of the CA before"] });
   const refused = await ca("retire");
   expect(refused).toMatchObject({ code: 7 });
@@ -130,7 +130,7 @@ it("agents that stay renew within four hours of hearing of it, each once, and th
 
   await step("prepare");
   await passing(120_000, "which are trusted now");
-  await step("switch");
+  await step("activate");
   await passing(120_000, "is renewed before its time");
   ahead += 4 * 3_600_000;
   await passing(5000, "renewed the client certificate");

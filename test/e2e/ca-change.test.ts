@@ -92,8 +92,8 @@ peerSuite("kubectl", "a change of the CA", () => {
     expect(await get("/version", newCa)).toBe("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
     expect(await get(nodes, oldCa, oldAdmin)).toBe(200);
 
-    // Switched: who trusts either is served, whoever signed for them.
-    await step("switch");
+    // Activated: clients that trust either CA are served, with a certificate of either.
+    await step("activate");
     expect(await get("/version", oldCa)).toBe(200);
     expect(await get("/version", newCa)).toBe(200);
     expect(await get(nodes, oldCa, oldAdmin)).toBe(200);
@@ -119,7 +119,7 @@ peerSuite("kubectl", "a change of the CA", () => {
     const oldAdmin = admin();
     for (const [name, expected] of [
       ["prepare", 200],
-      ["switch", 200],
+      ["activate", 200],
       ["retire", 401],
     ] as const) {
       await step(name);

@@ -82,7 +82,7 @@ peerSuite("kubectl", "a change that leaves a cluster behind", () => {
       clock.skip(2 * 3_600_000);
       const { pins } = await agent.told("trusts");
       expect(pins).toHaveLength(2);
-      await ca("switch");
+      await ca("activate");
       await ca("retire", "--force");
       agent.forget();
       const stopSkipping = keepSkipping(clock, 600_000);

@@ -14,9 +14,13 @@ const dataDir: Option = {
 const how =
   "It works on the files of the hub's data directory; a hub that runs takes it up within a few seconds, and no restart is needed.";
 
-function step(name: "prepare" | "abandon" | "switch", summary: string, details: readonly string[]): Command {
+const deprecatedNames = { prepare: undefined, abandon: undefined, activate: "ca switch" } as const;
+
+function step(name: keyof typeof deprecatedNames, summary: string, details: readonly string[]): Command {
+  const deprecatedName = deprecatedNames[name];
   return {
     name: `ca ${name}`,
+    ...(deprecatedName === undefined ? {} : { deprecatedName }),
     summary,
     details: [...details, how],
     operands: [],
@@ -48,9 +52,9 @@ export const caCommands: CommandGroup = {
     step("prepare", "Make the next CA, which is believed already and signs nothing yet", [
       "From now on cluster-info, kube-root-ca.crt and everything that is handed out name both CAs, and agents take that up within an hour. `ca abandon` takes it back.",
     ]),
-    step("abandon", "Drop a next CA that was prepared", ["Only until it is switched to."]),
-    step("switch", "Let the next CA sign; the one before is believed still", [
-      "The serving certificate and admin.kubeconfig are made anew. Certificates of the CA before stay good until it is retired, and it vouches for the next one, so that machines which know it alone can follow.",
+    step("abandon", "Drop a next CA that was prepared", ["Only until it is activated."]),
+    step("activate", "Activate the prepared CA; the previous one stays trusted", [
+      "The hub issues its serving certificate and admin.kubeconfig anew. Certificates of the previous CA stay valid until it is retired. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
     ]),
     {
       name: "ca rehearse",

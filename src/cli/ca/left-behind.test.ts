@@ -20,7 +20,7 @@ beforeAll(async () => {
   const random = (size: number): Uint8Array => randomBytes(size);
   await openAuthorities({ dir, certFile: undefined, keyFile: undefined, now, random });
   await changeAuthorities(dir, "prepare", { now, random });
-  const { after } = await changeAuthorities(dir, "switch", { now, random });
+  const { after } = await changeAuthorities(dir, "activate", { now, random });
   authorities = await readAuthorities(dir, after, undefined);
 });
 

@@ -37,7 +37,7 @@ export async function caRehearse(args: Args, io: Io): Promise<ExitName> {
 export async function caRetire(args: Args, io: Io): Promise<ExitName> {
   // A step that is not due is told before the hub is asked.
   const { state } = await authoritiesIn(args, io);
-  if (phaseOf(state) !== "switched") return caStep("retire", args, io);
+  if (phaseOf(state) !== "activated") return caStep("retire", args, io);
   if (!args.on("force")) {
     await requireNoneLeft(args, io);
     return caStep("retire", args, io);
@@ -112,6 +112,6 @@ function text(fates: readonly Fate[], left: number): string {
   const said =
     left === 0
       ? `None of ${fates.length} would be left behind.`
-      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within 72 minutes of \`ca prepare\`, and renew within six hours of \`ca switch\`.`;
+      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within 72 minutes of \`ca prepare\`, and renew within six hours of \`ca activate\`.`;
   return `${table}\n${said}\n`;
 }

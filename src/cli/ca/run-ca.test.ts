@@ -60,10 +60,10 @@ async function retireForced(
   return { code, out: io.out(), err: io.err() };
 }
 
-async function switched(): Promise<void> {
+async function activated(): Promise<void> {
   await hubWasHere();
   await run("ca prepare");
-  await run("ca switch");
+  await run("ca activate");
 }
 
 async function hubWasHere(): Promise<void> {
@@ -82,16 +82,16 @@ describe("pratique ca", () => {
     expect(prepared.code).toBe(0);
     expect(prepared.out).toMatch(/^ca +signs +sha256:/m);
     expect(prepared.out).toMatch(/^ca-2 +signs next +sha256:/m);
-    expect(prepared.out).toContain("pratique ca switch");
-    const switched = await run("ca switch");
-    expect(switched.out).toContain("ca-2 signs from now on.");
-    expect(switched.out).toMatch(/^ca +signed before/m);
-    expect(switched.out).toContain("pratique ca retire");
+    expect(prepared.out).toContain("pratique ca activate");
+    const activated = await run("ca activate");
+    expect(activated.out).toContain("ca-2 signs from now on.");
+    expect(activated.out).toMatch(/^ca +signed before/m);
+    expect(activated.out).toContain("pratique ca retire");
     const status = JSON.parse((await run("ca status -o json")).out) as {
       phase: string;
       authorities: readonly { name: string; pin: string }[];
     };
-    expect(status).toMatchObject({ phase: "switched", authorities: [{ name: "ca-2" }, { name: "ca", pin: before }] });
+    expect(status).toMatchObject({ phase: "activated", authorities: [{ name: "ca-2" }, { name: "ca", pin: before }] });
   });
 
   it.each(["status", "prepare", "rehearse"])("%s says whose the folder is where it may not be read", async (verb) => {
@@ -104,10 +104,10 @@ describe("pratique ca", () => {
 
   it("refuses a step that is not due, says which is, and changes nothing", async () => {
     await hubWasHere();
-    const refused = await run("ca switch");
+    const refused = await run("ca activate");
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("pratique ca prepare") });
     await run("ca prepare");
-    expect(await run("ca prepare")).toMatchObject({ code: 2, err: expect.stringContaining("pratique ca switch") });
+    expect(await run("ca prepare")).toMatchObject({ code: 2, err: expect.stringContaining("pratique ca activate") });
     expect((await readdir(join(dir, "pki"))).filter((name) => name.endsWith(".key"))).toEqual(["ca-2.key", "ca.key"]);
   });
 
@@ -123,7 +123,7 @@ describe("pratique ca", () => {
     expect(status).toMatchObject({ code: 0, err: "" });
     expect(status.out).toMatch(/^ca +signs +sha256:\S+ +\S+ \(expired\)$/m);
     expect(await run("ca prepare", later)).toMatchObject({ code: 0, err: "" });
-    expect(await run("ca switch", later)).toMatchObject({ code: 0, err: "" });
+    expect(await run("ca activate", later)).toMatchObject({ code: 0, err: "" });
     const { trusted } = await openAuthorities({
       dir: join(dir, "pki"),
       certFile: undefined,
@@ -136,7 +136,7 @@ describe("pratique ca", () => {
   });
 
   it("names those whom a forced retirement leaves behind, and why", async () => {
-    await switched();
+    await activated();
     const { code, out, err } = await retireForced(2);
     expect(code).toBe(0);
     expect(out).toContain("One CA, and no change of it under way");
@@ -147,19 +147,19 @@ describe("pratique ca", () => {
   });
 
   it("names at most fifty of them, and says how many more there are", async () => {
-    await switched();
+    await activated();
     const { err } = await retireForced(53);
     expect(err.match(/^ {2}system:node:/gm)).toHaveLength(50);
     expect(err).toContain("  and 3 more\n");
   });
 
   it("says nothing of anyone left behind where a forced retirement leaves no one behind", async () => {
-    await switched();
+    await activated();
     expect(await retireForced(0)).toMatchObject({ code: 0, err: "" });
   });
 
   it("retires the CA by force where the hub cannot be asked, and says that", async () => {
-    await switched();
+    await activated();
     const { code, err } = await retireForced(undefined);
     expect(code).toBe(0);
     expect(err).toContain("could not be asked which identities are left behind");
@@ -173,6 +173,20 @@ describe("pratique ca", () => {
     }
     expect(await readdir(dir)).toEqual([]);
   });
+
+  it.each([["switch", "activate", ["prepare"]]] as const)(
+    "still takes %s for %s, with a warning",
+    async (deprecated, name, before) => {
+      await hubWasHere();
+      for (const step of before) await run(`ca ${step}`);
+      const { code, out, err } = await run(`ca ${deprecated}`);
+      expect({ code, err }).toEqual({
+        code: 0,
+        err: `warning: the command "pratique ca ${deprecated}" is deprecated and works in this release only; use "pratique ca ${name}"\n`,
+      });
+      expect(out).toContain((await run("ca status")).out);
+    },
+  );
 
   it("leaves every key readable by its owner alone", async () => {
     await hubWasHere();

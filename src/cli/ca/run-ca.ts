@@ -41,7 +41,7 @@ function done(step: AuthorityStep, ca: string): string {
       return "The next CA is made. A hub that runs tells everybody of it within a few seconds.";
     case "abandon":
       return `${ca} is believed no more, and its key is gone.`;
-    case "switch":
+    case "activate":
       return `${ca} signs from now on.`;
     case "retire":
       return "The CA before is believed no more, and its key is gone.";
@@ -51,8 +51,8 @@ function done(step: AuthorityStep, ca: string): string {
 const comesNext: Readonly<Record<AuthorityPhase, string>> = {
   stable: "One CA, and no change of it under way. `pratique ca prepare` begins one.",
   prepared:
-    "Both are believed, and the next signs nothing yet. See who has heard of it with `pratique ca rehearse`, then `pratique ca switch`; `pratique ca abandon` takes it back.",
-  switched:
+    "Both are believed, and the next signs nothing yet. See who has heard of it with `pratique ca rehearse`, then `pratique ca activate`; `pratique ca abandon` takes it back.",
+  activated:
     "Both are believed still. When no certificate of the one before is needed any more, which `pratique ca rehearse` shows, `pratique ca retire` ends it.",
 };
 
