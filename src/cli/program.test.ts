@@ -39,8 +39,8 @@ Commands:
   cluster list    List the managed clusters: who is in, how each is, when it was last heard
   cluster detach  Take clusters off the hub, with all that belongs to them there
   ca status       Show the CAs of a hub, and how far a change has come
-  ca prepare      Make the next CA, which is believed already and signs nothing yet
-  ca abandon      Drop a next CA that was prepared
+  ca prepare      Create the next CA; it is trusted at once and signs nothing yet
+  ca cancel       Remove the prepared CA and delete its key
   ca activate     Activate the prepared CA; the previous one stays trusted
   ca rehearse     Say which machines would be left behind if every CA but the newest were gone
   ca retire       Believe the CA before no longer, and forget its key

@@ -76,7 +76,7 @@ function dyingAt(fatal: number): { readonly files: PrivateFiles; readonly count:
 
 const ways: readonly (readonly [AuthorityStep, readonly AuthorityStep[]])[] = [
   ["prepare", []],
-  ["abandon", ["prepare"]],
+  ["cancel", ["prepare"]],
   ["activate", ["prepare"]],
   ["retire", ["prepare", "activate"]],
 ];
@@ -173,7 +173,7 @@ describe("two changes of the CA at once", () => {
       await rm(dir, { recursive: true });
       await open();
       await take("prepare");
-      await Promise.allSettled([take("activate"), take("abandon")]);
+      await Promise.allSettled([take("activate"), take("cancel")]);
       const found = await open();
       expect(found.trusted.length).toBe(found.state.previous === undefined ? 1 : 2);
     }

@@ -167,7 +167,7 @@ async function change(folder: Folder, step: AuthorityStep, at: StepTime): Promis
   if (step === "activate") await cross(folder, state, at);
   await files.replaceFile(join(dir, stateFile), stateText(taken.state), { mode: 0o600, owner });
   // Made by an activation that a crash ended before its state was written.
-  if (step === "abandon" && state.next !== undefined) await files.removeFile(crossFile(dir, state.next, state.signer));
+  if (step === "cancel" && state.next !== undefined) await files.removeFile(crossFile(dir, state.next, state.signer));
   await removeNeedless(folder, taken.state, at.now);
   return { before: state, after: taken.state };
 }
@@ -215,7 +215,7 @@ async function foreignOwner(dir: string): Promise<FileAccess["owner"]> {
 
 /**
  * Writes the certificate of the next CA that the present signer issues, for clients that trust the present signer alone. Not before the
- * activation: a CA that is abandoned must have no certificate by which it is trusted.
+ * activation: a CA that is canceled must have no certificate by which it is trusted.
  */
 async function cross(folder: Folder, { signer, next }: AuthorityState, { now, random }: StepTime): Promise<void> {
   const { dir, files, owner } = folder;

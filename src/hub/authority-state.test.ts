@@ -35,10 +35,10 @@ describe("a change of the CA", () => {
     expect(after(retired, "prepare", "ca-3")).toEqual({ signer: "ca-2", next: "ca-3" });
   });
 
-  it("can be abandoned until it is activated", () => {
+  it("can be canceled until it is activated", () => {
     const prepared = after(firstState, "prepare", "ca-2");
-    expect(after(prepared, "abandon")).toEqual(firstState);
-    expect(takeStep(after(prepared, "activate"), "abandon").kind).toBe("refused");
+    expect(after(prepared, "cancel")).toEqual(firstState);
+    expect(takeStep(after(prepared, "activate"), "cancel").kind).toBe("refused");
   });
 
   it.each([

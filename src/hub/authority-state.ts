@@ -13,8 +13,8 @@ export interface AuthorityState {
 /** How far a change of the CA has come. */
 export type AuthorityPhase = "stable" | "prepared" | "activated";
 
-/** The steps from one CA to the next, in their order; `abandon` takes `prepare` back. */
-export type AuthorityStep = "prepare" | "abandon" | "activate" | "retire";
+/** The steps from one CA to the next, in their order; `cancel` undoes `prepare`. */
+export type AuthorityStep = "prepare" | "cancel" | "activate" | "retire";
 
 /** The state of a folder in which no CA was ever changed. */
 export const firstState: AuthorityState = { signer: "ca" };
@@ -35,7 +35,7 @@ export function takeStep(state: AuthorityState, step: AuthorityStep, made = ""):
   const phase = phaseOf(state);
   const taken = (next: AuthorityState): StepTaken => ({ kind: "taken", state: next });
   if (step === "prepare" && phase === "stable") return taken({ signer: state.signer, next: made });
-  if (step === "abandon" && state.next !== undefined) return taken({ signer: state.signer });
+  if (step === "cancel" && state.next !== undefined) return taken({ signer: state.signer });
   if (step === "activate" && state.next !== undefined) return taken({ signer: state.next, previous: state.signer });
   if (step === "retire" && state.previous !== undefined) return taken({ signer: state.signer });
   return { kind: "refused", why: refusals[phase] };

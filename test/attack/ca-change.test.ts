@@ -107,9 +107,9 @@ peerSuite("kubectl", "a CA that is believed no more", () => {
     }
   });
 
-  test("that was abandoned is not believed through another one", async () => {
+  test("that was canceled is not believed through another one", async () => {
     await take("prepare");
-    const abandoned = caOf("ca-2");
+    const canceled = caOf("ca-2");
     const stolen = ["ca-2.crt", "ca-2-by-ca.crt"].map((name) => {
       try {
         return pki(name);
@@ -117,14 +117,14 @@ peerSuite("kubectl", "a CA that is believed no more", () => {
         return "";
       }
     });
-    const dial = masters(abandoned);
+    const dial = masters(canceled);
     const session = await openHttp2(target(), dial);
     expect((await sendHttp2(session, { path: maps })).status).toBe(200);
-    await take("abandon");
+    await take("cancel");
     expect((await sendHttp2(session, { path: maps })).status).toBe(401);
     session.destroy();
     for (const chain of ["", ...stolen, stolen.join("")]) {
-      expect((await ask(maps, { dial: masters(abandoned, chain) })).status).toBe(401);
+      expect((await ask(maps, { dial: masters(canceled, chain) })).status).toBe(401);
     }
     // Nor is there anything with which it could pose as the hub to those who trust the CA that stayed.
     const stayed = new X509Certificate(hub.ca);
@@ -198,7 +198,7 @@ describe("a rehearsal", () => {
     expect((await ask(rehearsalPath, { ...under, dial: odd })).status).toBe(200);
     await expect.poll(shown).toEqual(["ops", "__proto__"]);
     // A file that says otherwise is read as one that says nothing.
-    await take("abandon", "prepare");
+    await take("cancel", "prepare");
     await expect.poll(async () => (await ask(rehearsalPath, { ...under, headers: [as("nobody")] })).status).toBe(200);
     await expect.poll(shown).toEqual(["nobody"]);
     await writeFile(join(hub.dataDir, "pki", "ca-rehearsed.json"), '{"pin":1,"shown":{"a":"b","c":[]}}');

@@ -131,13 +131,13 @@ peerSuite("kubectl", "a change of the CA", () => {
     }
   });
 
-  it("can be abandoned, and the next that is prepared is another", async () => {
+  it("can be canceled, and the next that is prepared is another", async () => {
     await step("prepare");
-    const abandoned = pki("ca-2.crt");
-    await step("abandon");
+    const canceled = pki("ca-2.crt");
+    await step("cancel");
     expect(admin().ca).toBe(pki("ca.crt"));
     await step("prepare");
-    expect(pki("ca-3.crt")).not.toBe(abandoned);
+    expect(pki("ca-3.crt")).not.toBe(canceled);
     expect(() => pki("ca-2.key")).toThrow("ENOENT");
   });
 

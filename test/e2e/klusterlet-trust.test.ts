@@ -54,7 +54,7 @@ async function hubInFile(): Promise<{ readonly server: string; readonly pins: re
   return { server: cluster?.texts.get("server") ?? "", pins };
 }
 
-it("a joined cluster believes the next CA of its hub before that signs, and forgets it when it is abandoned", async () => {
+it("a joined cluster believes the next CA of its hub before that signs, and forgets it when it is canceled", async () => {
   const before = await hubInFile();
   expect(before.pins).toHaveLength(1);
   await ca("prepare");
@@ -63,7 +63,7 @@ it("a joined cluster believes the next CA of its hub before that signs, and forg
   expect((await agent.told("trusts")).pins).toHaveLength(2);
   expect((await hubInFile()).pins).toEqual([before.pins[0], expect.stringMatching(/^sha256:/)]);
   await agent.told("accepted");
-  await ca("abandon");
+  await ca("cancel");
   agent.forget();
   clock.skip(2 * 3_600_000);
   expect((await agent.told("trusts")).pins).toEqual(before.pins);

@@ -14,7 +14,7 @@ const dataDir: Option = {
 const how =
   "It works on the files of the hub's data directory; a hub that runs takes it up within a few seconds, and no restart is needed.";
 
-const deprecatedNames = { prepare: undefined, abandon: undefined, activate: "ca switch" } as const;
+const deprecatedNames = { prepare: undefined, cancel: "ca abandon", activate: "ca switch" } as const;
 
 function step(name: keyof typeof deprecatedNames, summary: string, details: readonly string[]): Command {
   const deprecatedName = deprecatedNames[name];
@@ -49,10 +49,10 @@ export const caCommands: CommandGroup = {
       examples: [{ line: "ca status --data-dir /var/lib/pratique", note: "which CA signs, and what comes next" }],
       run: async (args, io) => (await import("./run-ca.ts")).caStatus(args, io),
     },
-    step("prepare", "Make the next CA, which is believed already and signs nothing yet", [
-      "From now on cluster-info, kube-root-ca.crt and everything that is handed out name both CAs, and agents take that up within an hour. `ca abandon` takes it back.",
+    step("prepare", "Create the next CA; it is trusted at once and signs nothing yet", [
+      "From now on cluster-info, kube-root-ca.crt and every credential that the hub issues name both CAs; agents read them within an hour. `ca cancel` undoes this step.",
     ]),
-    step("abandon", "Drop a next CA that was prepared", ["Only until it is activated."]),
+    step("cancel", "Remove the prepared CA and delete its key", ["Possible only before `ca activate`."]),
     step("activate", "Activate the prepared CA; the previous one stays trusted", [
       "The hub issues its serving certificate and admin.kubeconfig anew. Certificates of the previous CA stay valid until it is retired. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
     ]),

@@ -139,7 +139,7 @@ describe("pratique ca", () => {
     await activated();
     const { code, out, err } = await retireForced(2);
     expect(code).toBe(0);
-    expect(out).toContain("One CA, and no change of it under way");
+    expect(out).toContain("One CA, and no change in progress");
     expect(err).toContain("2 identities are left behind");
     expect(err).toMatch(/^ {2}system:node:n001 has not shown .* and holds a certificate of the CA before$/m);
     expect(err).toContain("system:node:n002");
@@ -174,19 +174,19 @@ describe("pratique ca", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  it.each([["switch", "activate", ["prepare"]]] as const)(
-    "still takes %s for %s, with a warning",
-    async (deprecated, name, before) => {
-      await hubWasHere();
-      for (const step of before) await run(`ca ${step}`);
-      const { code, out, err } = await run(`ca ${deprecated}`);
-      expect({ code, err }).toEqual({
-        code: 0,
-        err: `warning: the command "pratique ca ${deprecated}" is deprecated and works in this release only; use "pratique ca ${name}"\n`,
-      });
-      expect(out).toContain((await run("ca status")).out);
-    },
-  );
+  it.each([
+    ["abandon", "cancel", ["prepare"]],
+    ["switch", "activate", ["prepare"]],
+  ] as const)("still takes %s for %s, with a warning", async (deprecated, name, before) => {
+    await hubWasHere();
+    for (const step of before) await run(`ca ${step}`);
+    const { code, out, err } = await run(`ca ${deprecated}`);
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: `warning: the command "pratique ca ${deprecated}" is deprecated and works in this release only; use "pratique ca ${name}"\n`,
+    });
+    expect(out).toContain((await run("ca status")).out);
+  });
 
   it("leaves every key readable by its owner alone", async () => {
     await hubWasHere();

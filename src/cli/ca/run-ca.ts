@@ -38,9 +38,9 @@ export async function caStep(step: AuthorityStep, args: Args, io: Io): Promise<E
 function done(step: AuthorityStep, ca: string): string {
   switch (step) {
     case "prepare":
-      return "The next CA is made. A hub that runs tells everybody of it within a few seconds.";
-    case "abandon":
-      return `${ca} is believed no more, and its key is gone.`;
+      return "The next CA is created. A running hub publishes it within a few seconds.";
+    case "cancel":
+      return `${ca} is no longer trusted, and its key is deleted.`;
     case "activate":
       return `${ca} signs from now on.`;
     case "retire":
@@ -49,9 +49,9 @@ function done(step: AuthorityStep, ca: string): string {
 }
 
 const comesNext: Readonly<Record<AuthorityPhase, string>> = {
-  stable: "One CA, and no change of it under way. `pratique ca prepare` begins one.",
+  stable: "One CA, and no change in progress; `pratique ca prepare` starts one.",
   prepared:
-    "Both are believed, and the next signs nothing yet. See who has heard of it with `pratique ca rehearse`, then `pratique ca activate`; `pratique ca abandon` takes it back.",
+    "Both CAs are trusted; the next one signs nothing yet. `pratique ca rehearse` lists who trusts it; then run `pratique ca activate`, or `pratique ca cancel` to undo the change.",
   activated:
     "Both are believed still. When no certificate of the one before is needed any more, which `pratique ca rehearse` shows, `pratique ca retire` ends it.",
 };
