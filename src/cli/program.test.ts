@@ -43,7 +43,7 @@ Commands:
   ca cancel       Remove the prepared CA and delete its key
   ca activate     Activate the prepared CA; the previous one stays trusted
   ca rehearse     Say which machines would be left behind if every CA but the newest were gone
-  ca retire       Believe the CA before no longer, and forget its key
+  ca revoke       Remove the previous CA from the trust bundle and delete its key
   manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
   controller      Answer access requests and approve serving certificates on any Kubernetes cluster
   webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field

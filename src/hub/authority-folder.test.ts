@@ -78,7 +78,7 @@ const ways: readonly (readonly [AuthorityStep, readonly AuthorityStep[]])[] = [
   ["prepare", []],
   ["cancel", ["prepare"]],
   ["activate", ["prepare"]],
-  ["retire", ["prepare", "activate"]],
+  ["revoke", ["prepare", "activate"]],
 ];
 
 describe("the first CA", () => {
@@ -124,7 +124,7 @@ describe("a change of the CA that is killed", () => {
         const rest = await readState(dir);
         if (rest.state.previous === undefined && rest.state.next === undefined) await take("prepare");
         if ((await readState(dir)).state.previous === undefined) await take("activate");
-        await take("retire");
+        await take("revoke");
         const last = await open();
         expect(await keys()).toEqual([`${last.state.signer}.key`]);
         expect(last.trusted).toHaveLength(1);
@@ -141,7 +141,7 @@ describe("a change of the CA that is killed", () => {
     expect(await readdir(dir)).not.toContain(".0123456789ab.tmp");
   });
 
-  it("loses its retired key at the next step where it could not be removed at its own", async () => {
+  it("loses its revoked key at the next step where it could not be removed at its own", async () => {
     const { files } = dyingAt(4);
     await take("prepare", "activate");
     const failing = { ...files, replaceFile: privateFiles.replaceFile, removeUnfinished: async () => undefined };
@@ -150,11 +150,11 @@ describe("a change of the CA that is killed", () => {
       removed += 1;
       throw new Killed();
     };
-    await expect(changeAuthorities(dir, "retire", { now, random, files: { ...failing, removeFile } })).rejects.toThrow(
+    await expect(changeAuthorities(dir, "revoke", { now, random, files: { ...failing, removeFile } })).rejects.toThrow(
       Killed,
     );
     expect([removed, await keys()]).toEqual([1, ["ca-2.key", "ca.key"]]);
-    await expect(take("retire")).rejects.toThrow("no next CA is prepared");
+    await expect(take("revoke")).rejects.toThrow("no next CA is prepared");
     expect(await keys()).toEqual(["ca-2.key"]);
   });
 });
@@ -218,7 +218,7 @@ describe("the folder of CAs", () => {
   it("keeps keys of other names", async () => {
     await writeFile(join(dir, "ca-backup.key"), "of the operator");
     await writeFile(join(dir, "sa.key"), "of tokens");
-    await take("prepare", "activate", "retire");
+    await take("prepare", "activate", "revoke");
     expect(await keys()).toEqual(["ca-2.key", "ca-backup.key", "sa.key"]);
   });
 });

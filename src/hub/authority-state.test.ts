@@ -17,22 +17,22 @@ const after = (state: AuthorityState, step: Parameters<typeof takeStep>[1], made
 };
 
 describe("a change of the CA", () => {
-  it("goes from prepare over activate to retire, and may begin again", () => {
+  it("goes from prepare over activate to revoke, and may begin again", () => {
     const prepared = after(firstState, "prepare", "ca-2");
     expect(prepared).toEqual({ signer: "ca", next: "ca-2" });
     expect(believed(prepared)).toEqual(["ca", "ca-2"]);
     const activated = after(prepared, "activate");
     expect(activated).toEqual({ signer: "ca-2", previous: "ca" });
     expect(believed(activated)).toEqual(["ca-2", "ca"]);
-    const retired = after(activated, "retire");
-    expect(retired).toEqual({ signer: "ca-2" });
-    expect([firstState, prepared, activated, retired].map(phaseOf)).toEqual([
+    const revoked = after(activated, "revoke");
+    expect(revoked).toEqual({ signer: "ca-2" });
+    expect([firstState, prepared, activated, revoked].map(phaseOf)).toEqual([
       "stable",
       "prepared",
       "activated",
       "stable",
     ]);
-    expect(after(retired, "prepare", "ca-3")).toEqual({ signer: "ca-2", next: "ca-3" });
+    expect(after(revoked, "prepare", "ca-3")).toEqual({ signer: "ca-2", next: "ca-3" });
   });
 
   it("can be canceled until it is activated", () => {
@@ -43,11 +43,11 @@ describe("a change of the CA", () => {
 
   it.each([
     [firstState, "activate", "pratique ca prepare"],
-    [firstState, "retire", "pratique ca prepare"],
+    [firstState, "revoke", "pratique ca prepare"],
     [{ signer: "ca", next: "ca-2" }, "prepare", "pratique ca activate"],
-    [{ signer: "ca", next: "ca-2" }, "retire", "pratique ca activate"],
-    [{ signer: "ca-2", previous: "ca" }, "prepare", "pratique ca retire"],
-    [{ signer: "ca-2", previous: "ca" }, "activate", "pratique ca retire"],
+    [{ signer: "ca", next: "ca-2" }, "revoke", "pratique ca activate"],
+    [{ signer: "ca-2", previous: "ca" }, "prepare", "pratique ca revoke"],
+    [{ signer: "ca-2", previous: "ca" }, "activate", "pratique ca revoke"],
   ] as const)("from %j refuses to %s, and says what comes next", (state, step, next) => {
     const refused = takeStep(state, step, "ca-9");
     expect(refused.kind === "refused" && refused.why).toContain(next);

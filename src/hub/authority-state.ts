@@ -14,7 +14,7 @@ export interface AuthorityState {
 export type AuthorityPhase = "stable" | "prepared" | "activated";
 
 /** The steps from one CA to the next, in their order; `cancel` undoes `prepare`. */
-export type AuthorityStep = "prepare" | "cancel" | "activate" | "retire";
+export type AuthorityStep = "prepare" | "cancel" | "activate" | "revoke";
 
 /** The state of a folder in which no CA was ever changed. */
 export const firstState: AuthorityState = { signer: "ca" };
@@ -37,14 +37,14 @@ export function takeStep(state: AuthorityState, step: AuthorityStep, made = ""):
   if (step === "prepare" && phase === "stable") return taken({ signer: state.signer, next: made });
   if (step === "cancel" && state.next !== undefined) return taken({ signer: state.signer });
   if (step === "activate" && state.next !== undefined) return taken({ signer: state.next, previous: state.signer });
-  if (step === "retire" && state.previous !== undefined) return taken({ signer: state.signer });
+  if (step === "revoke" && state.previous !== undefined) return taken({ signer: state.signer });
   return { kind: "refused", why: refusals[phase] };
 }
 
 const refusals: Readonly<Record<AuthorityPhase, string>> = {
   stable: "no next CA is prepared; `pratique ca prepare` makes one",
   prepared: "a next CA is prepared and signs nothing yet; `pratique ca activate` comes next",
-  activated: "the CA before is believed still; `pratique ca retire` ends that",
+  activated: "the previous CA is still trusted; `pratique ca revoke` comes next",
 };
 
 /** The stems of all CAs that are believed, the signer first. */

@@ -253,7 +253,7 @@ async function namedCas(store: Store): Promise<readonly string[]> {
   });
 }
 
-/** Also of CAs that were retired while the hub stood still: their certificates stay. */
+/** Also of CAs that were revoked while the hub was stopped: their certificates stay. */
 async function ownCas({ pkiDir, caFile }: Halves): Promise<readonly string[]> {
   if (caFile !== undefined) return keysIn((await textIfThere(caFile)) ?? "");
   const names = (await readdir(pkiDir)).filter((name) => /^ca(?:-\d+)?\.crt$/.test(name));

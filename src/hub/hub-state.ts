@@ -74,7 +74,7 @@ export async function openHubState(
   const take = (next: Authorities): void => {
     const gone = current.trusted.filter(({ pin }) => !pinsOf(next).includes(pin));
     current = next;
-    for (const { rawSubject } of gone) revoked.retire(createHash("sha256").update(rawSubject).digest("hex"));
+    for (const { rawSubject } of gone) revoked.revokeIssuer(createHash("sha256").update(rawSubject).digest("hex"));
   };
   return {
     store,

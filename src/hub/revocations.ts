@@ -28,10 +28,10 @@ export interface Revocations {
     target: Pick<RevocationTarget, "fingerprint" | "credentialID">,
   ) => CredentialIssue | undefined;
   readonly follow: (credential: Credential) => Followed;
-  /** Whether a credential that was good is so no longer: it was revoked, or its CA retired. */
+  /** Whether a credential that was valid is so no longer: it was revoked, or its CA was. */
   readonly isOver: (credential: Credential) => boolean;
-  /** Ends what was begun with certificates of a CA that is believed no more, by the SHA-256 of its name's DER in lower-case hexadecimal. */
-  readonly retire: (issuer: string) => void;
+  /** Ends what was begun with certificates of a CA that was revoked, by the SHA-256 of its name's DER in lower-case hexadecimal. */
+  readonly revokeIssuer: (issuer: string) => void;
   /** Counts a request that was refused, and says so in the log, at most once a minute for each revocation. */
   readonly refused: (found: FoundRevocation, by: Sender) => void;
   readonly refusals: () => number;
@@ -53,7 +53,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
   const followed = new Map<AbortController, Credential>();
   const issues = issuesById(cache);
   const toldAt = new Map<string, number>();
-  const retired = new Set<string>();
+  const revokedIssuers = new Set<string>();
   let refusals = 0;
   const find = (credential: Credential): FoundRevocation | undefined =>
     index.size() === 0 ? undefined : index.find(credential, clock.now());
@@ -68,7 +68,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     for (const [end, credential] of followed) if (find(credential) !== undefined) end.abort();
   });
   const isOver = (credential: Credential): boolean =>
-    (credential.issuer !== undefined && retired.has(credential.issuer)) || find(credential) !== undefined;
+    (credential.issuer !== undefined && revokedIssuers.has(credential.issuer)) || find(credential) !== undefined;
   return {
     find,
     removals: removalLog(),
@@ -107,8 +107,8 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     certificateOf: ({ fingerprint, credentialID }) =>
       issues(fingerprint === undefined ? (credentialID ?? "") : `X509SHA256=${fingerprint}`),
     isOver,
-    retire: (issuer) => {
-      retired.add(issuer);
+    revokeIssuer: (issuer) => {
+      revokedIssuers.add(issuer);
       for (const [end, credential] of followed) if (credential.issuer === issuer) end.abort();
     },
     follow: (credential) => {

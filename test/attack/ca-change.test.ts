@@ -94,7 +94,7 @@ peerSuite("kubectl", "a CA that is believed no more", () => {
     await take("prepare", "activate");
     expect((await sendHttp2(session, { path: maps })).status).toBe(200);
     const opened = sendHttp2(session, { path: `${maps}?watch=true` });
-    await take("retire");
+    await take("revoke");
     expect((await sendHttp2(session, { path: maps })).status).toBe(401);
     // They have ended, for their replies are whole.
     expect((await watch).status).toBe(200);

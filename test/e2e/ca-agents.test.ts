@@ -78,7 +78,7 @@ async function fate(): Promise<unknown> {
   );
 }
 
-it("a node follows its hub from one CA to the next, and the old one is not retired before it has", async () => {
+it("a node follows its hub from one CA to the next, and the old one is not revoked before it has", async () => {
   const [first] = await pinsIn(join(certDir, "ca.crt"));
   await step("prepare");
   await expect.poll(fate).toMatchObject({ leftBehind: ["has not shown that it trusts the newest CA"] });
@@ -97,7 +97,7 @@ it("a node follows its hub from one CA to the next, and the old one is not retir
 
   await step("activate");
   expect(await fate()).toMatchObject({ leftBehind: ["holds a certificate of the CA before"] });
-  const refused = await ca("retire");
+  const refused = await ca("revoke");
   expect(refused).toMatchObject({ code: 7 });
   expect(refused.err).toContain("system:node:n1 holds a certificate of the CA before");
 
@@ -108,7 +108,7 @@ it("a node follows its hub from one CA to the next, and the old one is not retir
   );
   expect(renewed.err).toContain("renewed the client certificate");
   await expect.poll(fate).toMatchObject({ leftBehind: [], holdsNewest: true });
-  await step("retire");
+  await step("revoke");
   expect((await look()).code).toBe(0);
   expect(await pinsIn(join(certDir, "ca.crt"))).toEqual([both[1]]);
   expect((await look()).err).not.toContain("cannot");
@@ -135,7 +135,7 @@ it("agents that stay renew within four hours of hearing of it, each once, and th
   ahead += 4 * 3_600_000;
   await passing(5000, "renewed the client certificate");
   await expect.poll(async () => (await ca("rehearse")).code).toBe(0);
-  await step("retire");
+  await step("revoke");
   expect(count("is renewed before its time")).toBe(names.length);
   stop.abort();
   expect(await agent.ended).toBe(0);

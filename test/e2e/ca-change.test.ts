@@ -106,8 +106,8 @@ peerSuite("kubectl", "a change of the CA", () => {
       expect((await kubectl("get", "ns", "default", "-o", "name")).out).toBe("namespace/default\n");
     }
 
-    // Retired: the old one opens nothing any more.
-    await step("retire");
+    // Revoked: the old one opens nothing any more.
+    await step("revoke");
     expect(admin().ca).toBe(newCa);
     expect(await get("/version", oldCa)).toMatch(/UNABLE_TO|SELF_SIGNED/);
     expect(await get(nodes, newCa, oldAdmin)).toBe(401);
@@ -120,7 +120,7 @@ peerSuite("kubectl", "a change of the CA", () => {
     for (const [name, expected] of [
       ["prepare", 200],
       ["activate", 200],
-      ["retire", 401],
+      ["revoke", 401],
     ] as const) {
       await step(name);
       await hub.close("keep");

@@ -83,7 +83,7 @@ peerSuite("kubectl", "a change that leaves a cluster behind", () => {
       const { pins } = await agent.told("trusts");
       expect(pins).toHaveLength(2);
       await ca("activate");
-      await ca("retire", "--force");
+      await ca("revoke", "--force");
       agent.forget();
       const stopSkipping = keepSkipping(clock, 600_000);
       try {
@@ -109,7 +109,7 @@ async function ca(step: string, ...more: readonly string[]): Promise<void> {
   const io = { ...processIo(), clock: time, stdout, stderr };
   const code = await runProgram(commands, ["ca", step, "--data-dir", stage.hub.dataDir, ...more], io);
   expect(code).toBe(0);
-  // By force, a retirement leaves behind the cluster that was not told.
+  // By force, a revocation leaves behind the cluster that was not told.
   expect(said).toMatch(more.includes("--force") ? /^warning: 1 identity is left behind;.*\n.*:east:/ : /^$/);
   await expect.poll(count).toBe(before + 1);
 }

@@ -54,7 +54,7 @@ export const caCommands: CommandGroup = {
     ]),
     step("cancel", "Remove the prepared CA and delete its key", ["Possible only before `ca activate`."]),
     step("activate", "Activate the prepared CA; the previous one stays trusted", [
-      "The hub issues its serving certificate and admin.kubeconfig anew. Certificates of the previous CA stay valid until it is retired. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
+      "The hub issues its serving certificate and admin.kubeconfig anew. Certificates of the previous CA stay valid until it is revoked. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
     ]),
     {
       name: "ca rehearse",
@@ -69,9 +69,10 @@ export const caCommands: CommandGroup = {
       run: async (args, io) => (await import("./run-ca-rehearse.ts")).caRehearse(args, io),
     },
     {
-      name: "ca retire",
-      summary: "Believe the CA before no longer, and forget its key",
-      details: ["Refused while machines would be left behind, as `ca rehearse` lists them.", how],
+      name: "ca revoke",
+      deprecatedName: "ca retire",
+      summary: "Remove the previous CA from the trust bundle and delete its key",
+      details: ["Refused while machines would be left behind; `ca rehearse` lists them.", how],
       operands: [],
       options: [
         dataDir,
@@ -79,12 +80,13 @@ export const caCommands: CommandGroup = {
           name: "force",
           kind: "boolean",
           default: "false",
-          description: "retire it although machines are left behind, which it names, or the hub cannot be asked",
+          description:
+            "revoke the CA although machines are left behind, which the command then lists, or although the hub cannot be reached",
         },
         ...serverOptions,
       ],
-      examples: [{ line: "ca retire --data-dir /var/lib/pratique", note: "end the change" }],
-      run: async (args, io) => (await import("./run-ca-rehearse.ts")).caRetire(args, io),
+      examples: [{ line: "ca revoke --data-dir /var/lib/pratique", note: "end the change" }],
+      run: async (args, io) => (await import("./run-ca-rehearse.ts")).caRevoke(args, io),
     },
   ],
 };

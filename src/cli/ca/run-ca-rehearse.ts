@@ -34,17 +34,17 @@ export async function caRehearse(args: Args, io: Io): Promise<ExitName> {
 }
 
 /** Ends the change, unless an identity would be left behind; with --force it names those that are. */
-export async function caRetire(args: Args, io: Io): Promise<ExitName> {
+export async function caRevoke(args: Args, io: Io): Promise<ExitName> {
   // A step that is not due is told before the hub is asked.
   const { state } = await authoritiesIn(args, io);
-  if (phaseOf(state) !== "activated") return caStep("retire", args, io);
+  if (phaseOf(state) !== "activated") return caStep("revoke", args, io);
   if (!args.on("force")) {
     await requireNoneLeft(args, io);
-    return caStep("retire", args, io);
+    return caStep("revoke", args, io);
   }
-  // Before the step: the hub does not know afterwards which CA was retired.
+  // Before the step: the hub does not know afterwards which CA was revoked.
   const note = await leftBehindNote(args, io);
-  const exit = await caStep("retire", args, io);
+  const exit = await caStep("revoke", args, io);
   io.stderr.write(note);
   return exit;
 }
@@ -54,11 +54,11 @@ async function requireNoneLeft(args: Args, io: Io): Promise<void> {
   if (left.length === 0) return;
   throw new CliError("conflict", `${left.length} would be left behind, so nothing was done`, [
     ...named(left, 5),
-    "`pratique ca rehearse` lists them; --force retires the CA all the same.",
+    "`pratique ca rehearse` lists them; --force revokes the CA all the same.",
   ]);
 }
 
-/** How many of those that a forced retirement leaves behind are named. */
+/** How many of those that a forced revocation leaves behind are named. */
 const maxNamed = 50;
 
 /** Whom the step leaves behind and what they need, for stderr; empty where there is none. A hub that cannot be asked does not prevent the step. */
@@ -68,10 +68,10 @@ async function leftBehindNote(args: Args, io: Io): Promise<string> {
     if (left.length === 0) return "";
     const lines = named(left, maxNamed).map((line) => `  ${printable(line)}\n`);
     const count = left.length === 1 ? "1 identity is" : `${left.length} identities are`;
-    return `warning: ${count} left behind; the certificates of the retired CA are refused from now on:\n${lines.join("")}Each machine must join again (pratique join … --force), or request access again; files with the retired CA must be replaced.\n`;
+    return `warning: ${count} left behind; the hub rejects certificates of the revoked CA from now on:\n${lines.join("")}Each machine must join again (pratique join … --force), or request access again; files with the revoked CA must be replaced.\n`;
   } catch (error) {
     const { message } = failureOf(error, args);
-    return `warning: the hub could not be asked which identities are left behind: ${printable(message)}\nMachines whose certificates are of the retired CA must join again: pratique join … --force\n`;
+    return `warning: could not ask the hub which identities are left behind: ${printable(message)}\nMachines whose certificates are of the revoked CA must join again: pratique join … --force\n`;
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
@@ -30,13 +30,14 @@ async function run(
   return { code, out: io.out(), err: io.err() };
 }
 
-/** The hub answers with these holders of certificates of the CA before; undefined: it cannot be reached. */
-async function retireForced(
-  count: number | undefined,
+/** A run while the hub answers with so many holders of certificates of the previous CA; undefined: it cannot be reached. */
+async function runWithHub(
+  line: string,
+  { holders, dataDir = dir }: { readonly holders: number | undefined; readonly dataDir?: string },
 ): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
   const clock = fakeClock();
   const { client } = fakeApi({ clock });
-  for (let number = 1; number <= (count ?? 0); number += 1) {
+  for (let number = 1; number <= (holders ?? 0); number += 1) {
     const username = `system:node:n${String(number).padStart(3, "0")}`;
     const issued = [{ credentialID: "X509SHA256=ab", issuer: "ca", notAfter: "2999-01-01T00:00:00Z" }];
     const spec = { identity: { username, purpose: "Client" } };
@@ -51,14 +52,17 @@ async function retireForced(
   const list = (): Promise<never> => Promise.reject(new ConnectionError("ECONNREFUSED", "connection refused"));
   const io = fakeIo({
     clock,
-    client: count === undefined ? { ...client, list } : client,
-    files: { [join(dir, "admin.kubeconfig")]: kubeconfigText() },
+    client: holders === undefined ? { ...client, list } : client,
+    files: { [join(dataDir, "admin.kubeconfig")]: kubeconfigText() },
     listFolder: async (path) => (await readdir(path)).map((name) => ({ name, isFolder: false })),
     random: (size) => randomBytes(size),
   });
-  const code = await runLine(["ca", "retire", "--force", "--data-dir", dir], io);
+  const code = await runLine([...line.split(" "), "--data-dir", dataDir], io);
   return { code, out: io.out(), err: io.err() };
 }
+
+const revokeForced = (holders: number | undefined): ReturnType<typeof runWithHub> =>
+  runWithHub("ca revoke --force", { holders });
 
 async function activated(): Promise<void> {
   await hubWasHere();
@@ -86,7 +90,7 @@ describe("pratique ca", () => {
     const activated = await run("ca activate");
     expect(activated.out).toContain("ca-2 signs from now on.");
     expect(activated.out).toMatch(/^ca +signed before/m);
-    expect(activated.out).toContain("pratique ca retire");
+    expect(activated.out).toContain("pratique ca revoke");
     const status = JSON.parse((await run("ca status -o json")).out) as {
       phase: string;
       authorities: readonly { name: string; pin: string }[];
@@ -135,9 +139,9 @@ describe("pratique ca", () => {
     expect(await run("ca status", later)).toMatchObject({ code: 0, out: expect.stringContaining("signed before") });
   });
 
-  it("names those whom a forced retirement leaves behind, and why", async () => {
+  it("names those whom a forced revocation leaves behind, and why", async () => {
     await activated();
-    const { code, out, err } = await retireForced(2);
+    const { code, out, err } = await revokeForced(2);
     expect(code).toBe(0);
     expect(out).toContain("One CA, and no change in progress");
     expect(err).toContain("2 identities are left behind");
@@ -148,21 +152,21 @@ describe("pratique ca", () => {
 
   it("names at most fifty of them, and says how many more there are", async () => {
     await activated();
-    const { err } = await retireForced(53);
+    const { err } = await revokeForced(53);
     expect(err.match(/^ {2}system:node:/gm)).toHaveLength(50);
     expect(err).toContain("  and 3 more\n");
   });
 
-  it("says nothing of anyone left behind where a forced retirement leaves no one behind", async () => {
+  it("says nothing of anyone left behind where a forced revocation leaves no one behind", async () => {
     await activated();
-    expect(await retireForced(0)).toMatchObject({ code: 0, err: "" });
+    expect(await revokeForced(0)).toMatchObject({ code: 0, err: "" });
   });
 
-  it("retires the CA by force where the hub cannot be asked, and says that", async () => {
+  it("revokes the CA by force where the hub cannot be asked, and says that", async () => {
     await activated();
-    const { code, err } = await retireForced(undefined);
+    const { code, err } = await revokeForced(undefined);
     expect(code).toBe(0);
-    expect(err).toContain("could not be asked which identities are left behind");
+    expect(err).toContain("could not ask the hub which identities are left behind");
   });
 
   it("says where it looked when there is no CA", async () => {
@@ -177,15 +181,30 @@ describe("pratique ca", () => {
   it.each([
     ["abandon", "cancel", ["prepare"]],
     ["switch", "activate", ["prepare"]],
-  ] as const)("still takes %s for %s, with a warning", async (deprecated, name, before) => {
+    ["retire", "revoke", ["prepare", "activate"]],
+    ["retire --force", "revoke --force", ["prepare", "activate"]],
+  ] as const)("takes `%s` for `%s`, with a warning and the same result", async (deprecated, name, before) => {
     await hubWasHere();
     for (const step of before) await run(`ca ${step}`);
-    const { code, out, err } = await run(`ca ${deprecated}`);
-    expect({ code, err }).toEqual({
-      code: 0,
-      err: `warning: the command "pratique ca ${deprecated}" is deprecated and works in this release only; use "pratique ca ${name}"\n`,
+    const other = join(dir, "copy");
+    await cp(join(dir, "pki"), join(other, "pki"), { recursive: true });
+    const expected = await runWithHub(`ca ${name}`, { holders: 1, dataDir: other });
+    const { code, out, err } = await runWithHub(`ca ${deprecated}`, { holders: 1 });
+    const [word, newWord] = [deprecated, name].map((line) => line.split(" ")[0]);
+    expect({ code, out, err }).toEqual({
+      code: expected.code,
+      out: expected.out,
+      err: `warning: the command "pratique ca ${word}" is deprecated and works in this release only; use "pratique ca ${newWord}"\n${expected.err}`,
     });
-    expect(out).toContain((await run("ca status")).out);
+  });
+
+  it("names the commands of today alone in its help", async () => {
+    const io = fakeIo();
+    expect(await runLine("ca --help", io)).toBe(0);
+    expect(io.out().match(/^ {2}[a-z]+(?= {2})/gm)).toEqual(
+      ["status", "prepare", "cancel", "activate", "rehearse", "revoke"].map((name) => `  ${name}`),
+    );
+    for (const name of ["abandon", "switch", "retire"]) expect(io.out()).not.toMatch(new RegExp(name, "i"));
   });
 
   it("leaves every key readable by its owner alone", async () => {

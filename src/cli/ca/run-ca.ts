@@ -43,8 +43,8 @@ function done(step: AuthorityStep, ca: string): string {
       return `${ca} is no longer trusted, and its key is deleted.`;
     case "activate":
       return `${ca} signs from now on.`;
-    case "retire":
-      return "The CA before is believed no more, and its key is gone.";
+    case "revoke":
+      return "The previous CA is no longer trusted, and its key is deleted.";
   }
 }
 
@@ -53,7 +53,7 @@ const comesNext: Readonly<Record<AuthorityPhase, string>> = {
   prepared:
     "Both CAs are trusted; the next one signs nothing yet. `pratique ca rehearse` lists who trusts it; then run `pratique ca activate`, or `pratique ca cancel` to undo the change.",
   activated:
-    "Both are believed still. When no certificate of the one before is needed any more, which `pratique ca rehearse` shows, `pratique ca retire` ends it.",
+    "Both CAs are trusted. Run `pratique ca revoke` when `pratique ca rehearse` shows that no certificate of the previous CA is in use.",
 };
 
 interface CaRow {
