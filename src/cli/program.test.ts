@@ -42,7 +42,7 @@ Commands:
   ca prepare      Create the next CA; it is trusted at once and signs nothing yet
   ca cancel       Remove the prepared CA and delete its key
   ca activate     Activate the prepared CA; the previous one stays trusted
-  ca rehearse     Say which machines would be left behind if every CA but the newest were gone
+  ca check        List the machines that would be left behind if only the newest CA were trusted
   ca revoke       Remove the previous CA from the trust bundle and delete its key
   manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
   controller      Answer access requests and approve serving certificates on any Kubernetes cluster

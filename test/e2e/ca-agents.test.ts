@@ -70,9 +70,9 @@ async function step(name: string, ...more: readonly string[]): Promise<void> {
   await expect.poll(count).toBe(before + 1);
 }
 
-/** What `ca rehearse` says of the node, once the hub has written down what it was shown. */
+/** What `ca check` says of the node, once the hub has written down what it was shown. */
 async function fate(): Promise<unknown> {
-  const { out } = await ca("rehearse", "-o", "json");
+  const { out } = await ca("check", "-o", "json");
   return (JSON.parse(out) as readonly { readonly username: string }[]).find(
     ({ username }) => username === "system:node:n1",
   );
@@ -82,7 +82,7 @@ it("a node follows its hub from one CA to the next, and the old one is not revok
   const [first] = await pinsIn(join(certDir, "ca.crt"));
   await step("prepare");
   await expect.poll(fate).toMatchObject({ leftBehind: ["has not shown that it trusts the newest CA"] });
-  expect((await ca("rehearse")).code).toBe(1);
+  expect((await ca("check")).code).toBe(1);
 
   const looked = await look();
   expect(looked.err).toContain("the hub told of other CAs, which are trusted now");
@@ -93,7 +93,7 @@ it("a node follows its hub from one CA to the next, and the old one is not revok
   const data = /certificate-authority-data: (\S+)/.exec(kubeconfig)?.[1] ?? "";
   expect(certificatesOfBundle(Buffer.from(data, "base64").toString()).map(({ pin }) => pin)).toEqual(both);
   await expect.poll(fate).toMatchObject({ leftBehind: [], trustsSince: expect.any(String) as unknown });
-  expect((await ca("rehearse")).out).toContain("None of 1 would be left behind.");
+  expect((await ca("check")).out).toContain("None of 1 would be left behind.");
 
   await step("activate");
   expect(await fate()).toMatchObject({ leftBehind: ["holds a certificate of the CA before"] });
@@ -134,7 +134,7 @@ it("agents that stay renew within four hours of hearing of it, each once, and th
   await passing(120_000, "is renewed before its time");
   ahead += 4 * 3_600_000;
   await passing(5000, "renewed the client certificate");
-  await expect.poll(async () => (await ca("rehearse")).code).toBe(0);
+  await expect.poll(async () => (await ca("check")).code).toBe(0);
   await step("revoke");
   expect(count("is renewed before its time")).toBe(names.length);
   stop.abort();

@@ -36,7 +36,7 @@ const lines: Readonly<Record<string, string>> = {
   version: "",
 };
 /** The kubeconfig of `join` is written; these two read the folder of a hub first, and connect in the same function as all others. */
-const others = ["join", "ca rehearse", "ca revoke"];
+const others = ["join", "ca check", "ca revoke"];
 
 let api: EchoApi;
 let proxy: TestProxy;

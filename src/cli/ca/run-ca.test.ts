@@ -98,7 +98,7 @@ describe("pratique ca", () => {
     expect(status).toMatchObject({ phase: "activated", authorities: [{ name: "ca-2" }, { name: "ca", pin: before }] });
   });
 
-  it.each(["status", "prepare", "rehearse"])("%s says whose the folder is where it may not be read", async (verb) => {
+  it.each(["status", "prepare", "check"])("%s says whose the folder is where it may not be read", async (verb) => {
     const refused = Object.assign(new Error("EACCES: permission denied"), { code: "EACCES", path: join(dir, "pki") });
     const io = fakeIo({ listFolder: () => Promise.reject(refused) });
     expect(await runLine(["ca", verb, "--data-dir", dir], io)).toBe(2);
@@ -115,9 +115,9 @@ describe("pratique ca", () => {
     expect((await readdir(join(dir, "pki"))).filter((name) => name.endsWith(".key"))).toEqual(["ca-2.key", "ca.key"]);
   });
 
-  it("has nobody to name while no change is under way", async () => {
+  it("has no machine to name while no change is in progress", async () => {
     await hubWasHere();
-    expect(await run("ca rehearse")).toMatchObject({ code: 2, out: "", err: expect.stringContaining("ca prepare") });
+    expect(await run("ca check")).toMatchObject({ code: 2, out: "", err: expect.stringContaining("ca prepare") });
   });
 
   it("leads on from a CA that has expired, and says that it has", async () => {
@@ -181,6 +181,9 @@ describe("pratique ca", () => {
   it.each([
     ["abandon", "cancel", ["prepare"]],
     ["switch", "activate", ["prepare"]],
+    ["rehearse", "check", ["prepare"]],
+    ["rehearse", "check", []],
+    ["rehearse -o json", "check -o json", ["prepare", "activate"]],
     ["retire", "revoke", ["prepare", "activate"]],
     ["retire --force", "revoke --force", ["prepare", "activate"]],
   ] as const)("takes `%s` for `%s`, with a warning and the same result", async (deprecated, name, before) => {
@@ -202,9 +205,9 @@ describe("pratique ca", () => {
     const io = fakeIo();
     expect(await runLine("ca --help", io)).toBe(0);
     expect(io.out().match(/^ {2}[a-z]+(?= {2})/gm)).toEqual(
-      ["status", "prepare", "cancel", "activate", "rehearse", "revoke"].map((name) => `  ${name}`),
+      ["status", "prepare", "cancel", "activate", "check", "revoke"].map((name) => `  ${name}`),
     );
-    for (const name of ["abandon", "switch", "retire"]) expect(io.out()).not.toMatch(new RegExp(name, "i"));
+    for (const name of ["abandon", "switch", "rehearse", "retire"]) expect(io.out()).not.toMatch(new RegExp(name, "i"));
   });
 
   it("leaves every key readable by its owner alone", async () => {

@@ -51,9 +51,9 @@ function done(step: AuthorityStep, ca: string): string {
 const comesNext: Readonly<Record<AuthorityPhase, string>> = {
   stable: "One CA, and no change in progress; `pratique ca prepare` starts one.",
   prepared:
-    "Both CAs are trusted; the next one signs nothing yet. `pratique ca rehearse` lists who trusts it; then run `pratique ca activate`, or `pratique ca cancel` to undo the change.",
+    "Both CAs are trusted; the next one signs nothing yet. `pratique ca check` lists the machines that do not trust it yet; then run `pratique ca activate`, or `pratique ca cancel` to undo the change.",
   activated:
-    "Both CAs are trusted. Run `pratique ca revoke` when `pratique ca rehearse` shows that no certificate of the previous CA is in use.",
+    "Both CAs are trusted. Run `pratique ca revoke` when `pratique ca check` shows that no certificate of the previous CA is in use.",
 };
 
 interface CaRow {

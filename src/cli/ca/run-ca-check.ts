@@ -16,10 +16,10 @@ import { authoritiesIn, caStep, folderOf } from "./run-ca.ts";
 import { withServer } from "../server-access.ts";
 import { textTable } from "../text-table.ts";
 
-/** Prints who would be left behind, and who would not. */
-export async function caRehearse(args: Args, io: Io): Promise<ExitName> {
+/** Prints which identities would be left behind, and which would not. */
+export async function caCheck(args: Args, io: Io): Promise<ExitName> {
   if (phaseOf((await authoritiesIn(args, io)).state) === "stable") {
-    throw new CliError("usage", "no change of the CA is under way; `pratique ca prepare` begins one");
+    throw new CliError("usage", "no CA change is in progress; `pratique ca prepare` starts one");
   }
   const fates = await allFates(args, io);
   const left = fates.filter(({ leftBehind }) => leftBehind.length > 0);
@@ -54,7 +54,7 @@ async function requireNoneLeft(args: Args, io: Io): Promise<void> {
   if (left.length === 0) return;
   throw new CliError("conflict", `${left.length} would be left behind, so nothing was done`, [
     ...named(left, 5),
-    "`pratique ca rehearse` lists them; --force revokes the CA all the same.",
+    "`pratique ca check` lists them; --force revokes the CA all the same.",
   ]);
 }
 
@@ -98,7 +98,7 @@ async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
 }
 
 function text(fates: readonly Fate[], left: number): string {
-  if (fates.length === 0) return "nobody holds anything that has not ended\n";
+  if (fates.length === 0) return "No credential that the hub issued is valid.\n";
   const table = textTable({
     headings: ["", "IDENTITY", "TRUSTS THE NEWEST CA", "HOLDS OF IT", "EXPIRES"],
     rows: fates.map(({ username, trustsSince, holdsNewest, expires, leftBehind }) => [
@@ -112,6 +112,6 @@ function text(fates: readonly Fate[], left: number): string {
   const said =
     left === 0
       ? `None of ${fates.length} would be left behind.`
-      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within 72 minutes of \`ca prepare\`, and renew within six hours of \`ca activate\`.`;
+      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within 72 minutes after \`ca prepare\`, and renew within six hours after \`ca activate\`.`;
   return `${table}\n${said}\n`;
 }
