@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeClock, type FakeClock } from "../../test/kits/fake-clock.ts";
-import { startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
+import { refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
 import type { Keeper } from "./keeper.ts";
 import { trustKeeper, type KeepTrustOptions, type Trust } from "./keep-trust.ts";
 
@@ -62,6 +62,29 @@ describe("the trust of a machine", () => {
     await keeper({ shown: (leaf) => void shown.push(leaf) }).act(signal);
     await keeper({ shown: (leaf) => void shown.push(leaf) }, { caPem: testCa().pem }).act(signal);
     expect(shown).toEqual([expect.any(Uint8Array), undefined]);
+  });
+
+  test.each([
+    ["is shown once to a hub that knows the path", [200], ["ca-check"]],
+    ["is shown at the path of the last release to a hub of that release", [403, 200], ["ca-check", "ca-rehearsal"]],
+    ["is shown at it where each user may ask for each path too", [404, 200], ["ca-check", "ca-rehearsal"]],
+    ["is not shown again to a hub that has another answer", [400], ["ca-check"]],
+  ] as const)("of two CAs %s", async (_title, statuses, paths) => {
+    const before = hub;
+    hub = await startFakeHub({ dns: ["next-ca.pratique.invalid"] });
+    await before.close();
+    const caPem = `${hub.ca.pem}${testCa("next").pem}`;
+    hub.publish({ caPem });
+    const left: number[] = [...statuses];
+    hub.intercept = ({ url }, response) => {
+      if (url?.startsWith("/.well-known/") !== true) return false;
+      refuse(response, left.shift() ?? 500, "Test", "test");
+      return true;
+    };
+    await keeper({}, { caPem }).act(signal);
+    const asked = hub.seen.filter(({ path }) => path.startsWith("/.well-known/"));
+    expect(asked.map(({ path }) => path)).toEqual(paths.map((name) => `/.well-known/pratique/${name}`));
+    expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer secret"]));
   });
 
   test("tells that nothing was shown where the files of the machine cannot be read", async () => {

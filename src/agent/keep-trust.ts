@@ -2,7 +2,7 @@ import { ConnectionError } from "../client/client.ts";
 import type { RawReply, RemoteClient } from "../client/remote.ts";
 import type { ClientCredentials } from "../client/transport.ts";
 import type { Clock } from "../core/clock.ts";
-import { rehearsalName, rehearsalPath } from "../trust/ca-rehearsal.ts";
+import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../trust/ca-check.ts";
 import { parseClusterInfo } from "../trust/cluster-info.ts";
 import { certificatesOfBundle } from "../trust/pins.ts";
 import type { AgentReport, KeptName } from "./agent-event.ts";
@@ -173,16 +173,18 @@ function dataIn(body: Buffer): unknown {
   }
 }
 
-/** Nobody but the hub's operator learns from it, so a hub that does not know the name is no failure. */
+/** Only the hub's operator needs the result, so a hub that does not know the server name is no failure. */
 async function shown(trust: Trust, asking: Asking): Promise<void> {
   await calling(
     trust,
     asking,
     async (client) => {
-      await client.raw("GET", rehearsalPath, { signal: asking.signal });
+      const { status } = await client.raw("GET", caCheckPath, { signal: asking.signal });
+      // A hub of the last release allows the path of that release only.
+      if (status === 403 || status === 404) await client.raw("GET", deprecatedCaCheckPath, { signal: asking.signal });
       return "";
     },
-    rehearsalName,
+    caCheckServerName,
   );
 }
 

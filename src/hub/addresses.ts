@@ -1,6 +1,6 @@
 import { hostname, networkInterfaces } from "node:os";
 import { isIP } from "node:net";
-import { rehearsalName } from "../trust/ca-rehearsal.ts";
+import { caCheckServerName } from "../trust/ca-check.ts";
 import type { HubOptions } from "./hub-options.ts";
 
 /** Names under which a client may reach this hub. */
@@ -23,10 +23,10 @@ export function servingNames({ bindAddress, tlsSans }: HubOptions): {
   return { dnsNames: [...new Set(dns)], ipAddresses: [...new Set(ip)] };
 }
 
-/** All names and addresses that lead to this hub or its machine, whichever of them it listens on, and the name of its rehearsals. */
+/** All names and addresses that lead to this hub or its machine, whichever of them it listens on, and the TLS server name of CA checks. */
 export function ownNames(options: HubOptions): readonly string[] {
   const { dnsNames, ipAddresses } = servingNames(options);
-  return [...new Set([...dnsNames, ...ipAddresses, ...interfaceAddresses(), rehearsalName])];
+  return [...new Set([...dnsNames, ...ipAddresses, ...interfaceAddresses(), caCheckServerName])];
 }
 
 function interfaceAddresses(): readonly string[] {

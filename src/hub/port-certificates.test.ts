@@ -36,13 +36,13 @@ async function renewals(
   authorities: Authorities = standing(caOf(10)),
 ): Promise<{
   readonly seen: readonly Shown[];
-  readonly rehearsed: readonly Shown[];
+  readonly nextCa: readonly Shown[];
   readonly log: readonly LogEntry[];
 }> {
   const dir = await mkdtemp(join(tmpdir(), "serving-"));
   folders.push(dir);
   const stop = new AbortController();
-  const [left, log, seen, rehearsed] = [[...days], [] as LogEntry[], [] as Shown[], [] as Shown[]];
+  const [left, log, seen, nextCa] = [[...days], [] as LogEntry[], [] as Shown[], [] as Shown[]];
   let now = begun;
   const clock = {
     now: () => now,
@@ -68,9 +68,9 @@ async function renewals(
       seen.push(at(certPem));
       expect(certificates.problem(now)).toBeUndefined();
     },
-    alias: (_, { certPem }) => void rehearsed.push(at(certPem)),
+    alias: (_, { certPem }) => void nextCa.push(at(certPem)),
   }).stopped;
-  return { seen, rehearsed, log };
+  return { seen, nextCa, log };
 }
 
 function standing(...[signer, ...others]: readonly [CertificateAuthority, ...CertificateAuthority[]]): Authorities {
@@ -105,8 +105,8 @@ test("does not make a certificate anew with each look that the end of the CA kee
 });
 
 test("renews the certificate of the next CA beside it while a change of the CA goes on", async () => {
-  const { rehearsed } = await renewals([1, 276, 277], standing(caOf(10), caOf(10)));
-  expect(rehearsed.map((one) => one.day)).toEqual([0, 276]);
+  const { nextCa } = await renewals([1, 276, 277], standing(caOf(10), caOf(10)));
+  expect(nextCa.map((one) => one.day)).toEqual([0, 276]);
 });
 
 test("says once that it cannot renew, and names the CA as the problem, when the CA has expired", async () => {

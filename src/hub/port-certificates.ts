@@ -1,7 +1,7 @@
 import { rfc3339, type Clock, type RandomBytes } from "../core/clock.ts";
 import type { Server, ServerOptions } from "../http/server.ts";
 import { validityProblem, type Validity } from "../pki/validity.ts";
-import { rehearsalName } from "../trust/ca-rehearsal.ts";
+import { caCheckServerName } from "../trust/ca-check.ts";
 import type { Authorities } from "./authority-folder.ts";
 import {
   certificateTimes,
@@ -11,7 +11,7 @@ import {
   type KeyPair,
   type OwnCertificate,
 } from "./authority.ts";
-import { newestOf } from "./ca-rehearsal.ts";
+import { newestOf } from "./ca-check.ts";
 import type { LogEntry } from "./hub-options.ts";
 import { nameOnlyCertificate } from "./name-only-certificate.ts";
 import { renewalLoop } from "./renewal-loop.ts";
@@ -51,27 +51,27 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
     random,
   });
   let held = await servingCertificate(authorities().signer, names, at());
-  let rehearsed: Validity | undefined;
+  let nextCaTimes: Validity | undefined;
   const shown = ({ certPem, keyPem }: KeyPair, chainPem: string): Shown => {
     const clientCaPem = authorities()
       .trusted.map((ca) => nameOnlyCertificate(ca, at()))
       .join("");
     return { certPem: `${certPem}${chainPem}`, keyPem, clientCaPem };
   };
-  const rehearse = (server: Pick<Server, "alias">): void => {
+  const serveNextCa = (server: Pick<Server, "alias">): void => {
     const newest = newestOf(authorities());
-    rehearsed = undefined;
+    nextCaTimes = undefined;
     if (newest === undefined) return;
-    const dnsNames = [rehearsalName, ...names.dnsNames];
+    const dnsNames = [caCheckServerName, ...names.dnsNames];
     const wanted = { ...names, dnsNames, commonName: "kube-apiserver", organizations: [] };
     const pair = issueOwn(newest, { ...wanted, usage: "server auth" }, at());
-    server.alias(rehearsalName, shown(pair, ""));
-    rehearsed = certificateTimes(pair.certPem);
+    server.alias(caCheckServerName, shown(pair, ""));
+    nextCaTimes = certificateTimes(pair.certPem);
   };
   const renew = async (server: Pick<Server, "renew" | "alias">): Promise<void> => {
     held = await servingCertificate(authorities().signer, names, at());
     server.renew(shown(held, authorities().chainPem));
-    rehearse(server);
+    serveNextCa(server);
   };
   return {
     first: shown(held, authorities().chainPem),
@@ -83,13 +83,13 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
       return own === undefined ? undefined : `the serving certificate ${own}`;
     },
     keep: (server) => {
-      rehearse(server);
+      serveNextCa(server);
       // One at a time, so that none shows what an earlier one has made after a later one.
       const inTurn = serialized();
       const renewIfDue = async (): Promise<void> => {
         const times = certificateTimes(held.certPem);
         const isOver = (each: Validity): boolean => isDue(each, clock.now(), authorities().signer.notAfter);
-        if (!isOver(times) && (rehearsed === undefined || !isOver(rehearsed))) return;
+        if (!isOver(times) && (nextCaTimes === undefined || !isOver(nextCaTimes))) return;
         await renew(server);
         const notAfter = rfc3339(certificateTimes(held.certPem).notAfter);
         log({ level: "info", message: "the serving certificate was renewed", notAfter });

@@ -30,7 +30,7 @@ import { impersonation, type Authentication } from "./authentication.ts";
 import { authenticationMetrics } from "./authentication-metrics.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "./authority-folder.ts";
-import { caRehearsal } from "./ca-rehearsal.ts";
+import { recordCaCheck } from "./ca-check.ts";
 import { acceptFailureLog, connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
 import { credentialMetrics } from "./credential-metrics.ts";
 import type { Decisions } from "./decisions.ts";
@@ -186,7 +186,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
   });
   const time = signedTime(authorities, clock);
-  const rehearsal = await caRehearsal({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
+  const check = await recordCaCheck({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
   const notResources = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`, parts.turns),
@@ -197,7 +197,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
     // Whoever really asks has verified the certificate, and nobody whom it impersonates.
     wellKnown: (path, { query, requester, request }) =>
-      time(path, query) ?? rehearsal.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
+      time(path, query) ?? check.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
   const resources = resourcesOf(options, parts, watches);
@@ -239,7 +239,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     close: async () => {
       stalls.close();
       await kept.stopped;
-      await rehearsal.stopped;
+      await check.stopped;
       await close(drainMs);
       await yaml.close();
       await recording.close();

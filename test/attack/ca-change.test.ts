@@ -14,10 +14,10 @@ import { trustKeeper, type Trust } from "../../src/agent/keep-trust.ts";
 import { wallClock } from "../../src/agent/wall-clock.ts";
 import { changeAuthorities, readState } from "../../src/hub/authority-folder.ts";
 import type { AuthorityStep } from "../../src/hub/authority-state.ts";
-import { readRehearsal } from "../../src/hub/ca-rehearsal.ts";
+import { readCaCheck } from "../../src/hub/ca-check.ts";
 import { createCa, loadCa, type CertificateAuthority } from "../../src/pki/ca.ts";
 import { exportPkcs8Pem, generatePrivateKey } from "../../src/pki/keys.ts";
-import { rehearsalName, rehearsalPath } from "../../src/trust/ca-rehearsal.ts";
+import { caCheckServerName, caCheckPath } from "../../src/trust/ca-check.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
 import { signedTimePath, signTime, verifiedTime } from "../../src/trust/signed-time.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
@@ -175,33 +175,36 @@ peerSuite("kubectl", "a CA that is believed no more", () => {
   });
 });
 
-describe("a rehearsal", () => {
-  const shown = async (): Promise<readonly string[]> => [
-    ...(await readRehearsal(join(hub.dataDir, "pki"))).shown.keys(),
-  ];
+describe("a CA check", () => {
+  const shown = async (): Promise<readonly string[]> => [...(await readCaCheck(join(hub.dataDir, "pki"))).shown.keys()];
 
   test("counts for who it was, under the right name, while a change is under way", async () => {
-    expect((await ask(rehearsalPath, { servername: rehearsalName, headers: [as("nobody")] })).status).toBe(400);
+    expect((await ask(caCheckPath, { servername: caCheckServerName, headers: [as("nobody")] })).status).toBe(400);
     await take("prepare");
-    const under = { servername: rehearsalName };
+    const under = { servername: caCheckServerName };
     // Nobody; under another name; for somebody else.
-    expect((await ask(rehearsalPath, under)).status).not.toBe(500);
-    for (const servername of ["localhost", `x.${rehearsalName}`, `${rehearsalName}.x`, rehearsalName.slice(1)])
+    expect((await ask(caCheckPath, under)).status).not.toBe(500);
+    for (const servername of [
+      "localhost",
+      `x.${caCheckServerName}`,
+      `${caCheckServerName}.x`,
+      caCheckServerName.slice(1),
+    ])
       expect([400, servername]).toEqual([
-        (await ask(rehearsalPath, { servername, headers: [as("nobody")] })).status,
+        (await ask(caCheckPath, { servername, headers: [as("nobody")] })).status,
         servername,
       ]);
     const other = ["Impersonate-User", "system:node:n1"] as const;
     const group = ["Impersonate-Group", "system:nodes"] as const;
-    expect((await ask(rehearsalPath, { ...under, headers: [as("ops"), other, group] })).status).toBe(200);
+    expect((await ask(caCheckPath, { ...under, headers: [as("ops"), other, group] })).status).toBe(200);
     const odd = clientOf(caOf("ca"), { commonName: "__proto__" });
-    expect((await ask(rehearsalPath, { ...under, dial: odd })).status).toBe(200);
+    expect((await ask(caCheckPath, { ...under, dial: odd })).status).toBe(200);
     await expect.poll(shown).toEqual(["ops", "__proto__"]);
     // A file that says otherwise is read as one that says nothing.
     await take("cancel", "prepare");
-    await expect.poll(async () => (await ask(rehearsalPath, { ...under, headers: [as("nobody")] })).status).toBe(200);
+    await expect.poll(async () => (await ask(caCheckPath, { ...under, headers: [as("nobody")] })).status).toBe(200);
     await expect.poll(shown).toEqual(["nobody"]);
-    await writeFile(join(hub.dataDir, "pki", "ca-rehearsed.json"), '{"pin":1,"shown":{"a":"b","c":[]}}');
+    await writeFile(join(hub.dataDir, "pki", "ca-check.json"), '{"pin":1,"shown":{"a":"b","c":[]}}');
     expect(await shown()).toEqual([]);
   });
 });

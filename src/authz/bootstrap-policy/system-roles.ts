@@ -3,7 +3,7 @@ import { accessGroup } from "../../resources/access-request.ts";
 import type { ClusterRoleBinding } from "../../resources/cluster-role-binding.ts";
 import type { ClusterRole } from "../../resources/cluster-role.ts";
 import { clusterRole, clusterRoleBinding, group, pathRule, rule } from "./policy-object.ts";
-import { rehearsalPath } from "../../trust/ca-rehearsal.ts";
+import { caCheckPath, deprecatedCaCheckPath } from "../../trust/ca-check.ts";
 import { signedTimePath } from "../../trust/signed-time.ts";
 
 const csr = "system:certificates.k8s.io:certificatesigningrequests";
@@ -19,8 +19,8 @@ export function systemRoles(): readonly ClusterRole[] {
     clusterRole("system:public-info-viewer", [pathRule("get", "/healthz /livez /readyz /version /version/")]),
     // For machines that know nobody yet, and whose clock may be wrong.
     clusterRole("pratique:time-reader", [pathRule("get", signedTimePath)]),
-    // Whoever has a credential may show that it trusts the next CA; that tells of nobody else.
-    clusterRole("pratique:ca-rehearsal", [pathRule("get", rehearsalPath)]),
+    // Each authenticated user may show that it trusts the next CA; the answer says nothing of other users.
+    clusterRole("pratique:ca-check", [pathRule("get", `${caCheckPath} ${deprecatedCaCheckPath}`)]),
     clusterRole("system:basic-user", [
       rule("create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
       rule("create", "authentication.k8s.io", "selfsubjectreviews"),
@@ -71,7 +71,7 @@ export function systemRoleBindings(): readonly ClusterRoleBinding[] {
       group(authenticatedGroup),
       group(unauthenticatedGroup),
     ]),
-    clusterRoleBinding("pratique:ca-rehearsal", "pratique:ca-rehearsal", [group(authenticatedGroup)]),
+    clusterRoleBinding("pratique:ca-check", "pratique:ca-check", [group(authenticatedGroup)]),
     clusterRoleBinding("pratique:time-reader", "pratique:time-reader", [
       group(authenticatedGroup),
       group(unauthenticatedGroup),

@@ -49,8 +49,8 @@ const issue = (hex: string, more: CredentialIssue = {}): CredentialIssue => ({
 });
 
 function left(records: readonly IssuedCredential[], index: RevocationIndex, grants?: AccessGrants): readonly string[] {
-  const rehearsal = { pin: authorities.signer.pin, shown: new Map<string, number>() };
-  return fatesOf(records, { authorities, rehearsal, revoked: index, grants, now })
+  const check = { pin: authorities.signer.pin, shown: new Map<string, number>() };
+  return fatesOf(records, { authorities, check, revoked: index, grants, now })
     .filter(({ leftBehind }) => leftBehind.length > 0)
     .map(({ username }) => username);
 }

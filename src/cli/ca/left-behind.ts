@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Authorities } from "../../hub/authority-folder.ts";
-import { newestOf, type Rehearsal } from "../../hub/ca-rehearsal.ts";
+import { newestOf, type CaCheck } from "../../hub/ca-check.ts";
 import { credentialOfIssue, isEndedAccess, type AccessGrants } from "../../resources/credential-state.ts";
 import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
 import type { RevocationIndex } from "../../resources/revocation-index.ts";
@@ -21,7 +21,7 @@ export interface Fate {
 /** What the fate of a machine hangs on. */
 export interface Circumstances {
   readonly authorities: Authorities;
-  readonly rehearsal: Rehearsal;
+  readonly check: CaCheck;
   readonly revoked: RevocationIndex;
   /** What AccessRequests grant; undefined where that is not known. */
   readonly grants: AccessGrants | undefined;
@@ -35,11 +35,11 @@ export interface Circumstances {
  */
 export function fatesOf(
   records: readonly IssuedCredential[],
-  { authorities, rehearsal, revoked, grants, now }: Circumstances,
+  { authorities, check, revoked, grants, now }: Circumstances,
 ): readonly Fate[] {
   const newest = newestOf(authorities) ?? authorities.signer;
   const ownName = createHash("sha256").update(newest.rawSubject).digest("hex");
-  const isCurrent = rehearsal.pin === newest.pin;
+  const isCurrent = check.pin === newest.pin;
   const signs = newest === authorities.signer;
   const byUser = new Map<string, CredentialIssue[]>();
   for (const record of records) {
@@ -49,7 +49,7 @@ export function fatesOf(
     if (held !== undefined && endOf(held) > now) byUser.set(username, [...(byUser.get(username) ?? []), held]);
   }
   const fates = [...byUser].map(([username, issues]): Fate => {
-    const trustsSince = isCurrent ? rehearsal.shown.get(username) : undefined;
+    const trustsSince = isCurrent ? check.shown.get(username) : undefined;
     const holdsNewest = issues.every(({ issuer }) => issuer === undefined || issuer === ownName);
     const expires =
       issues

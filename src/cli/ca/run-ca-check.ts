@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import { rfc3339 } from "../../core/clock.ts";
-import { readRehearsal } from "../../hub/ca-rehearsal.ts";
+import { readCaCheck } from "../../hub/ca-check.ts";
 import { phaseOf } from "../../hub/authority-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../../resources/issued-credential.ts";
 import { CliError } from "../cli-error.ts";
@@ -92,8 +92,8 @@ async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
   return withServer(asked, io, async ({ client }) => {
     const { items } = await client.list<IssuedCredential>(issuedCredentials);
     const { index, grants } = await revocationsOf(client);
-    const rehearsal = await readRehearsal(folderOf(args, io));
-    return fatesOf(items, { authorities, rehearsal, revoked: index, grants, now: io.clock.now() });
+    const check = await readCaCheck(folderOf(args, io));
+    return fatesOf(items, { authorities, check, revoked: index, grants, now: io.clock.now() });
   });
 }
 

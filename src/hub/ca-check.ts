@@ -1,17 +1,17 @@
 import { join } from "node:path";
-import { replaceFile, textIfThere } from "../agent/private-files.ts";
+import { removeFile, replaceFile, textIfThere } from "../agent/private-files.ts";
 import type { Clock } from "../core/clock.ts";
 import { badRequest } from "../core/status.ts";
 import { anonymousUser, type UserInfo } from "../core/user.ts";
 import type { Reply } from "../http/exchange.ts";
-import { rehearsalName, rehearsalPath } from "../trust/ca-rehearsal.ts";
+import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../trust/ca-check.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { phaseOf } from "./authority-state.ts";
 import { errorText } from "./error-text.ts";
 import type { LogEntry } from "./hub-options.ts";
 
-/** Who has shown that they trust the newest CA. */
-export interface Rehearsal {
+/** The users that have shown that they trust the newest CA. */
+export interface CaCheck {
   /** Of the newest CA; empty where no change is under way. */
   readonly pin: string;
   /** Users, with milliseconds since the epoch. */
@@ -29,10 +29,11 @@ export function newestOf({ state, trusted }: Authorities): Authorities["signer"]
   return phase === "prepared" ? trusted[1] : trusted[0];
 }
 
-/** What the hub was shown, as the folder has it. A file that cannot be read says that nobody has shown anything. */
-export async function readRehearsal(dir: string): Promise<Rehearsal> {
+/** What the folder has recorded, by this release or the last one. A file that cannot be read counts as an empty record. */
+export async function readCaCheck(dir: string): Promise<CaCheck> {
   try {
-    const value: unknown = JSON.parse((await textIfThere(join(dir, file))) ?? "{}");
+    const text = (await textIfThere(join(dir, file))) ?? (await textIfThere(join(dir, deprecatedFile)));
+    const value: unknown = JSON.parse(text ?? "{}");
     const { pin, shown } = value as { readonly pin?: unknown; readonly shown?: unknown };
     const entries = typeof shown === "object" && shown !== null ? Object.entries(shown) : [];
     return {
@@ -44,23 +45,25 @@ export async function readRehearsal(dir: string): Promise<Rehearsal> {
   }
 }
 
-const file = "ca-rehearsed.json";
+const file = "ca-check.json";
+/** Written by the last release; read until this one has something to write. */
+const deprecatedFile = "ca-rehearsed.json";
 
-/** Notes who gets through under `rehearsalName`, and writes it down every few seconds until `signal` aborts. */
-export async function caRehearsal(options: {
+/** Records the users that reach `caCheckPath` under `caCheckServerName`, and writes them every few seconds until `signal` aborts. */
+export async function recordCaCheck(options: {
   readonly dir: string;
   readonly authorities: () => Authorities;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly log: (entry: LogEntry) => void;
 }): Promise<{
-  /** The answer at `rehearsalPath`; undefined for other paths. @throws StatusError BadRequest where nothing is shown */
+  /** The answer at `caCheckPath` and at the path of the last release; undefined for other paths. @throws StatusError BadRequest where nothing is shown */
   readonly answer: (path: string, from: { readonly user: UserInfo; readonly serverName: string }) => Reply | undefined;
   /** Resolves when all is written, after `signal`. */
   readonly stopped: Promise<void>;
 }> {
   const { dir, authorities, clock, signal, log } = options;
-  const known = await readRehearsal(dir);
+  const known = await readCaCheck(dir);
   let { pin } = known;
   let shown = new Map(known.shown);
   let isNew = false;
@@ -71,12 +74,13 @@ export async function caRehearsal(options: {
     isNew = false;
     try {
       await replaceFile(join(dir, file), JSON.stringify({ pin, shown: Object.fromEntries(shown) }));
+      await removeFile(join(dir, deprecatedFile));
       complaint = "";
     } catch (error) {
       isNew = true;
       const text = errorText(error);
       if (text !== complaint)
-        log({ level: "warn", message: "who trusts the next CA cannot be written down", error: text });
+        log({ level: "warn", message: "cannot write the record of the machines that trust the next CA", error: text });
       complaint = text;
     }
   }
@@ -90,10 +94,10 @@ export async function caRehearsal(options: {
 
   return {
     answer: (path, { user, serverName }) => {
-      if (path !== rehearsalPath) return undefined;
+      if (path !== caCheckPath && path !== deprecatedCaCheckPath) return undefined;
       const newest = newestOf(authorities());
-      if (newest === undefined) throw badRequest("no change of the CA is under way");
-      if (serverName !== rehearsalName) throw badRequest(`ask with the TLS server name ${rehearsalName}`);
+      if (newest === undefined) throw badRequest("no CA change is in progress");
+      if (serverName !== caCheckServerName) throw badRequest(`ask with the TLS server name ${caCheckServerName}`);
       if (pin !== newest.pin) {
         pin = newest.pin;
         shown = new Map();
