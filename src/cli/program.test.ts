@@ -38,7 +38,7 @@ Commands:
   cluster deny    Shut clusters out, and deny what they have asked for
   cluster list    List the managed clusters: who is in, how each is, when it was last heard
   cluster detach  Take clusters off the hub, with all that belongs to them there
-  ca status       Show the CAs of a hub, and how far a change has come
+  ca status       Show the CAs of a hub and the phase of a CA change
   ca prepare      Create the next CA; it is trusted at once and signs nothing yet
   ca cancel       Remove the prepared CA and delete its key
   ca activate     Activate the prepared CA; the previous one stays trusted

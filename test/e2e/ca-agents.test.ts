@@ -96,10 +96,10 @@ it("a node follows its hub from one CA to the next, and the old one is not revok
   expect((await ca("check")).out).toContain("None of 1 would be left behind.");
 
   await step("activate");
-  expect(await fate()).toMatchObject({ leftBehind: ["holds a certificate of the CA before"] });
+  expect(await fate()).toMatchObject({ leftBehind: ["holds a certificate of the previous CA"] });
   const refused = await ca("revoke");
   expect(refused).toMatchObject({ code: 7 });
-  expect(refused.err).toContain("system:node:n1 holds a certificate of the CA before");
+  expect(refused.err).toContain("system:node:n1 holds a certificate of the previous CA");
 
   // The certificate is good for weeks, and renewed all the same.
   const renewed = await look();

@@ -12,7 +12,7 @@ const dataDir: Option = {
 };
 
 const how =
-  "It works on the files of the hub's data directory; a hub that runs takes it up within a few seconds, and no restart is needed.";
+  "The command changes files in the hub's data directory; a running hub reads them within a few seconds, without a restart.";
 
 const deprecatedNames = { prepare: undefined, cancel: "ca abandon", activate: "ca switch" } as const;
 
@@ -42,7 +42,7 @@ export const caCommands: CommandGroup = {
   commands: [
     {
       name: "ca status",
-      summary: "Show the CAs of a hub, and how far a change has come",
+      summary: "Show the CAs of a hub and the phase of a CA change",
       details: [],
       operands: [],
       options: [dataDir, outputOption],

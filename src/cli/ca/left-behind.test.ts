@@ -74,7 +74,7 @@ describe("who would be left behind by a change of the CA", () => {
     expect(left([record], revoked())).toEqual([username]);
   });
 
-  it("is who holds a certificate of the CA before", () => {
+  it("is who holds a certificate of the previous CA", () => {
     expect(left([recordOf("system:node:n1", [issue(one)])], revoked())).toEqual(["system:node:n1"]);
   });
 

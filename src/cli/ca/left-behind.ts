@@ -58,7 +58,7 @@ export function fatesOf(
         .at(-1) ?? "";
     const leftBehind = [
       ...(trustsSince === undefined ? ["has not shown that it trusts the newest CA"] : []),
-      ...(holdsNewest || !signs ? [] : ["holds a certificate of the CA before"]),
+      ...(holdsNewest || !signs ? [] : ["holds a certificate of the previous CA"]),
     ];
     return { username, trustsSince, holdsNewest, expires, leftBehind };
   });

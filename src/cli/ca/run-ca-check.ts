@@ -98,7 +98,7 @@ async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
 }
 
 function text(fates: readonly Fate[], left: number): string {
-  if (fates.length === 0) return "No credential that the hub issued is valid.\n";
+  if (fates.length === 0) return "The hub has issued no credential that is still valid.\n";
   const table = textTable({
     headings: ["", "IDENTITY", "TRUSTS THE NEWEST CA", "HOLDS OF IT", "EXPIRES"],
     rows: fates.map(({ username, trustsSince, holdsNewest, expires, leftBehind }) => [

@@ -145,7 +145,7 @@ describe("pratique ca", () => {
     expect(code).toBe(0);
     expect(out).toContain("One CA, and no change in progress");
     expect(err).toContain("2 identities are left behind");
-    expect(err).toMatch(/^ {2}system:node:n001 has not shown .* and holds a certificate of the CA before$/m);
+    expect(err).toMatch(/^ {2}system:node:n001 has not shown .* and holds a certificate of the previous CA$/m);
     expect(err).toContain("system:node:n002");
     expect(err).toContain("pratique join … --force");
   });

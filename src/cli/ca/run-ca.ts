@@ -51,7 +51,7 @@ function done(step: AuthorityStep, ca: string): string {
 const comesNext: Readonly<Record<AuthorityPhase, string>> = {
   stable: "One CA, and no change in progress; `pratique ca prepare` starts one.",
   prepared:
-    "Both CAs are trusted; the next one signs nothing yet. `pratique ca check` lists the machines that do not trust it yet; then run `pratique ca activate`, or `pratique ca cancel` to undo the change.",
+    "Both CAs are trusted; the next one signs nothing yet. `pratique ca check` shows which machines trust it; then run `pratique ca activate`, or `pratique ca cancel` to undo the change.",
   activated:
     "Both CAs are trusted. Run `pratique ca revoke` when `pratique ca check` shows that no certificate of the previous CA is in use.",
 };
@@ -106,7 +106,7 @@ async function readable(dir: string, io: Io): Promise<Awaited<ReturnType<typeof 
   const names = (await io.listFolder(dir)).map(({ name }) => name);
   if (!names.includes(`${state.signer}.crt`)) {
     throw new CliError("usage", `there is no CA in ${dir}`, [
-      "Give the hub's data directory with --data-dir, on the machine where the hub runs. The CA of --cluster-signing-cert-file is the operator's own to change.",
+      "Give the hub's data directory with --data-dir, on the machine where the hub runs. The operator changes the CA of --cluster-signing-cert-file.",
     ]);
   }
   return state;
@@ -121,7 +121,7 @@ async function clearly<T>(run: () => Promise<T>): Promise<T> {
     const { code, path } = error as { readonly code?: unknown; readonly path?: unknown };
     if (code !== "EACCES" && code !== "EPERM") throw error;
     throw new CliError("usage", systemErrorWords(error, { operation: "read", at: String(path) }).what, [
-      "The CAs are their owner's alone to read: use the account that the hub runs as, or sudo.",
+      "Only the owner of the CAs may read them: use the account that the hub runs as, or sudo.",
     ]);
   }
 }
