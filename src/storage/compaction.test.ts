@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compactionTarget, withSample, type CompactionPolicy, type RevisionSample } from "./compaction.ts";
 
-const policy: CompactionPolicy = { keepForMs: 1000, keepAtLeast: 10, keepAtMost: 100 };
+const policy: CompactionPolicy = { keepForMs: 1000, minRevisions: 10, maxRevisions: 100 };
 const sample = (atMs: number, revision: number): RevisionSample => ({ atMs, revision });
 
 describe("compactionTarget", () => {

@@ -3,9 +3,9 @@ export interface CompactionPolicy {
   /** Revisions younger than this stay, in milliseconds. */
   readonly keepForMs: number;
   /** So many of the newest revisions stay, however old they are. */
-  readonly keepAtLeast: number;
+  readonly minRevisions: number;
   /** So many revisions stay at most, however young they are: what bounds the disk when writes come faster than history ages. */
-  readonly keepAtMost: number;
+  readonly maxRevisions: number;
 }
 
 /**
@@ -15,15 +15,15 @@ export interface CompactionPolicy {
  */
 export const defaultCompactionPolicy: CompactionPolicy = {
   keepForMs: 300_000,
-  keepAtLeast: 10_000,
-  keepAtMost: 250_000,
+  minRevisions: 10_000,
+  maxRevisions: 250_000,
 };
 
 /** What is kept while the disk is full or the quota reached: nothing, because every record that is forgotten is room for another, and few may hold most of it. */
-export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 0, keepAtLeast: 0, keepAtMost: 0 };
+export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 0, minRevisions: 0, maxRevisions: 0 };
 
 /** What is kept while the store is near its quota, which history shall not take from objects. */
-export const pressedCompactionPolicy: CompactionPolicy = { keepForMs: 30_000, keepAtLeast: 0, keepAtMost: 250_000 };
+export const pressedCompactionPolicy: CompactionPolicy = { keepForMs: 30_000, minRevisions: 0, maxRevisions: 250_000 };
 
 /** What the newest revision was at a moment, in milliseconds of a clock that is not set back. */
 export interface RevisionSample {
@@ -48,7 +48,7 @@ export function compactionTarget(
   const aged = samples
     .filter(({ atMs }) => atMs <= nowMs - policy.keepForMs)
     .reduce((newest, { revision }) => Math.max(newest, revision), 0);
-  const target = Math.max(Math.min(aged, current - policy.keepAtLeast), current - policy.keepAtMost);
+  const target = Math.max(Math.min(aged, current - policy.minRevisions), current - policy.maxRevisions);
   return target > compacted ? target : undefined;
 }
 

@@ -93,8 +93,8 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
         // Only the first and the last chunk hold other keys as well.
         const start = found.length === 0 ? lowerBound(chunk, from) : 0;
         const end = at === last ? lowerBound(chunk, below) : chunk.length;
-        const most = start + max - found.length;
-        for (let index = start; index < end && index < most; index += 1) found.push(chunk[index] as T);
+        const limit = start + max - found.length;
+        for (let index = start; index < end && index < limit; index += 1) found.push(chunk[index] as T);
       }
       return found;
     },
