@@ -25,9 +25,9 @@ interface SshKeyType {
 }
 
 const maximumText = 16_384;
-const leastRsaBits = 2048;
-const mostRsaBits = 8192;
-const mostExponentBytes = 8;
+const minRsaBits = 2048;
+const maxRsaBits = 8192;
+const maxExponentBytes = 8;
 const pointBytes = 65;
 
 const keyTypes: readonly SshKeyType[] = [
@@ -119,13 +119,12 @@ function described(
 /** @throws SshKeyError for a modulus or an exponent that no good key has */
 function checkRsa(exponent: Uint8Array, modulus: Uint8Array): void {
   const bits = modulus.length * 8 - (Math.clz32(modulus[0] ?? 0) - 24);
-  if (bits < leastRsaBits)
-    throw new SshKeyError("weak", `an RSA key of ${bits} bits; at least ${leastRsaBits} are needed`);
-  if (bits > mostRsaBits)
-    throw new SshKeyError("unsupported", `an RSA key of ${bits} bits; at most ${mostRsaBits} are accepted`);
+  if (bits < minRsaBits) throw new SshKeyError("weak", `an RSA key of ${bits} bits; at least ${minRsaBits} are needed`);
+  if (bits > maxRsaBits)
+    throw new SshKeyError("unsupported", `an RSA key of ${bits} bits; at most ${maxRsaBits} are accepted`);
   const isOdd = ((exponent.at(-1) ?? 0) & 1) === 1;
   const isOne = exponent.length === 1 && exponent[0] === 1;
-  if (!isOdd || isOne || exponent.length > mostExponentBytes) {
+  if (!isOdd || isOne || exponent.length > maxExponentBytes) {
     throw new SshKeyError("weak", "the exponent of the RSA key must be odd, above 1, and of at most 64 bits");
   }
   if (((modulus.at(-1) ?? 0) & 1) === 0) throw new SshKeyError("weak", "the modulus of the RSA key is even");

@@ -20,7 +20,7 @@ type Charge = (call: CostedCall) => CallEstimate;
 
 const nothing: Estimate = { cost: 0, size: 0, type: dynType };
 /** The longest named format, in characters of a regular expression. */
-const longestFormat = 128;
+const maxFormatCharacters = 128;
 
 /** What a call of a function costs at worst. Source: cel-go checker cost, apiserver cel/library cost. */
 export function callEstimate(name: string, call: CostedCall): CallEstimate {
@@ -62,7 +62,7 @@ const charges: ReadonlyMap<string, Charge> = new Map<string, Charge>([
   // Networks are compared by their bytes, of which there are 16 at most.
   ["containsIP", (call) => ({ cost: 4 + (second(call).type.kind === "string" ? textCost(second(call).size) : 0) })],
   ["containsCIDR", (call) => ({ cost: 7 + (second(call).type.kind === "string" ? textCost(second(call).size) : 0) })],
-  ["validate", (call) => ({ cost: textCost(second(call).size) * longestFormat * 0.25 })],
+  ["validate", (call) => ({ cost: textCost(second(call).size) * maxFormatCharacters * 0.25 })],
   ["check", () => ({ cost: 350_000 })],
   ...named(["fieldSelector", "labelSelector"], selector),
   ...named(["sets.contains", "sets.intersects"], (call) => ({

@@ -52,8 +52,8 @@ function bounded(value: bigint, unsigned: boolean): CelInt | CelUint | CelFailur
 /** Floating point numbers at the very bounds are refused: they may have been rounded from beyond. */
 function truncated(double: CelDouble, unsigned: boolean): CelInt | CelUint | CelFailure {
   const { value } = double;
-  const [lowest, highest] = unsigned ? [-1, 2 ** 64] : [-(2 ** 63), 2 ** 63];
-  const inside = value > lowest && value < highest;
+  const [min, max] = unsigned ? [-1, 2 ** 64] : [-(2 ** 63), 2 ** 63];
+  const inside = value > min && value < max;
   if (inside) return bounded(BigInt(Math.trunc(value)), unsigned);
   return celFailure(unsigned ? "unsigned integer overflow" : "integer overflow");
 }

@@ -60,18 +60,18 @@ function substring(text: string, start: CelInt, end?: CelInt): string | CelFailu
 /** As Go's `strings.Replace`: an empty part stands before every code point and at the end. */
 function replace(given: readonly [text: string, part: string, by: string], limit: CelInt, meter: CelMeter): string {
   const [text, part, by] = given;
-  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
-  const count = Math.min(most, occurrences(text, part) + (part === "" ? 1 : 0));
+  const max = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
+  const count = Math.min(max, occurrences(text, part) + (part === "" ? 1 : 0));
   occupy(meter, text.length + count * (1 + by.length));
   return pieces(text, part, count + 1, { edges: true }).join(by);
 }
 
 function split(text: string, separator: string, limit: CelInt, meter: CelMeter): readonly string[] {
   if (limit === 0) return [];
-  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
+  const max = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
   const count = occurrences(text, separator);
   occupy(meter, text.length + count);
-  return pieces(text, separator, Math.min(most, count + 1), { edges: false });
+  return pieces(text, separator, Math.min(max, count + 1), { edges: false });
 }
 
 /** How often a part occurs, without overlapping; an empty one before every code point. */
@@ -82,11 +82,11 @@ function occurrences(text: string, part: string): number {
   return count;
 }
 
-/** At most `most` pieces; the last holds what remains. `edges`: an empty separator also splits at both ends. */
-function pieces(text: string, separator: string, most: number, form: { readonly edges: boolean }): readonly string[] {
+/** At most `max` pieces; the last holds what remains. `edges`: an empty separator also splits at both ends. */
+function pieces(text: string, separator: string, max: number, form: { readonly edges: boolean }): readonly string[] {
   const all = separator === "" ? Array.from(text) : text.split(separator);
   const edged = separator === "" && form.edges ? ["", ...all, ""] : all;
-  return edged.length <= most ? edged : [...edged.slice(0, most - 1), edged.slice(most - 1).join(separator)];
+  return edged.length <= max ? edged : [...edged.slice(0, max - 1), edged.slice(max - 1).join(separator)];
 }
 
 function join(list: readonly unknown[], separator: string, meter: CelMeter): string | CelFailure {

@@ -16,11 +16,11 @@ const suffixProblem = "unable to parse quantity's suffix";
 const numberProblem = "unable to parse numeric part of quantity";
 
 /** Longer text is refused, so that no number grows beyond what is worth its while. */
-const longestText = 256;
-const largestExponent = 1_000;
+const maxTextCharacters = 256;
+const maxExponent = 1_000;
 const nano = -9;
-const largest = (1n << 63n) - 1n;
-const smallest = -(1n << 63n);
+const maxInt64 = (1n << 63n) - 1n;
+const minInt64 = -(1n << 63n);
 /** As many decimal digits as surely fit into 64 bits. */
 const safeDigits = 18;
 
@@ -108,7 +108,7 @@ export function quantitySign({ value }: Quantity): -1 | 0 | 1 {
 }
 
 function partsOf(text: string): Parts | string {
-  if (text === "" || text.length > longestText) return formatProblem;
+  if (text === "" || text.length > maxTextCharacters) return formatProblem;
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
   if (match === null) return formatProblem;
   const [, sign, whole = "", fraction = "", suffixText = ""] = match;
@@ -121,7 +121,7 @@ function partsOf(text: string): Parts | string {
 function exponentSuffix(text: string): Suffix | undefined {
   const digits = /^[eE]([-+]?[0-9]+)$/.exec(text)?.[1];
   const exponent = digits === undefined ? Number.NaN : Number(digits);
-  return Math.abs(exponent) <= largestExponent ? { base: 10, exponent } : undefined;
+  return Math.abs(exponent) <= maxExponent ? { base: 10, exponent } : undefined;
 }
 
 /** The quantity as 64 bits, where Kubernetes takes that way: few digits, and no fraction of a power of two. */
@@ -158,8 +158,8 @@ function roundedUp({ value, scale }: Amount): Amount {
 
 /** Amounts with a suffix of powers of two end at 2^63 - 1. */
 function cappedBinary(suffix: Suffix, amount: Amount): Amount {
-  if (suffix.base === 10 || amount.value <= largest * 10n ** BigInt(-amount.scale)) return amount;
-  return { value: largest, scale: 0 };
+  if (suffix.base === 10 || amount.value <= maxInt64 * 10n ** BigInt(-amount.scale)) return amount;
+  return { value: maxInt64, scale: 0 };
 }
 
 function atScale({ value, scale }: Quantity, target: number): bigint {
@@ -167,7 +167,7 @@ function atScale({ value, scale }: Quantity, target: number): bigint {
 }
 
 function fits(value: bigint): boolean {
-  return value >= smallest && value <= largest;
+  return value >= minInt64 && value <= maxInt64;
 }
 
 function signOf(value: bigint): -1 | 0 | 1 {

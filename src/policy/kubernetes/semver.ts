@@ -9,13 +9,13 @@ export interface Semver {
 /** A version, or why the text is none. */
 export type ParsedSemver = { readonly version: Semver } | { readonly problem: string };
 
-const largest = (1n << 64n) - 1n;
-const longestText = 1_024;
+const maxUint64 = (1n << 64n) - 1n;
+const maxTextCharacters = 1_024;
 
 /** Reads `1.2.3-alpha.1+build` strictly: all three numbers, no leading `v` and no leading zeros. Source: blang/semver v4 Parse. */
 export function parseSemver(text: string): ParsedSemver {
   if (text === "") return { problem: "Version string empty" };
-  if (text.length > longestText) return { problem: "Version string too long" };
+  if (text.length > maxTextCharacters) return { problem: "Version string too long" };
   const match = /^([^.]*)\.([^.]*)\.([^+-]*)(?:-([^+]*))?(?:\+(.*))?$/s.exec(text);
   if (match === null) return { problem: "No Major.Minor.Patch elements found" };
   const [, major = "", minor = "", patch = "", prerelease, build] = match;
@@ -35,7 +35,7 @@ export function parseSemver(text: string): ParsedSemver {
  * Source: apiserver cel/library semver, normalize.
  */
 export function parseLooseSemver(text: string): ParsedSemver {
-  if (text.length > longestText) return { problem: "Version string too long" };
+  if (text.length > maxTextCharacters) return { problem: "Version string too long" };
   const plain = text.startsWith("v") ? text.slice(1) : text;
   const [major = "", minor, ...rest] = plain.split(".");
   const parts = [major, ...(minor === undefined ? [] : [minor]), ...(rest.length === 0 ? [] : [rest.join(".")])];
@@ -78,7 +78,7 @@ function numberProblem(name: string, text: string): string | undefined {
   const shown = JSON.stringify(text.slice(0, 64));
   if (!/^[0-9]+$/.test(text)) return `Invalid character(s) found in ${name.toLowerCase()} number ${shown}`;
   if (text.length > 1 && text.startsWith("0")) return `${name} number must not contain leading zeroes ${shown}`;
-  return BigInt(text) > largest ? `strconv.ParseUint: parsing ${shown}: value out of range` : undefined;
+  return BigInt(text) > maxUint64 ? `strconv.ParseUint: parsing ${shown}: value out of range` : undefined;
 }
 
 function partsProblem(text: string | undefined, problemOf: (part: string) => string | undefined): string | undefined {

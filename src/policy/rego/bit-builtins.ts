@@ -15,14 +15,14 @@ function combined(name: string, combine: (a: bigint, b: bigint) => bigint): Buil
   );
 }
 
-const mostBits = 4096n;
+const maxBits = 4096n;
 
 function shifted(name: string, shift: (a: bigint, by: bigint) => bigint): Builtin {
   return builtin(name, ["number", "number"], ([a, b], place) => {
     const [value, by] = [integer(a, 1, place), integer(b, 2, place)];
     if (by < 0n) throw mistyped("operand 2 must be an unsigned integer number but got a negative integer", place);
     // Ends the evaluation where the number would be too long.
-    if (by > mostBits) occupy(place.state.meter, Number.POSITIVE_INFINITY);
+    if (by > maxBits) occupy(place.state.meter, Number.POSITIVE_INFINITY);
     return normalNumber(shift(value, by));
   });
 }

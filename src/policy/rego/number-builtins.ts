@@ -63,7 +63,7 @@ function rounded(name: string, round: (value: number) => number): Builtin {
   return builtin(name, ["number"], ([value]) => (isInteger(value) ? value : normalNumber(round(Number(value)))));
 }
 
-const longestRange = 100_000;
+const maxRangeItems = 100_000;
 
 function range([from, to]: readonly [RegoNumber, RegoNumber], step: RegoNumber, place: CallPlace): RegoValue {
   for (const [at, value] of [from, to, step].entries()) {
@@ -74,7 +74,7 @@ function range([from, to]: readonly [RegoNumber, RegoNumber], step: RegoNumber, 
   if (by <= 0n) throw failed("step must be a positive integer", place);
   const count = Number((last < first ? first - last : last - first) / by) + 1;
   charge(place.state.meter, count);
-  if (count > longestRange) throw new RegoError("eval_cancel_error", "a range is longer than it may be", place.at);
+  if (count > maxRangeItems) throw new RegoError("eval_cancel_error", "a range is longer than it may be", place.at);
   const signed = last < first ? -by : by;
   return arrayOf(Array.from({ length: count }, (_none, at) => normalNumber(first + BigInt(at) * signed)));
 }

@@ -8,7 +8,7 @@ export function normalNumber(value: RegoNumber): RegoNumber {
 
 const numberText = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 /** How many digits an integer may have. */
-const mostDigits = 5000;
+const maxDigits = 5000;
 
 /** The number that a text in the form of JSON means; undefined when it is beyond all bounds. */
 export function numberOf(text: string): RegoNumber | undefined {
@@ -26,7 +26,7 @@ export function numberOf(text: string): RegoNumber | undefined {
 /** Digits with so many zeros behind them, or taken away; undefined for no integer, or one too long. */
 function integerOf(digits: string, exponent: number, sign: string): RegoNumber | undefined {
   const end = digits.length + exponent;
-  if (digits.length > mostDigits || end > mostDigits) return undefined;
+  if (digits.length > maxDigits || end > maxDigits) return undefined;
   if (exponent < 0 && !/^0*$/.test(digits.slice(Math.max(0, end)))) return undefined;
   const text = exponent < 0 ? digits.slice(0, Math.max(0, end)) : digits + "0".repeat(exponent);
   const value = BigInt(text === "" ? "0" : text);
@@ -43,7 +43,7 @@ export function toBigInt(value: RegoNumber): bigint {
   return BigInt(value);
 }
 
-const largestBits = 4096n;
+const maxBits = 4096n;
 
 /** An operation that integers do exactly; undefined when the outcome is beyond all bounds. */
 export function exact(
@@ -59,5 +59,5 @@ export function exact(
   }
   if (!isInteger(a) || !isInteger(b)) return normalNumber(onDoubles(Number(a), Number(b)));
   const outcome = onIntegers(toBigInt(a), toBigInt(b));
-  return outcome > 1n << largestBits || -outcome > 1n << largestBits ? undefined : normalNumber(outcome);
+  return outcome > 1n << maxBits || -outcome > 1n << maxBits ? undefined : normalNumber(outcome);
 }

@@ -27,13 +27,13 @@ const levels: readonly ReadonlyMap<string, string>[] = [
 ];
 const tighterThanOr = 2;
 /** How many operators may follow each other without parentheses. */
-const longestChain = 200;
+const maxChain = 200;
 
 /** A term with operators; `k, v in xs` only where a comma separates nothing else. */
 export function parseTerm(reader: TokenReader, mayHaveKey = false): Term {
   return reader.nested(() => {
     let left = parseOperators(reader, 0);
-    for (let count = 0; count <= longestChain; count++) {
+    for (let count = 0; count <= maxChain; count++) {
       const { at } = left;
       if (mayHaveKey && reader.isSign(",") && reader.keywords.has("in")) {
         const mark = reader.mark();
@@ -60,7 +60,7 @@ function parseOperators(reader: TokenReader, level: number): Term {
   const operators = levels[level];
   if (operators === undefined) return parsePrimary(reader);
   let left = parseOperators(reader, level + 1);
-  for (let count = 0; count <= longestChain; count++) {
+  for (let count = 0; count <= maxChain; count++) {
     const { kind, text } = reader.peek();
     const operator = kind === "sign" ? operators.get(text) : undefined;
     if (operator === undefined) return left;

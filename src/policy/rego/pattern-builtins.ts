@@ -5,7 +5,7 @@ import { globMatches } from "./glob.ts";
 import { charge, occupy } from "./limits.ts";
 import { arrayOf, type RegoArray, type RegoNumber, type RegoValue } from "./values.ts";
 
-const longestPattern = 2000;
+const maxPatternCharacters = 2000;
 const remembered = 32;
 
 /** Letters of either case, and classes beyond ASCII, take far longer to compile than their length tells. */
@@ -16,8 +16,8 @@ function patternOf(source: string, place: CallPlace): RE2JS {
   const { patterns, meter } = place.state;
   const known = patterns.get(source);
   if (known !== undefined) return known;
-  if (source.length > longestPattern)
-    throw failed(`error parsing regexp: longer than ${longestPattern} characters`, place);
+  if (source.length > maxPatternCharacters)
+    throw failed(`error parsing regexp: longer than ${maxPatternCharacters} characters`, place);
   charge(meter, source.length * (dear.test(source) ? 400 : 20));
   try {
     const pattern = RE2JS.compile(source);
@@ -60,7 +60,7 @@ function searching(source: string, text: string, place: CallPlace): RE2JS {
 }
 
 function isPattern(source: RegoValue, place: CallPlace): boolean {
-  if (typeof source !== "string" || source.length > longestPattern) return false;
+  if (typeof source !== "string" || source.length > maxPatternCharacters) return false;
   charge(place.state.meter, source.length * (dear.test(source) ? 400 : 20));
   try {
     RE2JS.compile(source);
@@ -75,20 +75,20 @@ function matches([source, text]: readonly [string, string], place: CallPlace): b
   return searching(source, text, place).matcher(text).find();
 }
 
-function found([source, text, most]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
+function found([source, text, max]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
   const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
-  const limit = Number(most) < 0 ? Number.POSITIVE_INFINITY : Number(most);
+  const limit = Number(max) < 0 ? Number.POSITIVE_INFINITY : Number(max);
   while (all.length < limit && next()) {
     all.push(matcher.group() ?? "");
   }
   return arrayOf(all);
 }
 
-function groups([source, text, most]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
+function groups([source, text, max]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
   const { matcher, next } = searches(source, text, place);
   const all: RegoArray[] = [];
-  const limit = Number(most) < 0 ? Number.POSITIVE_INFINITY : Number(most);
+  const limit = Number(max) < 0 ? Number.POSITIVE_INFINITY : Number(max);
   while (all.length < limit && next()) {
     const count = matcher.groupCount();
     charge(place.state.meter, 1 + count);

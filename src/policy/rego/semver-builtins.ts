@@ -8,7 +8,7 @@ interface Version {
 const shape =
   /^v?(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,18})(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$/;
 const digits = /^\d+$/;
-const largest = 2n ** 63n - 1n;
+const maxInt64 = 2n ** 63n - 1n;
 
 /** Reads a version as SemVer 2.0.0 has it, with or without `v`; undefined for what is none. */
 function versionOf(text: string): Version | undefined {
@@ -16,7 +16,7 @@ function versionOf(text: string): Version | undefined {
   if (match === null) return undefined;
   const numbers = match.slice(1, 4).map(BigInt);
   const before = match[4]?.split(".") ?? [];
-  const isWrong = numbers.some((number) => number > largest) || before.some((part) => /^0\d+$/.test(part));
+  const isWrong = numbers.some((number) => number > maxInt64) || before.some((part) => /^0\d+$/.test(part));
   return isWrong ? undefined : { numbers, before };
 }
 

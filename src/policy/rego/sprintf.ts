@@ -4,7 +4,7 @@ import { isInteger } from "./numbers.ts";
 import { sizeOf, sortedEntries, sortedMembers, type RegoNumber, type RegoValue } from "./values.ts";
 
 const verb = /%([-+# 0]*)(\d{0,4})(?:\.(\d{0,3}))?([a-zA-Z%])/g;
-const widest = 1000;
+const maxWidth = 1000;
 
 interface Verb {
   readonly flags: string;
@@ -19,7 +19,7 @@ export function sprintf(format: string, values: readonly RegoValue[], place: Cal
   const text = format.replaceAll(verb, (...found: readonly unknown[]) => {
     const [, flags, width, precision, letter] = found.map((each) => (typeof each === "string" ? each : undefined));
     if (letter === undefined || letter === "%") return "%";
-    if (Number(width) > widest) throw failed("sprintf: too wide", place);
+    if (Number(width) > maxWidth) throw failed("sprintf: too wide", place);
     const value = values[next];
     next += 1;
     if (value === undefined) return `%!${letter}(MISSING)`;

@@ -4,7 +4,7 @@ import { normalNumber, toBigInt, isInteger } from "./numbers.ts";
 import { arrayOf, type RegoNumber, type RegoValue } from "./values.ts";
 
 const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})$/;
-const [smallest, largest] = [-(2n ** 63n), 2n ** 63n - 1n];
+const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 function parsed(text: string, place: CallPlace): RegoValue {
   const match = rfc3339.exec(text);
@@ -19,7 +19,7 @@ function parsed(text: string, place: CallPlace): RegoValue {
 }
 
 function within(ns: bigint, place: CallPlace): RegoNumber {
-  if (ns < smallest || ns > largest) throw failed("time outside of valid range", place);
+  if (ns < minInt64 || ns > maxInt64) throw failed("time outside of valid range", place);
   return normalNumber(ns);
 }
 
@@ -31,7 +31,7 @@ function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; r
   if (!isTime) throw mistyped("operand 1 must be one of {number, array} but got another type", place);
   if (zone !== undefined && typeof zone !== "string") throw mistyped("operand 1 must hold the name of a zone", place);
   const ns = toBigInt(given);
-  if (ns < smallest || ns > largest) throw failed("timestamp too big", place);
+  if (ns < minInt64 || ns > maxInt64) throw failed("timestamp too big", place);
   const ms = Number(ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n));
   const isUtc = zone === undefined || zone === "" || zone === "UTC";
   return { date: isUtc ? new Date(ms) : dateIn(zone, ms, place), ns };

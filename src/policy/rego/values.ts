@@ -35,7 +35,7 @@ export interface RegoObject {
 }
 
 /** How many values one value may hold, counted as if nothing were shared. */
-const largestSize = 1_000_000;
+const maxSize = 1_000_000;
 
 /** The size of a value. A long text counts for what it is. */
 export function sizeOf(value: RegoValue): number {
@@ -44,7 +44,7 @@ export function sizeOf(value: RegoValue): number {
 }
 
 function bounded(size: number): number {
-  if (size > largestSize) throw new RegoError("eval_cancel_error", "a value is larger than it may be");
+  if (size > maxSize) throw new RegoError("eval_cancel_error", "a value is larger than it may be");
   return size;
 }
 
