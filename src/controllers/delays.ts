@@ -12,7 +12,7 @@ export interface Delays {
   stop(): void;
 }
 
-const longestSleepMs = 86_400_000;
+const maxSleepMs = 86_400_000;
 
 interface Entry {
   readonly key: ObjectKey;
@@ -50,7 +50,7 @@ export function delays(clock: Clock, capacity: number, wake: (key: ObjectKey) =>
     const interrupt = new AbortController();
     sleeping = { until: next.due, interrupt };
     // Timers of the runtime end at 24 days; waking early only means to look again.
-    void clock.sleep(Math.min(Math.max(next.due - clock.now(), 0), longestSleepMs), interrupt.signal).then(() => {
+    void clock.sleep(Math.min(Math.max(next.due - clock.now(), 0), maxSleepMs), interrupt.signal).then(() => {
       if (interrupt.signal.aborted) return;
       sleeping = undefined;
       ring();

@@ -10,7 +10,7 @@ export interface ContinueToken {
 const version = "meta.k8s.io/v1";
 /** Keys are far shorter; a longer token was not made here. */
 const maximumLength = 4096;
-const longestShown = 64;
+const maxShownCharacters = 64;
 
 /** The token as clients carry it: base64url without padding of `{"v":"meta.k8s.io/v1","rv":N,"start":"<key>\u0000"}`. Source: apiserver storage.EncodeContinue. */
 export function encodeContinueToken(token: ContinueToken): string {
@@ -31,7 +31,7 @@ export function decodeContinueToken(text: string): ContinueToken {
   if (typeof token !== "object" || token === null) throw invalid(": the token is not a JSON object");
   const { v, rv, start } = token as { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown };
   if (v !== version) {
-    const shown = typeof v === "string" ? v.slice(0, longestShown) : "";
+    const shown = typeof v === "string" ? v.slice(0, maxShownCharacters) : "";
     throw invalid(`: server does not recognize this encoded version ${shown}`);
   }
   if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv === 0 || rv < -1) {
@@ -41,7 +41,7 @@ export function decodeContinueToken(text: string): ContinueToken {
   const after = start.endsWith("\u0000") ? start.slice(0, -1) : start;
   const segments = (after.startsWith("/") ? after.slice(1) : after).split("/");
   if (after.includes("\u0000") || segments.some((one) => one === "" || one === "." || one === "..")) {
-    throw invalid(`: ${after.slice(0, longestShown)}`);
+    throw invalid(`: ${after.slice(0, maxShownCharacters)}`);
   }
   return { revision: rv, after };
 }

@@ -20,7 +20,7 @@ export const nanosecondsOfUnit: ReadonlyMap<string, bigint> = new Map([
   ["m", 60_000_000_000n],
   ["h", 3_600_000_000_000n],
 ]);
-const largest = (1n << 63n) - 1n;
+const maxInt64 = (1n << 63n) - 1n;
 const allowed = "use numbers with a unit, such as 24h, 1h30m, 90s or 500ms (units: h, m, s, ms, us, ns)";
 
 /**
@@ -38,7 +38,7 @@ export function parseDuration(text: string): number {
     const [, whole = "", fraction = "", unit = ""] = part.exec(body) ?? [];
     if (whole === "" && fraction === "") throw malformed(text);
     total += partNanoseconds({ whole, fraction, unit }, text);
-    if (total > largest + (negative ? 1n : 0n))
+    if (total > maxInt64 + (negative ? 1n : 0n))
       throw new DurationError("range", `duration ${shown(text)} is out of range`);
   }
   const milliseconds = Number(total / 1_000_000n) + Number(total % 1_000_000n) / 1e6;

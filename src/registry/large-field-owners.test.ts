@@ -53,7 +53,7 @@ const thing = (fields: object): ApiObject => ({
 });
 
 const count = 9_900;
-const mostOfStep = 3_072;
+const maxReadsPerStep = 3_072;
 type Field = keyof typeof properties;
 /** In an order that is not that of FieldsV1. */
 const elementsOf = (field: Field, prefix: string): readonly unknown[] =>
@@ -70,7 +70,7 @@ describe.each(["set", "keyed"] as const)("the owners of a %s of 9,900 elements",
     const { longest, result } = longestRun(withCreator(write("m"), thing({ [field]: list })), reads);
     expect(result.metadata.managedFields).toHaveLength(1);
     expect(reads()).toBeGreaterThanOrEqual(count);
-    expect(longest).toBeLessThanOrEqual(mostOfStep);
+    expect(longest).toBeLessThanOrEqual(maxReadsPerStep);
   });
 
   it("are found in such steps when another manager replaces it", () => {
@@ -80,7 +80,7 @@ describe.each(["set", "keyed"] as const)("the owners of a %s of 9,900 elements",
     const { longest, result } = longestRun(withUpdater(write("n"), { stored, next, given: undefined }), reads);
     expect(result.metadata.managedFields).toHaveLength(2);
     expect(reads()).toBeGreaterThanOrEqual(count);
-    expect(longest).toBeLessThanOrEqual(mostOfStep);
+    expect(longest).toBeLessThanOrEqual(maxReadsPerStep);
   });
 
   it("are found in such steps when it is applied over what another manager owns", () => {
@@ -91,6 +91,6 @@ describe.each(["set", "keyed"] as const)("the owners of a %s of 9,900 elements",
     expect(problem.result).toBeUndefined();
     const { longest, result } = longestRun(appliedTo(write("n"), stored, { config, force: true }), reads);
     expect(result[field]).toHaveLength(2 * count);
-    expect(Math.max(longest, problem.longest)).toBeLessThanOrEqual(mostOfStep);
+    expect(Math.max(longest, problem.longest)).toBeLessThanOrEqual(maxReadsPerStep);
   });
 });

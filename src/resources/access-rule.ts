@@ -17,11 +17,12 @@ export type AccessRuleProgram = (
 
 /** What all rules of a profile together may cost for one request. Source: apiserver's PerCallLimit for admission policies. */
 export const accessRulesBudget = 1_000_000;
-const longestExpression = 10_000;
+const maxExpressionCharacters = 10_000;
 
 /** Compiles a rule over `object`, `evidence` and `profile`, whose value must be a bool. @throws CelError */
 export function compileAccessRule(expression: string): AccessRuleProgram {
-  if (expression.length > longestExpression) throw new CelError("size", `longer than ${longestExpression} characters`);
+  if (expression.length > maxExpressionCharacters)
+    throw new CelError("size", `longer than ${maxExpressionCharacters} characters`);
   const variables = { object: dynType, evidence: dynType, profile: dynType };
   const program = compileKubernetesCel(expression, variables);
   if (program.type.kind !== "bool") throw new CelError("type", "must evaluate to bool");

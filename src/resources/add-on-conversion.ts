@@ -11,7 +11,7 @@ const stored = `${group}/${version}`;
 const versions: readonly string[] = [`${group}/${olderAddOnVersion}`, stored];
 
 /** What grows when it is converted, in all objects of a review together: an answer is no more than a few MiB larger than its question. */
-const mostEntries = 20_000;
+const maxEntries = 20_000;
 
 /**
  * The ConversionReview (v1) to reply with to one that a Kubernetes API server sent about ManagedClusterAddOns. All objects are converted,
@@ -68,7 +68,7 @@ function problemOf(desired: string, objects: readonly unknown[]): string | undef
   const unfit = objects.map((object) => jsonProblem(object)).find((one) => one !== undefined);
   if (unfit !== undefined) return unfit;
   const entries = objects.reduce<number>((sum, object) => sum + 1 + entriesOf(object), 0);
-  return entries > mostEntries ? `more than ${mostEntries} entries are to be converted at once` : undefined;
+  return entries > maxEntries ? `more than ${maxEntries} entries are to be converted at once` : undefined;
 }
 
 function isAddOn(object: unknown): boolean {

@@ -165,7 +165,7 @@ const addOnSpec: JsonObject = {
 };
 
 /** Of what is longer in one version than in another. No add-on has as many. */
-const mostItems = 1000;
+const maxItems = 1000;
 
 /** Parts that add-ons agree upon among themselves are kept as they are. */
 const addOnStatus: JsonObject = {
@@ -174,7 +174,7 @@ const addOnStatus: JsonObject = {
   "x-kubernetes-preserve-unknown-fields": true,
   properties: {
     conditions,
-    configReferences: { type: "array", maxItems: mostItems, items: anything },
+    configReferences: { type: "array", maxItems, items: anything },
     healthCheck: {
       type: "object",
       properties: { mode: { type: "string", default: "Lease", enum: ["Lease", "Customized"] } },
@@ -183,7 +183,7 @@ const addOnStatus: JsonObject = {
     registrations: {
       type: "array",
       description: "As whom agents of the add-on register.",
-      maxItems: mostItems,
+      maxItems,
       items: anything,
     },
     relatedObjects: { type: "array", items: anything },

@@ -81,7 +81,7 @@ function clonedStep({ csr, found }: Asked, now: number): ReturningStep | undefin
 }
 
 /** How many approvals are remembered until the records have them. */
-const mostRemembered = 4096;
+const maxRemembered = 4096;
 
 /**
  * Lets nodes in again whose certificate has expired, where a RecoveryPolicy allows it; else says on the request what it waits for. And
@@ -159,7 +159,7 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
   function remember(request: string, node: string): void {
     approved.set(request, { node, at: clock.now() });
     const [oldest] = approved.keys();
-    if (approved.size > mostRemembered && oldest !== undefined) approved.delete(oldest);
+    if (approved.size > maxRemembered && oldest !== undefined) approved.delete(oldest);
   }
 
   const all = (): readonly ObjectKey[] => csrs.list().map(({ metadata }) => ({ name: metadata.name ?? "" }));

@@ -60,7 +60,7 @@ export interface Proof {
 /** All names are proven, or why not all are. */
 export type Verdict = { readonly proofs: readonly Proof[] } | { readonly refusals: readonly string[] };
 
-const mostNames = 32;
+const maxNames = 32;
 
 /** The claim of a request for a serving certificate whose requester is that very node, or why it is none. Source: pkg/apis/certificates. */
 export function servingClaim(csr: CsrView, facts: CsrFacts): ServingClaim | string {
@@ -76,7 +76,7 @@ export function servingClaim(csr: CsrView, facts: CsrFacts): ServingClaim | stri
   if (new Set(csr.usages).size !== csr.usages.length) return "a usage is listed twice";
   if (subject.commonName !== username) return "its common name is not that of the node that asks";
   if (sans.others > 0) return "it asks for names that are neither DNS names nor addresses";
-  if (sans.dns.length + sans.ip.length > mostNames) return `it asks for more than ${mostNames} names`;
+  if (sans.dns.length + sans.ip.length > maxNames) return `it asks for more than ${maxNames} names`;
   const named = sans.dns.map((name) => [name, dnsProblem(name)] as const).find(([, problem]) => problem !== undefined);
   if (named !== undefined) return `DNS name ${JSON.stringify(named[0])} ${named[1]}`;
   const ips: IpAddress[] = [];

@@ -204,9 +204,9 @@ async function lookUp(resolver: ServingResolver, asked: readonly string[]): Prom
 
 async function lookUpOne(resolver: ServingResolver, name: string): Promise<DnsAnswer> {
   try {
-    const addresses = (await resolver.addressesOf(name)).slice(0, mostAddresses + 1).map(canonical);
+    const addresses = (await resolver.addressesOf(name)).slice(0, maxAddresses + 1).map(canonical);
     const namesOf = new Map<string, readonly string[]>();
-    if (addresses.length <= mostAddresses) {
+    if (addresses.length <= maxAddresses) {
       for (const address of addresses) namesOf.set(address, (await resolver.namesOf(address)).map(plainName));
     }
     return { addresses, namesOf };
@@ -217,7 +217,7 @@ async function lookUpOne(resolver: ServingResolver, name: string): Promise<DnsAn
   }
 }
 
-const mostAddresses = 8;
+const maxAddresses = 8;
 
 function plainName(name: string): string {
   const lower = name.toLowerCase();

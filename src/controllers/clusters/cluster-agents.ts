@@ -5,10 +5,10 @@ import { agentsAnnotation, type ManagedCluster } from "../../resources/managed-c
 export type ClusterAgents = ReadonlyMap<string, number>;
 
 /** More agents than any cluster has had at one time; of more, those whose certificates end first are forgotten. */
-const mostAgents = 32;
+const maxAgents = 32;
 
 /** Longer ones make no user name that could be revoked. */
-const longestAgent = 900;
+const maxAgentCharacters = 900;
 /** The last moment of the year 9999: no certificate ends later, and not every later time can be written. */
 const lastEnd = 253_402_300_799_000;
 
@@ -17,10 +17,10 @@ export function agentsOn({ metadata }: ManagedCluster): ClusterAgents {
   const written = metadata.annotations?.[agentsAnnotation] ?? "";
   const entries = Object.entries(parsed(written)).flatMap(([agent, end]) => {
     const at = typeof end === "string" ? Date.parse(end) : Number.NaN;
-    const isAgent = agent !== "" && agent.length <= longestAgent && !agent.includes(":");
+    const isAgent = agent !== "" && agent.length <= maxAgentCharacters && !agent.includes(":");
     return isAgent && at <= lastEnd ? [[agent, at] as const] : [];
   });
-  return new Map(entries.sort(([, one], [, other]) => other - one).slice(0, mostAgents));
+  return new Map(entries.sort(([, one], [, other]) => other - one).slice(0, maxAgents));
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {
@@ -40,7 +40,7 @@ export function withAgents(known: ClusterAgents, issued: ClusterAgents, now: num
   const live = [...ends]
     .filter(([, end]) => end > now)
     .sort(([, a], [, b]) => b - a)
-    .slice(0, mostAgents);
+    .slice(0, maxAgents);
   const isSame = live.length === known.size && live.every(([agent, end]) => known.get(agent) === end);
   if (isSame) return undefined;
   const written = live.map(([agent, end]) => [agent, new Date(end).toISOString()] as const);

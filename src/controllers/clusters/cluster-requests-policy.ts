@@ -2,7 +2,7 @@ import type { ApiObject } from "../../core/object.ts";
 import { csrView, hasCondition } from "../certificates/csr-view.ts";
 
 /** With ten requests of a cluster about, its agent makes no more. Source: ocm pkg/registration/register/csr. */
-const mostKept = 6;
+const maxKept = 6;
 
 /** How long a request that was decided stays for its agent to see, in milliseconds. */
 const seenMs = 600_000;
@@ -42,7 +42,7 @@ export function supersededRequests(requests: readonly ApiObject[], now: number):
     .filter((one) => !isNewest(one))
     .toReversed()
     .sort((a, b) => (a.state === b.state ? 0 : a.state === "decided" ? -1 : 1));
-  const surplus = expendable.slice(0, Math.max(rest.length - mostKept, 0));
+  const surplus = expendable.slice(0, Math.max(rest.length - maxKept, 0));
   const waits = rest.flatMap(({ state, created }) => (state === "decided" ? [created + seenMs - now] : []));
   return {
     names: [...old, ...surplus].map(({ name }) => name),

@@ -28,7 +28,7 @@ export interface Issue {
 }
 
 /** How many credentials a record remembers. */
-const mostIssues = 8;
+const maxIssues = 8;
 
 /** The name of the record of an identity: readable for nodes and machines, a digest for names that no object can have. */
 export function recordName({ username, purpose }: CredentialIdentity): string {
@@ -68,7 +68,7 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
     return { ...record, status: { ...record.status, issued: named } };
   }
   // Older than all that a full record remembers: it was counted before it was forgotten.
-  const isForgotten = issued.length >= mostIssues && issued.every((one) => beginOf(one) > beginOf(issue));
+  const isForgotten = issued.length >= maxIssues && issued.every((one) => beginOf(one) > beginOf(issue));
   if (isKnown || isForgotten) return record;
   const numbered = { ...issue, generation: count + 1 };
   // By their beginning: requests are looked at in no order after a restart, and a later one may end sooner.
@@ -84,7 +84,7 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
  * repeats a request of the machine must not drive out the record by which its own, earlier credential is known.
  */
 function remembered(issued: readonly CredentialIssue[]): readonly CredentialIssue[] {
-  if (issued.length <= mostIssues) return issued;
+  if (issued.length <= maxIssues) return issued;
   const isRepeated = (at: number): boolean => {
     const { key } = issued[at] ?? {};
     const hasKey = (one: CredentialIssue): boolean => key !== undefined && one.key === key;

@@ -10,11 +10,11 @@ import type { NodeRule, RuledNode } from "./rule-tree.ts";
 const callLimit = 1_000_000;
 /** Measured: evaluating what costs so much takes as long as looking at a place of a value. */
 const costOfPlace = 16;
-const longestMessage = 5 * 1024;
+const maxMessageBytes = 5 * 1024;
 
 /** Many errors tell no more than some, and each shows the value. */
 const maximumErrors = 100;
-const longestErrors = 1_000_000;
+const maxErrorCharacters = 1_000_000;
 
 /** One evaluation of all rules of a schema over one value. */
 export interface RuleRun {
@@ -37,7 +37,7 @@ export function newRuleRun(budget: number): RuleRun {
 export function* applyRules(run: RuleRun, node: RuledNode, place: RulePlace): Steps<void> {
   for (const { compiled, fieldPath } of node.rules) {
     if (endsStep(run.pace)) yield;
-    if (run.exhausted || run.errors.length >= maximumErrors || run.length >= longestErrors) return;
+    if (run.exhausted || run.errors.length >= maximumErrors || run.length >= maxErrorCharacters) return;
     applyRule(run, node, { ...place, compiled, fieldPath });
   }
 }
@@ -150,7 +150,7 @@ function failureMessage(run: RuleRun, place: RuleAtPlace): string | { readonly p
     return { problem: `${why}: ${source}` };
   }
   const text = typeof outcome.value === "string" ? outcome.value.trim() : "";
-  const isUsable = text !== "" && !text.includes("\n") && Buffer.byteLength(text) <= longestMessage;
+  const isUsable = text !== "" && !text.includes("\n") && Buffer.byteLength(text) <= maxMessageBytes;
   return isUsable ? text : plain;
 }
 

@@ -112,14 +112,14 @@ function* openApiErrors(version: Fields, { path, shared, versions }: Place): Ste
   return yield* schemaErrorSteps(schema, path, options);
 }
 
-const longestWarning = 256;
+const maxWarningCharacters = 256;
 
 function deprecationErrors(version: Fields, path: string): readonly FieldError[] {
   const warning = valueAt(version, "deprecationWarning");
   if (typeof warning !== "string") return [];
   const problems = [
     ...(isTrueAt(version, "deprecated") ? [] : ["can only be set for deprecated versions"]),
-    ...(warning.length > longestWarning ? [`must be <= ${longestWarning} characters long`] : []),
+    ...(warning.length > maxWarningCharacters ? [`must be <= ${maxWarningCharacters} characters long`] : []),
     ...(warning === "" ? ["must not be an empty string"] : []),
     ...unprintable(warning),
   ];

@@ -13,10 +13,10 @@ export function formatCheck(format: string): ((text: string) => boolean) | undef
 }
 
 /** Beyond this no format but byte and password has values; it keeps the checks short whatever is sent. */
-const longest = 4096;
+const maxCharacters = 4096;
 
 function short(check: (text: string) => boolean): (text: string) => boolean {
-  return (text) => text.length <= longest && check(text);
+  return (text) => text.length <= maxCharacters && check(text);
 }
 
 const hexUuid = "[0-9a-f]{8}-?[0-9a-f]{4}-?";

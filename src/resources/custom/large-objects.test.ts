@@ -57,7 +57,7 @@ const elements: Readonly<Record<keyof typeof properties, (index: number) => unkn
 const fields = Object.keys(elements) as readonly (keyof typeof properties)[];
 const count = 9_900;
 /** Several walks over the object each take up to 1,024 places in one step. */
-const mostOfStep = 3_072;
+const maxReadsPerStep = 3_072;
 
 describe("validation of a large custom object", () => {
   it.each(fields)("is left after at most 3,072 elements of %s", (field) => {
@@ -67,7 +67,7 @@ describe("validation of a large custom object", () => {
     const { longest, result } = longestRun(steps, reads);
     expect(result).toEqual([]);
     expect(reads()).toBeGreaterThanOrEqual(count);
-    expect(longest).toBeLessThanOrEqual(mostOfStep);
+    expect(longest).toBeLessThanOrEqual(maxReadsPerStep);
   });
 
   it.each(fields)("is left after as many where %s stay as they were", (field) => {
@@ -78,7 +78,7 @@ describe("validation of a large custom object", () => {
     const { longest, result } = longestRun(steps, list.reads);
     expect(result).toEqual([]);
     expect(list.reads()).toBeGreaterThanOrEqual(count);
-    expect(longest).toBeLessThanOrEqual(mostOfStep);
+    expect(longest).toBeLessThanOrEqual(maxReadsPerStep);
   });
 
   it("is left while its status alone is looked at", () => {
@@ -89,6 +89,6 @@ describe("validation of a large custom object", () => {
     const { longest, result } = longestRun(steps, reads);
     expect(result).toEqual([]);
     expect(reads()).toBeGreaterThanOrEqual(count);
-    expect(longest).toBeLessThanOrEqual(mostOfStep);
+    expect(longest).toBeLessThanOrEqual(maxReadsPerStep);
   });
 });

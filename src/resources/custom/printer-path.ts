@@ -15,7 +15,7 @@ type Operator = "exists" | "==" | "!=" | "<" | "<=" | ">" | ">=";
 export type PathReader = (object: unknown) => readonly unknown[];
 
 /** More than this is never looked at: a wildcard below a wildcard could ask for the square of an object. */
-const mostResults = 1000;
+const maxResults = 1000;
 
 /**
  * Reads a path such as `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.spec.hosts[*]` or `.metadata.labels['a.b/c']`.
@@ -171,7 +171,7 @@ function walk(steps: readonly Step[], object: unknown): readonly unknown[] {
     const next: unknown[] = [];
     for (const value of found) {
       for (const one of follow(step, value)) {
-        if (next.length === mostResults) break;
+        if (next.length === maxResults) break;
         next.push(one);
       }
     }
@@ -209,7 +209,7 @@ function members(value: unknown): readonly unknown[] {
 
 function descendants(value: unknown): readonly unknown[] {
   const found: unknown[] = [value];
-  for (let at = 0; at < found.length && found.length < mostResults; at += 1) found.push(...members(found[at]));
+  for (let at = 0; at < found.length && found.length < maxResults; at += 1) found.push(...members(found[at]));
   return found;
 }
 

@@ -134,8 +134,8 @@ function declaresMeta({ properties }: StructuralSchema): boolean {
 function metaRuleTypes(schema: StructuralSchema, name: string): ReadonlyMap<string, RuleType> {
   const declared = schema.properties.get("metadata")?.properties;
   const text = leaf({ kind: "string", maxSize: maximumText }, 2);
-  const nameType = (property: string, longest: number): RuleType => {
-    const maxLength = Math.min(declared?.get(property)?.maxLength ?? longest, longest);
+  const nameType = (property: string, limit: number): RuleType => {
+    const maxLength = Math.min(declared?.get(property)?.maxLength ?? limit, limit);
     return leaf({ kind: "string", maxSize: maxLength * 4 }, 2);
   };
   const names = new Map([

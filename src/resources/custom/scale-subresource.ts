@@ -13,12 +13,12 @@ export function replicaErrors(paths: ScalePaths, object: ApiObject): readonly Fi
     const replicas = valueUnder(object, pathFields(path));
     if (typeof replicas !== "number") return [];
     if (replicas < 0) return [invalid(path, replicas, "should be a non-negative integer")];
-    return replicas > mostReplicas ? [invalid(path, replicas, `should be less than or equal to ${mostReplicas}`)] : [];
+    return replicas > maxReplicas ? [invalid(path, replicas, `should be less than or equal to ${maxReplicas}`)] : [];
   });
 }
 
 /** The greatest number of a 32-bit field. */
-const mostReplicas = 2 ** 31 - 1;
+const maxReplicas = 2 ** 31 - 1;
 
 /** The subresource `scale` of a custom kind, which reads and writes by the paths of its definition. Source: apiextensions-apiserver pkg/registry/customresource ScaleREST. */
 export function scaleSubresource(
@@ -85,7 +85,7 @@ export function scaleSubresource(
 function replicasUnder(object: ApiObject, fields: readonly string[]): number | undefined {
   const value = valueUnder(object, fields);
   if (typeof value !== "number" || !Number.isInteger(value)) return undefined;
-  return value >= -mostReplicas && value <= mostReplicas ? value : undefined;
+  return value >= -maxReplicas && value <= maxReplicas ? value : undefined;
 }
 
 function withoutUndefined(fields: Readonly<Record<string, string | undefined>>): ApiObject["metadata"] {

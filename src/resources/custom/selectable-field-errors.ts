@@ -2,7 +2,7 @@ import { duplicate, invalid, required, type FieldError } from "../../core/field-
 import { fieldListAt, fieldsAt, stringAt, type Fields } from "../json-fields.ts";
 import { pathFields } from "./simple-path.ts";
 
-const mostFields = 8;
+const maxFields = 8;
 const selectable: ReadonlySet<unknown> = new Set(["string", "boolean", "integer"]);
 
 /** What is wrong with the selectable fields of a version whose schema is right. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
@@ -11,11 +11,11 @@ export function selectableFieldErrors(version: Fields, path: string): readonly F
   const seen = new Set<string>();
   const errors: FieldError[] = [];
   for (const [index, field] of fieldListAt(version, "selectableFields").entries()) {
-    if (index > 4 * mostFields) break;
+    if (index > 4 * maxFields) break;
     errors.push(...fieldErrors(schema, stringAt(field, "jsonPath"), { at: `${path}[${index}]`, seen }));
   }
-  if (seen.size > mostFields) {
-    const message = `Too many: ${seen.size}: must have at most ${mostFields} items`;
+  if (seen.size > maxFields) {
+    const message = `Too many: ${seen.size}: must have at most ${maxFields} items`;
     errors.push({ path, type: "FieldValueTooMany", message });
   }
   return errors;
