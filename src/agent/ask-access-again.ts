@@ -26,7 +26,7 @@ export interface AskAgainOptions extends Pick<
 /** What to do about the request that the machine remembers. */
 export type AskAgainStep = "go on" | "ask anew" | "stop";
 
-const longestWaitMs = 7 * 86_400_000;
+const maxWaitMs = 7 * 86_400_000;
 const discoveryTimeoutMs = 10_000;
 const timeoutMs = 10_000;
 
@@ -113,7 +113,7 @@ function pinsOf({ caPem }: KeptAccess): readonly string[] {
 }
 
 function requestOptions(asked: AskedRequest, name: string, options: AskAgainOptions): RequestAccessOptions {
-  const { folder, refused, waitMs = longestWaitMs, ...rest } = options;
+  const { folder, refused, waitMs = maxWaitMs, ...rest } = options;
   const { server, profile, claims } = asked;
   return {
     ...rest,

@@ -17,12 +17,12 @@ export interface DiscoveryContext {
   readonly userAgent: string;
 }
 
-const requestTimeoutMs = { atLeast: 1000, atMost: 10_000 } as const;
+const requestTimeoutMs = { min: 1000, max: 10_000 } as const;
 const maximumReplyBytes = 1_048_576;
 
 /** How long one request of a discovery may take, in milliseconds: all of its time, within 1 to 10 seconds. */
 export function discoveryRequestMs(timeoutMs: number): number {
-  return Math.min(requestTimeoutMs.atMost, Math.max(requestTimeoutMs.atLeast, timeoutMs));
+  return Math.min(requestTimeoutMs.max, Math.max(requestTimeoutMs.min, timeoutMs));
 }
 
 /** How far this clock is ahead of the hub's, in milliseconds, where that is known, and whether the hub's CA has signed it. */

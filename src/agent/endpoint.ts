@@ -8,14 +8,15 @@ export interface Endpoint {
   readonly shown: string;
 }
 
-const longest = 2048;
+const maxCharacters = 2048;
 
 /**
  * Reads `host:port`, `[IPv6]:port` or an https URL (its port is 443 unless it names one).
  * @throws JoinError bad-endpoint, naming the value and what is allowed
  */
 export function parseEndpoint(text: string): Endpoint {
-  if (text.length > longest || !/^[!-~]+$/.test(text)) throw bad(text, "it is empty, too long or has odd characters");
+  if (text.length > maxCharacters || !/^[!-~]+$/.test(text))
+    throw bad(text, "it is empty, too long or has odd characters");
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? fromUrl(text) : fromHostPort(text);
 }
 

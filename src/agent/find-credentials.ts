@@ -25,7 +25,7 @@ export interface FolderEntry {
 }
 
 const deepest = 2;
-const foldersAtMost = 500;
+const maxFolders = 500;
 
 /**
  * All credentials at and below the folders, two levels deep, in order of their paths.
@@ -56,7 +56,7 @@ async function below(dir: string, view: FolderView): Promise<ReadonlyMap<string,
   for (let level = 0; level <= deepest; level += 1) {
     const next: string[] = [];
     for (const folder of folders) {
-      if ((looked += 1) > foldersAtMost) return found;
+      if ((looked += 1) > maxFolders) return found;
       const entries = await view.list(folder);
       const one = await credentialIn(folder, new Set(entries.map(({ name }) => name)), view);
       if (one !== undefined) found.set(folder, one);

@@ -32,7 +32,7 @@ export interface KeepOptions {
 }
 
 /** Long sleeps are cut, so that a machine that slept, or whose clock was set, is not late. */
-const longestSleepMs = 60_000;
+const maxSleepMs = 60_000;
 
 /**
  * Keeps every credential fresh, each at its own time and none held up by another, until `signal` aborts, or with `once` until nothing is
@@ -55,7 +55,7 @@ export async function keepFresh(options: KeepOptions): Promise<void> {
   for (let known = await options.find(); ; known = await rediscovered(options, known)) {
     for (const keeper of known) start(keeper, running);
     if (once) break;
-    await clock.sleep(longestSleepMs, running.signal);
+    await clock.sleep(maxSleepMs, running.signal);
     if (running.signal.aborted) break;
   }
   await Promise.all(running.loops.values());
@@ -103,7 +103,7 @@ async function keepOne(keeper: Keeper, key: string, running: Running): Promise<v
       lose(keeper, { key, running, error: turn.error });
     }
     if (once) return;
-    const ms = turn.kind === "lost" ? longestSleepMs : Math.min(turn.until - clock.now(), longestSleepMs);
+    const ms = turn.kind === "lost" ? maxSleepMs : Math.min(turn.until - clock.now(), maxSleepMs);
     await clock.sleep(ms, signal);
   }
 }

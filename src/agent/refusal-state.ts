@@ -25,11 +25,11 @@ export interface RefusalFile {
 }
 
 /** A hub that has just begun, or one of several behind an address, may refuse what it takes a moment later. */
-const refusalsAtLeast = 3;
+const minRefusals = 3;
 
 /** Whether they are so many that the credential counts as refused. */
 export function isRefused(refusals: Refusals | undefined): refusals is Refusals {
-  return refusals !== undefined && refusals.count >= refusalsAtLeast;
+  return refusals !== undefined && refusals.count >= minRefusals;
 }
 
 /** What was written down, or undefined where nothing was, or nothing that can be read. */

@@ -29,7 +29,7 @@ export type Renewal =
     };
 
 const timeoutMs = 30_000;
-const leastSeconds = 600;
+const minSeconds = 600;
 const maximumReplyBytes = 262_144;
 
 /** Asks once for the next token of the same account, life and audiences, with the token itself. Never throws for what a server does. */
@@ -72,7 +72,7 @@ function posted(
   audiences: readonly string[],
 ): Promise<RawReply> {
   const { namespace, serviceAccount, issuedAt, expiresAt } = claims;
-  const expirationSeconds = Math.max(leastSeconds, Math.round((expiresAt - issuedAt) / 1000));
+  const expirationSeconds = Math.max(minSeconds, Math.round((expiresAt - issuedAt) / 1000));
   const body = {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenRequest",

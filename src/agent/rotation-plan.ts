@@ -9,7 +9,7 @@ export interface CertificateTimes {
 
 const earliestPart = 0.7;
 const spreadPart = 0.2;
-const leastMs = 1000;
+const minMs = 1000;
 
 /**
  * When to rotate a certificate: once 70 to 90 % of its life is over; `spread` in [0, 1) says where between. Certificates begin some
@@ -23,17 +23,17 @@ export function rotationDeadline(
   const part = earliestPart + spreadPart * spread;
   const deadline = Math.floor(notBefore + (notAfter - notBefore) * part);
   if (receivedAt === undefined || deadline > receivedAt) return deadline;
-  return Math.floor(receivedAt + Math.max(leastMs, (notAfter - receivedAt) * part));
+  return Math.floor(receivedAt + Math.max(minMs, (notAfter - receivedAt) * part));
 }
 
-const longestStartMs = 60_000;
+const maxStartMs = 60_000;
 
 /**
  * How long to wait before a rotation that is overdue when the agent starts, in milliseconds: at most a minute, and at most a tenth of the
  * life that is left. Machines that come back together after a power cut would else ask together.
  */
 export function overdueDelay(leftMs: number, random: number): number {
-  return leftMs <= 0 ? 0 : Math.floor(Math.min(longestStartMs, leftMs / 10) * random);
+  return leftMs <= 0 ? 0 : Math.floor(Math.min(maxStartMs, leftMs / 10) * random);
 }
 
 /** One rotation that failed. */

@@ -7,7 +7,7 @@ import type { ServingNames } from "./node-request.ts";
 /** The addresses of the machine's interfaces as text, as they are now. */
 export type MachineAddresses = () => readonly string[];
 
-const namesAtMost = 32;
+const maxNames = 32;
 
 /** For which names a serving certificate is to be asked for: those given, else the machine's own addresses; undefined while there is none. */
 export function servingNamesOf(wish: ServingWish, addresses: MachineAddresses): () => ServingNames | undefined {
@@ -25,7 +25,7 @@ export function usableAddresses(texts: readonly string[]): readonly string[] {
     const canonical = bytes === undefined || isSpecial(bytes) ? undefined : ipAddressText(bytes);
     return canonical === undefined ? [] : [canonical];
   });
-  return [...new Set(usable)].toSorted().slice(0, namesAtMost);
+  return [...new Set(usable)].toSorted().slice(0, maxNames);
 }
 
 function isSpecial(bytes: Uint8Array): boolean {
@@ -58,8 +58,8 @@ export function servingWish(given: {
     }
     return canonical;
   });
-  if (names.length + addresses.length > namesAtMost) {
-    throw new JoinError("bad-node-name", `a serving certificate may have ${namesAtMost} names and addresses at most`);
+  if (names.length + addresses.length > maxNames) {
+    throw new JoinError("bad-node-name", `a serving certificate may have ${maxNames} names and addresses at most`);
   }
   return { names: [...new Set(names)], addresses: [...new Set(addresses)] };
 }

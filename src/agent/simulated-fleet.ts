@@ -45,7 +45,7 @@ export interface Fleet {
   readonly ended: Promise<void>;
 }
 
-const longestTimeline = 100_000;
+const maxTimelineEntries = 100_000;
 
 /** Starts the machines one after the other over `spreadMs`. */
 export function simulateFleet(options: FleetOptions): Fleet {
@@ -53,7 +53,7 @@ export function simulateFleet(options: FleetOptions): Fleet {
   const begun = clock.now();
   const perSecond: number[] = [];
   const called = (): void => {
-    const second = Math.min(Math.max(0, Math.floor((clock.now() - begun) / 1000)), longestTimeline);
+    const second = Math.min(Math.max(0, Math.floor((clock.now() - begun) / 1000)), maxTimelineEntries);
     while (perSecond.length <= second) perSecond.push(0);
     perSecond[second] = (perSecond[second] ?? 0) + 1;
   };

@@ -9,12 +9,12 @@ export interface TokenClaims {
   readonly expiresAt: number;
 }
 
-const longestToken = 65_536;
+const maxTokenCharacters = 65_536;
 const subjectPrefix = "system:serviceaccount:";
 
 /** Reads the claims of a token in the compact form of a JWT, or undefined where it is none of a ServiceAccount. @see RFC 7519 */
 export function tokenClaims(token: string): TokenClaims | undefined {
-  if (token.length > longestToken) return undefined;
+  if (token.length > maxTokenCharacters) return undefined;
   const payload = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1];
   const claims = payload === undefined ? undefined : parsed(payload);
   if (claims === undefined) return undefined;

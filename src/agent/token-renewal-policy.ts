@@ -34,7 +34,7 @@ export type RenewalStep =
 const earliestPart = 0.7;
 const spreadPart = 0.2;
 /** A hub that has just begun may refuse once what it takes a moment later. */
-const refusalsAtMost = 3;
+const maxRefusals = 3;
 /** A token from further in the future than this means that this clock is wrong. */
 const tolerableMs = 60_000;
 
@@ -47,7 +47,7 @@ export function renewalStep(view: RenewalView): RenewalStep {
   const expired = now - (aheadMs ?? 0) >= token.expiresAt;
   if (failures !== undefined) {
     const { refusals, lastAt, pauseMs } = failures;
-    if (refusals >= refusalsAtMost || (refusals > 0 && expired)) return { kind: "refused", expired };
+    if (refusals >= maxRefusals || (refusals > 0 && expired)) return { kind: "refused", expired };
     // A clock that was set back would else wait for as long as it was set back.
     return now >= lastAt + pauseMs || now < lastAt ? { kind: "renew" } : { kind: "wait", until: lastAt + pauseMs };
   }
@@ -75,12 +75,12 @@ export interface FailedTry {
 }
 
 const backoff: Backoff = { initialMs: 1000, maximumMs: 300_000 };
-const leastPauseMs = 1000;
-const longestRetryAfterMs = 3_600_000;
+const minPauseMs = 1000;
+const maxRetryAfterMs = 3_600_000;
 
 /** How long to wait after a failure, in milliseconds: growing pauses, shorter when the end is near, never shorter than the server asked, at most an hour. */
 export function pauseAfter({ count, retryAfterMs = 0, leftMs, random }: FailedTry): number {
   const grown = jitteredBackoffMs(backoff, count, () => random);
-  const near = leftMs > 0 ? Math.max(leastPauseMs / 2, leftMs / 4) : grown;
-  return Math.ceil(Math.max(Math.min(grown, near), Math.min(retryAfterMs, longestRetryAfterMs)));
+  const near = leftMs > 0 ? Math.max(minPauseMs / 2, leftMs / 4) : grown;
+  return Math.ceil(Math.max(Math.min(grown, near), Math.min(retryAfterMs, maxRetryAfterMs)));
 }

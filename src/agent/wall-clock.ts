@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 
-const longestDelay = 2 ** 31 - 1;
+const maxDelayMs = 2 ** 31 - 1;
 
 /** The machine's clock. A pending sleep keeps the process alive: whoever joins is waiting for it. */
 export const wallClock: Clock = {
@@ -29,7 +29,7 @@ function sleep(ms: number, { signal, isAwaited }: Sleep): Promise<void> {
       resolve();
     };
     // A longer delay would overflow and fire at once.
-    const timer = setTimeout(finish, Math.min(ms, longestDelay));
+    const timer = setTimeout(finish, Math.min(ms, maxDelayMs));
     if (!isAwaited) timer.unref();
     signal?.addEventListener("abort", finish, { once: true });
   });

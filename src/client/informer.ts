@@ -38,8 +38,8 @@ export interface Informer<T extends ApiObject = ApiObject> extends Reader<T> {
   run(signal: AbortSignal): Promise<void>;
 }
 
-const shortestWatchMs = 1000;
-const resumesAtMost = 5;
+const minWatchMs = 1000;
+const maxResumes = 5;
 
 /** An informer that has not started yet. */
 export function informer<T extends ApiObject = ApiObject>(options: InformerOptions): Informer<T> {
@@ -76,7 +76,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
       version = event.object.metadata.resourceVersion;
     }
     // A server that ends each watch at once must not be asked in a loop.
-    if (quiet && clock.now() - begun < shortestWatchMs) await pause(signal);
+    if (quiet && clock.now() - begun < minWatchMs) await pause(signal);
     else failures = 0;
   }
 
@@ -88,7 +88,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const hopeless = failures >= resumesAtMost || (error instanceof StatusError && !resumable.has(error.reason));
+    const hopeless = failures >= maxResumes || (error instanceof StatusError && !resumable.has(error.reason));
     if (hopeless) version = undefined;
     options.onError?.(error, failures + 1);
     // Expired is part of the protocol; only one that a new list does not cure is a failure to wait out.

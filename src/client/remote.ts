@@ -54,7 +54,7 @@ export interface RemoteClient extends Client {
 
 type Answer = Pick<RawReply, "status" | "headers">;
 
-const retriesAtMost = 10;
+const maxRetries = 10;
 
 /** A client of any Kubernetes API (1.20 or newer) over HTTPS. Redirects are not followed. @throws ConnectionError INVALID_SERVER, INVALID_PROXY */
 export function remoteClient(options: RemoteOptions): RemoteClient {
@@ -208,7 +208,7 @@ async function patiently<R extends Answer>(
   for (let tries = 0; ; tries += 1) {
     const reply = await attempt();
     const wait = retryAfterMs(reply.status, reply.headers["retry-after"]);
-    if (wait === undefined || wait > budget || budget === 0 || tries === retriesAtMost || signal?.aborted === true) {
+    if (wait === undefined || wait > budget || budget === 0 || tries === maxRetries || signal?.aborted === true) {
       return reply;
     }
     budget -= wait;

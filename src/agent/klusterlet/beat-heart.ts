@@ -15,7 +15,7 @@ const leases: ResourceRef = {
   scope: "Namespaced",
 };
 const idleMs = 60_000;
-const shortestMs = 1000;
+const minMs = 1000;
 const spread = 0.25;
 
 interface Lease extends ApiObject {
@@ -43,7 +43,7 @@ export async function beatHeart(serving: Serving): Promise<void> {
       await serving.changed(idleMs);
       continue;
     }
-    const everyMs = Math.max(shortestMs, leaseMs(now));
+    const everyMs = Math.max(minMs, leaseMs(now));
     if (everyMs !== toldMs) report({ kind: "accepted", everyMs });
     toldMs = everyMs;
     let pauseMs = everyMs * (1 + spread * randomFraction(random));
@@ -74,7 +74,7 @@ async function beat({ session, state, options }: Serving): Promise<void> {
 async function untilDue(due: number, everyMs: number, { cluster, changed, options, signal }: Serving): Promise<void> {
   while (!signal.aborted) {
     const now = cluster();
-    if (!isAcceptedByHub(now) || Math.max(shortestMs, leaseMs(now)) !== everyMs) return;
+    if (!isAcceptedByHub(now) || Math.max(minMs, leaseMs(now)) !== everyMs) return;
     const left = due - options.clock.now();
     if (left <= 0) return;
     await changed(left);

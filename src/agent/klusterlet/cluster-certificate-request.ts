@@ -49,7 +49,7 @@ export interface CertificateCall {
   readonly tell: (news: RequestNews) => void;
 }
 
-const requestsAtMost = 10;
+const maxRequests = 10;
 const brakeMs = 60_000;
 const deniedMs = 30_000;
 const failedMs = 120_000;
@@ -173,7 +173,7 @@ async function isBraked({ client, state }: CertificateCall): Promise<boolean> {
   const labelSelector = `${clusterNameLabel}=${state.now().clusterName}`;
   const { items } = await client.list<RequestObject>(certificateRequests, { labelSelector });
   const own = items.filter(({ metadata }) => !Object.hasOwn(metadata.labels ?? {}, addOnNameLabel));
-  return own.length >= requestsAtMost;
+  return own.length >= maxRequests;
 }
 
 async function awaited(

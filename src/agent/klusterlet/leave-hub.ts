@@ -40,7 +40,7 @@ export interface LeftHub {
 
 const waitMs = 30_000;
 const pollMs = 1000;
-const triesAtMost = 5;
+const maxTries = 5;
 const againMs = 200;
 
 /**
@@ -115,7 +115,7 @@ async function tellLeave(client: RemoteClient, name: string, { clock, signal }: 
       return true;
     } catch (error) {
       if (["Unauthorized", "Forbidden", "NotFound"].some((reason) => isRefusal(error, reason))) return false;
-      if (tries === triesAtMost || !isRace(error)) throw error;
+      if (tries === maxTries || !isRace(error)) throw error;
       await clock.sleep(againMs, signal);
       stopIfAborted(signal);
     }

@@ -15,7 +15,7 @@ const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces"
 const lookMs = 60_000;
 const againMs = 2_000;
 /** A hub does not fill a cluster with namespaces. */
-const namespacesAtMost = 500;
+const maxNamespaces = 500;
 
 /** A namespace that a set of clusters wants on each of its clusters. */
 interface ManagedNamespace {
@@ -73,7 +73,7 @@ async function keepOnce(spoke: Client, cluster: ManagedCluster, { session, optio
 
 function wantedOf({ status }: ManagedCluster): readonly ManagedNamespace[] {
   const { managedNamespaces } = (status ?? {}) as { readonly managedNamespaces?: unknown };
-  return Array.isArray(managedNamespaces) ? managedNamespaces.filter(isNamespace).slice(0, namespacesAtMost) : [];
+  return Array.isArray(managedNamespaces) ? managedNamespaces.filter(isNamespace).slice(0, maxNamespaces) : [];
 }
 
 function isNamespace(value: unknown): value is ManagedNamespace {

@@ -10,7 +10,7 @@ import { renewalDue } from "./renewal-plan.ts";
 import { saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
-const longestSleepMs = 60_000;
+const maxSleepMs = 60_000;
 const backoff = { initialMs: 10_000, maximumMs: 600_000 };
 const rotatedType = "ClusterCertificateRotated";
 
@@ -30,7 +30,7 @@ export async function renewCertificate(serving: Serving): Promise<void> {
       return;
     }
     if (now < due && state.now().pending?.by !== "agent") {
-      await clock.sleep(Math.min(due - now, longestSleepMs), signal);
+      await clock.sleep(Math.min(due - now, maxSleepMs), signal);
       continue;
     }
     try {
@@ -73,7 +73,7 @@ async function beforeItEnds(serving: Serving): Promise<AgentCertificate | undefi
   const { clock } = options;
   const watching = async (): Promise<void> => {
     while (!both.aborted && clock.now() < session.credential().notAfter) {
-      await clock.sleep(Math.min(session.credential().notAfter - clock.now(), longestSleepMs), both);
+      await clock.sleep(Math.min(session.credential().notAfter - clock.now(), maxSleepMs), both);
     }
     if (!both.aborted) ended.abort();
   };

@@ -4,7 +4,7 @@ export interface CertificateLife {
   readonly notAfter: number;
 }
 
-const leastLeft = 0.2;
+const minLeft = 0.2;
 const spreadLeft = 0.05;
 
 /**
@@ -13,7 +13,7 @@ const spreadLeft = 0.05;
  * life, lest the agent asks without end. @see open-cluster-management.io/ocm pkg/registration/register/csr
  */
 export function renewalDue({ notBefore, notAfter }: CertificateLife, spread: number, receivedAt: number): number {
-  const left = leastLeft + spreadLeft * spread;
+  const left = minLeft + spreadLeft * spread;
   const due = Math.floor(notAfter - (notAfter - notBefore) * left);
   return due > receivedAt ? due : Math.floor(notAfter - Math.max(0, notAfter - receivedAt) * left);
 }

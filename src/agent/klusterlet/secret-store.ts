@@ -12,7 +12,7 @@ export const hubSecretName = "hub-kubeconfig-secret";
 /** The name of the Secret with what is known before the first certificate; the operator of OCM takes the other Secret for a sign that there is one. */
 export const stateSecretName = "klusterlet-registration-state";
 const stateKey = "state.json";
-const triesAtMost = 5;
+const maxTries = 5;
 
 interface Secret extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export function secretStore(client: Client, namespace: string): KlusterletStore 
       try {
         return await writeOnce(name, data);
       } catch (error) {
-        if (tries === triesAtMost || !(error instanceof StatusError) || !passing.has(error.reason)) throw error;
+        if (tries === maxTries || !(error instanceof StatusError) || !passing.has(error.reason)) throw error;
         if (error.reason === "NotFound") await makeNamespace();
       }
     }

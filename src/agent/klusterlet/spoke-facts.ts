@@ -20,7 +20,7 @@ const reserved: readonly string[] = [
   "platform.open-cluster-management.io",
   "product.open-cluster-management.io",
 ];
-const customAtMost = 20;
+const maxCustomClaims = 20;
 
 /** A node as far as its size goes. */
 export interface SizedNode extends ApiObject {
@@ -68,7 +68,7 @@ export function selectedClaims(found: readonly ClaimObject[]): readonly ClusterC
     .filter(({ name, value }) => name !== "" && name.length <= 253 && value !== "")
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const isReserved = ({ name }: ClusterClaim): boolean => reserved.includes(name);
-  return [...all.filter(isReserved), ...all.filter((claim) => !isReserved(claim)).slice(0, customAtMost)];
+  return [...all.filter(isReserved), ...all.filter((claim) => !isReserved(claim)).slice(0, maxCustomClaims)];
 }
 
 function sums(all: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
