@@ -40,11 +40,11 @@ function policy(bindings: number): RbacIndex {
 }
 
 /** So many users ask, however many others have bindings too. */
-const mostUsers = 1000;
+const maxUsers = 1000;
 
 /** Requests as they come off the wire: fresh strings, a mix of allowed and refused, some with subresources. */
 function requests(bindings: number): readonly Attributes[] {
-  const users = Math.min(bindings, mostUsers);
+  const users = Math.min(bindings, maxUsers);
   return Array.from({ length: 4096 }, (_, at): Attributes => {
     const i = (at * 7919) % users;
     const text = JSON.stringify({

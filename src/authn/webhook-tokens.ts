@@ -18,7 +18,7 @@ export interface WebhookTokensOptions {
 }
 
 /** Whoever sends made-up tokens faster than the service answers must not fill the memory of the hub. */
-const mostAtOnce = 256;
+const maxInFlight = 256;
 
 /**
  * Asks a service of the operator's who a token belongs to. A service that cannot be reached or answers nonsense rejects the token;
@@ -28,7 +28,7 @@ const mostAtOnce = 256;
 export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator {
   let underWay = 0;
   const bounded = async (token: string): Promise<TokenAuthentication> => {
-    if (underWay >= mostAtOnce) {
+    if (underWay >= maxInFlight) {
       throw new StatusError("TooManyRequests", "too many tokens wait for the token webhook; try again", {
         details: { retryAfterSeconds: 1 },
       });

@@ -16,9 +16,9 @@ export type CelPolicy = (spec: AskedSpec) => CelDecision;
 const kind = "CelPolicy";
 const apiVersions = ["pratique.dev/v1alpha1"];
 const decisions = ["Allow", "Deny"];
-const mostRules = 256;
-const longestExpression = 16_384;
-const longestReason = 1024;
+const maxRules = 256;
+const maxExpressionCharacters = 16_384;
+const maxReasonCharacters = 1024;
 /** What one rule, and what all together may cost. Source: apiserver pkg/apis/cel, PerCallLimit and the limit of match conditions. */
 const ruleBudget = 1_000_000;
 const wholeBudget = 2_500_000;
@@ -38,14 +38,14 @@ export function readCelPolicy(
   if (errors.length > 0) return { errors };
   const list = fieldListAt(object, "rules");
   if (list.length === 0) return { errors: [required("rules", "at least one rule must be defined")] };
-  if (list.length > mostRules) return { errors: [tooMany("rules", list.length, mostRules)] };
+  if (list.length > maxRules) return { errors: [tooMany("rules", list.length, maxRules)] };
   const faults = ruleErrors(list);
   return faults.length > 0 ? { errors: faults } : { policy: firstRule(list.map(ruleOf)) };
 }
 
 /** The policy that allows what one expression is true for. @throws CelError for an expression that cannot be used */
 export function celExpressionPolicy(expression: string): CelPolicy {
-  if (expression.length > longestExpression) throw new CelError("size", "the expression is too long");
+  if (expression.length > maxExpressionCharacters) throw new CelError("size", "the expression is too long");
   return firstRule([ruleOf({ name: "", expression, decision: "Allow" })]);
 }
 
@@ -60,8 +60,8 @@ function ruleErrors(list: readonly Fields[]): readonly FieldError[] {
       ...(name === "" ? [required(`${at}.name`)] : isKnown ? [duplicate(`${at}.name`, name)] : []),
       ...expressionErrors(`${at}.expression`, stringAt(rule, "expression")),
       ...(decisions.includes(decision) ? [] : [notSupported(`${at}.decision`, decision, decisions)]),
-      ...(reason.length > longestReason
-        ? [invalid(`${at}.reason`, "", `must have at most ${longestReason} characters`)]
+      ...(reason.length > maxReasonCharacters
+        ? [invalid(`${at}.reason`, "", `must have at most ${maxReasonCharacters} characters`)]
         : []),
     ];
   });
@@ -69,8 +69,8 @@ function ruleErrors(list: readonly Fields[]): readonly FieldError[] {
 
 function expressionErrors(at: string, expression: string): readonly FieldError[] {
   if (expression.trim() === "") return [required(at)];
-  if (expression.length > longestExpression)
-    return [invalid(at, "", `must have at most ${longestExpression} characters`)];
+  if (expression.length > maxExpressionCharacters)
+    return [invalid(at, "", `must have at most ${maxExpressionCharacters} characters`)];
   try {
     compileMatchCondition(expression);
     return [];

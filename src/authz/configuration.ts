@@ -37,9 +37,9 @@ export interface ConfiguredAuthorizer {
 }
 
 const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
-const mostAuthorizers = 64;
-const mostConditions = 64;
-const longestTimeoutMs = 30_000;
+const maxAuthorizers = 64;
+const maxConditions = 64;
+const maxTimeoutMs = 30_000;
 const defaultTtl = { authorizedTTL: 300_000, unauthorizedTTL: 30_000 } as const;
 
 /**
@@ -65,13 +65,13 @@ export function readAuthorizationConfiguration(
 
 function countErrors(list: readonly Fields[]): readonly FieldError[] {
   if (list.length === 0) return [required("authorizers", "at least one authorization mode must be defined")];
-  return list.length > mostAuthorizers ? [tooMany("authorizers", list.length, mostAuthorizers)] : [];
+  return list.length > maxAuthorizers ? [tooMany("authorizers", list.length, maxAuthorizers)] : [];
 }
 
 function authorizerErrors(list: readonly Fields[], types: readonly string[]): readonly FieldError[] {
   const seenTypes = new Set<string>();
   const seenNames = new Set<string>();
-  return list.slice(0, mostAuthorizers).flatMap((authorizer, index) => {
+  return list.slice(0, maxAuthorizers).flatMap((authorizer, index) => {
     const at = `authorizers[${index}]`;
     const type = stringAt(authorizer, "type");
     if (type === "") return [required(`${at}.type`)];
@@ -131,7 +131,7 @@ function oneOf(fields: Fields, field: string, at: string, allowed: readonly stri
 function timeoutErrors(text: string, path: string): readonly FieldError[] {
   const ms = text === "" ? 0 : durationOf(text);
   if (ms === 0) return [required(path)];
-  return ms !== undefined && ms > 0 && ms <= longestTimeoutMs ? [] : [invalid(path, text, "must be > 0s and <= 30s")];
+  return ms !== undefined && ms > 0 && ms <= maxTimeoutMs ? [] : [invalid(path, text, "must be > 0s and <= 30s")];
 }
 
 function ttlErrors(text: string, path: string): readonly FieldError[] {
@@ -154,7 +154,7 @@ function connectionErrors(connection: Fields, at: string): readonly FieldError[]
 }
 
 function conditionErrors(conditions: readonly Fields[], at: string): readonly FieldError[] {
-  if (conditions.length > mostConditions) return [tooMany(at, conditions.length, mostConditions)];
+  if (conditions.length > maxConditions) return [tooMany(at, conditions.length, maxConditions)];
   const expressions = conditions.map((condition) => stringAt(condition, "expression"));
   return expressions.flatMap((expression, index) => {
     const path = `${at}[${index}].expression`;
@@ -189,7 +189,7 @@ function webhookOf(webhook: Fields): WebhookConfiguration {
   return {
     authorizedMs: ttlOf(webhook, "authorizedTTL", "cacheAuthorizedRequests"),
     unauthorizedMs: ttlOf(webhook, "unauthorizedTTL", "cacheUnauthorizedRequests"),
-    timeoutMs: durationOf(stringAt(webhook, "timeout")) ?? longestTimeoutMs,
+    timeoutMs: durationOf(stringAt(webhook, "timeout")) ?? maxTimeoutMs,
     version: stringAt(webhook, "subjectAccessReviewVersion") === "v1" ? "v1" : "v1beta1",
     onError: stringAt(webhook, "failurePolicy") === "NoOpinion" ? "noOpinion" : "deny",
     kubeconfigFile: stringAt(webhook, "connectionInfo", "kubeConfigFile"),

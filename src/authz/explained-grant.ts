@@ -19,7 +19,7 @@ export interface ExplainedGrant {
 }
 
 /** The longest rule that is shown, in characters. */
-const longestRule = 512;
+const maxRuleCharacters = 512;
 
 /** The grant with the rule of its role that permits the request, found by the matcher that decides. */
 export function explainedGrant(grant: Grant, attributes: Attributes): ExplainedGrant {
@@ -50,5 +50,5 @@ export function namedGrant({ kind, namespace, name, subject, roleRef }: Grant): 
 /** A rule as text, cut where it is very long. */
 export function shownRule(rule: Parameters<typeof ruleText>[0]): string {
   const text = ruleText(rule);
-  return text.length > longestRule ? `${text.slice(0, longestRule)}…` : text;
+  return text.length > maxRuleCharacters ? `${text.slice(0, maxRuleCharacters)}…` : text;
 }

@@ -23,10 +23,10 @@ export interface NearMiss {
 }
 
 /** How many of a kind are told; more would only hide the first. */
-const mostTold = 5;
+const maxSuggestions = 5;
 /** How many lists of grants are looked up for grants elsewhere: namespaces times names of the user. */
-const mostLookups = 200_000;
-const mostWords = 12;
+const maxLookups = 200_000;
+const maxWords = 12;
 /** How many rules a hint looks at: of hundreds of roles with thousands of rules each, some are passed over. */
 const maxRules = { nearest: 10_000, elsewhere: 100_000, unbound: 200_000 };
 /** Roles made for one program each, or as a part of others, are no advice for anybody else. */
@@ -46,9 +46,11 @@ export function nearestOwnRights(index: RbacIndex, attributes: Attributes): read
   });
   const here = misses
     .sort((one, other) => order.indexOf(one.lacks) - order.indexOf(other.lacks))
-    .slice(0, mostTold)
+    .slice(0, maxSuggestions)
     .map((miss) => nearMiss(miss, attributes));
-  return here.length === mostTold ? here : [...here, ...elsewhere(index, attributes, mostTold - here.length)];
+  return here.length === maxSuggestions
+    ? here
+    : [...here, ...elsewhere(index, attributes, maxSuggestions - here.length)];
 }
 
 /**
@@ -97,11 +99,11 @@ interface RuleMiss {
 
 /** What is found in the rules of a role, looked for once for all bindings of the role, in so many rules of all roles at most. */
 function memorized<T>(
-  mostRules: number,
+  limit: number,
   find: (rules: CompiledRules) => T | undefined,
 ): (role: Grant["role"]) => T | undefined {
   const known = new Map<Grant["role"], T | undefined>();
-  let left = mostRules;
+  let left = limit;
   return (role) => {
     const { rules } = role;
     if (rules === undefined || known.has(role)) return known.get(role);
@@ -171,13 +173,13 @@ function allowedInstead(rule: PolicyRule, attributes: Attributes, lacks: Lack): 
 }
 
 /** Grants in namespaces other than the one asked about whose role would allow the request. */
-function elsewhere(index: RbacIndex, attributes: Attributes, most: number): readonly NearMiss[] {
+function elsewhere(index: RbacIndex, attributes: Attributes, max: number): readonly NearMiss[] {
   const { user, namespace, path } = attributes;
   const query = ruleQuery(attributes);
   const found: NearMiss[] = [];
   const matchOf = memorized(maxRules.elsewhere, (rules) => firstMatch(rules, query));
-  for (const grant of index.localGrants(user, mostLookups / (user.groups.length + 1))) {
-    if (found.length === most) break;
+  for (const grant of index.localGrants(user, maxLookups / (user.groups.length + 1))) {
+    if (found.length === max) break;
     if (path === undefined && grant.namespace === namespace) continue;
     const match = matchOf(grant.role);
     if (match === undefined) continue;
@@ -219,6 +221,6 @@ function rankOf({ rules }: CompiledRules): number {
 }
 
 function words(list: readonly string[]): string {
-  const shown = list.slice(0, mostWords).join(", ");
-  return list.length > mostWords ? `${shown} and ${list.length - mostWords} more` : shown;
+  const shown = list.slice(0, maxWords).join(", ");
+  return list.length > maxWords ? `${shown} and ${list.length - maxWords} more` : shown;
 }

@@ -61,7 +61,7 @@ export interface RbacIndex {
   /** Every grant of every binding, those to nobody included. */
   readonly grants: () => Iterable<Grant>;
   /** Every grant of a RoleBinding that reaches the user, in at most so many namespaces that are looked at. */
-  readonly localGrants: (user: UserInfo, mostNamespaces: number) => Iterable<Grant>;
+  readonly localGrants: (user: UserInfo, maxNamespaces: number) => Iterable<Grant>;
   /** How many roles are referred to and missing; while it is 0 no decision needs to look for them. */
   readonly missingRoles: () => number;
 }
@@ -134,8 +134,8 @@ export function rbacIndex(): RbacIndex {
     grants: function* grants() {
       for (const each of bindings.values()) yield* each;
     },
-    localGrants: function* localGrants(user, mostNamespaces) {
-      let left = mostNamespaces;
+    localGrants: function* localGrants(user, maxNamespaces) {
+      let left = maxNamespaces;
       for (const table of namespaces.values()) {
         if (left <= 0) return;
         left -= 1;

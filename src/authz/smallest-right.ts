@@ -11,7 +11,7 @@ export interface SmallestRight {
 }
 
 const accountPrefix = "system:serviceaccount:";
-const longestName = 120;
+const maxNameCharacters = 120;
 const forEverything = "The request asks for everything of a kind at once; ask for what is really needed.";
 const forNobody = "There is neither a user nor a group to give a right to.";
 
@@ -145,7 +145,7 @@ function nameOf({ user, verb, resource, subresource, name, path }: Attributes): 
     .filter((part) => part !== "")
     .join("-")
     .toLowerCase()
-    .slice(0, longestName);
+    .slice(0, maxNameCharacters);
   return words === "" ? "right" : words;
 }
 

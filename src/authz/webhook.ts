@@ -35,10 +35,10 @@ export interface WebhookAuthorizerOptions {
 }
 
 /** From this many characters that a client chooses, answers are not kept. Source: apiserver maxControlledAttrCacheSize. */
-const largestCached = 10_000;
+const maxCachedCharacters = 10_000;
 const defaultCapacity = 8192;
 /** A service that hangs is asked so many questions and no more; further requests fail at once, as they would in the end. */
-const mostUnderWay = 512;
+const maxInFlight = 512;
 const bothText = "webhook subject access review returned both allow and deny response";
 
 /**
@@ -68,7 +68,7 @@ export function explainedWebhook(
     if (known !== undefined) return known;
     const underWay = asking.get(key);
     if (underWay !== undefined) return underWay;
-    if (asking.size >= mostUnderWay) {
+    if (asking.size >= maxInFlight) {
       throw new WebhookAnswerError("crowded", "too many questions to the authorization webhook are under way");
     }
     const question = ask(spec, options)
@@ -154,7 +154,7 @@ function answerCache(options: WebhookAuthorizerOptions): AnswerCache {
 function isSmall(attributes: Attributes, { reason }: Answer): boolean {
   const { namespace, verb, group, version, resource, subresource, name, path = "" } = attributes;
   const texts = [namespace, verb, group, version, resource, subresource, name, path];
-  return reason.length < largestCached && texts.reduce((sum, text) => sum + text.length, 0) < largestCached;
+  return reason.length < maxCachedCharacters && texts.reduce((sum, text) => sum + text.length, 0) < maxCachedCharacters;
 }
 
 async function ask(spec: AskedSpec, { version, post }: WebhookAuthorizerOptions): Promise<Answer> {

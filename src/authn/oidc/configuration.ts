@@ -43,7 +43,7 @@ export interface AuthenticationConfiguration {
 }
 
 const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
-const mostIssuers = 64;
+const maxIssuers = 64;
 
 /**
  * Reads an AuthenticationConfiguration from plain values. With any error there is no configuration. Expressions are compiled to
@@ -63,8 +63,8 @@ export function readAuthenticationConfiguration(
   if (faults.length > 0) return { errors: faults };
   const jwt = fieldListAt(object, "jwt");
   const errors = [
-    ...(jwt.length > mostIssuers
-      ? [forbiddenField("jwt", `there are ${jwt.length}; at most ${mostIssuers} are allowed`)]
+    ...(jwt.length > maxIssuers
+      ? [forbiddenField("jwt", `there are ${jwt.length}; at most ${maxIssuers} are allowed`)]
       : []),
     ...jwt.flatMap((one, index) => [...issuerErrors(one, `jwt[${index}]`), ...mappingErrors(one, `jwt[${index}]`)]),
     ...repeatedIssuers(jwt, taken.issuers),

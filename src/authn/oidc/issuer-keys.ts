@@ -40,7 +40,7 @@ const againMs = 10_000;
 const freshMs = 10 * 60_000;
 /** While an issuer is down, its keys are believed this long after they were read: about as long as the tokens it gave out before. */
 const staleMs = 60 * 60_000;
-const mostKeys = 100;
+const maxKeys = 100;
 
 /**
  * Reads an issuer's keys by its discovery document. One request is under way at a time, however many tokens wait for it.
@@ -98,8 +98,8 @@ async function keySet(options: IssuerKeysOptions): Promise<JSONWebKeySet> {
     throw new IssuerKeysError("discovery", `${place} names no https jwks_uri`);
   }
   const keys = arrayAt(await read(fetchJson, at), "keys").filter(isPublicKey);
-  if (keys.length === 0 || keys.length > mostKeys) {
-    throw new IssuerKeysError("keys", `${at} holds ${keys.length} usable keys; allowed are 1 to ${mostKeys}`);
+  if (keys.length === 0 || keys.length > maxKeys) {
+    throw new IssuerKeysError("keys", `${at} holds ${keys.length} usable keys; allowed are 1 to ${maxKeys}`);
   }
   return { keys };
 }

@@ -99,7 +99,7 @@ function eitherErrors(mapping: Fields, path: string, place: ExpressionPlace): re
 
 /** Keys are written in lower case with a domain of their own, and the domains of Kubernetes are its own. */
 const extraKey = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/[a-z0-9._~!$&'()*+,;=:@/-]+$/;
-const longestKey = 510;
+const maxKeyCharacters = 510;
 
 function extraErrors(extra: readonly Fields[], at: string): readonly FieldError[] {
   const keys = extra.map((one) => stringAt(one, "key"));
@@ -118,7 +118,7 @@ function extraErrors(extra: readonly Fields[], at: string): readonly FieldError[
 
 function keyErrors(key: string, path: string): readonly FieldError[] {
   if (key === "") return [required(path)];
-  if (key.length > longestKey || !extraKey.test(key)) {
+  if (key.length > maxKeyCharacters || !extraKey.test(key)) {
     return [invalid(path, key, 'must be a domain-prefixed path in lower case (such as "acme.io/foo")')];
   }
   const domain = key.slice(0, key.indexOf("/"));
