@@ -137,7 +137,7 @@ function decisionOf(verdict: Verdict, write: StatusWrite): AccessDecision {
     ...(impersonator === undefined ? {} : { impersonator }),
     time: now,
     verdict,
-    ...(reason === "" ? {} : { reason: reason.slice(0, longestReason) }),
+    ...(reason === "" ? {} : { reason: reason.slice(0, maxReasonCharacters) }),
     ...(verdict === "Approved"
       ? { words: wordsCompared === true ? ("Compared" as const) : ("NotCompared" as const) }
       : {}),
@@ -146,7 +146,7 @@ function decisionOf(verdict: Verdict, write: StatusWrite): AccessDecision {
   };
 }
 
-const longestReason = 1024;
+const maxReasonCharacters = 1024;
 
 /** With more than one approver the request is accepted by the last of them. */
 function decided(

@@ -39,12 +39,12 @@ export interface AccessRequestsOptions {
   /** Takes one request from an address without a credential; false when there were too many. Absent where they are counted before they are read. */
   readonly take?: (address: string) => boolean;
   /** How many requests may wait for an answer at once. */
-  readonly mostPending: number;
+  readonly maxPending: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-const mostCharacters = 32_768;
+const maxCharacters = 32_768;
 
 /**
  * Guards the anonymous door and the decisions: evidence and decisions are stamped by the API, each field of the status is written by
@@ -94,9 +94,9 @@ async function checkAsked(
 }
 
 /** @throws StatusError TooManyRequests; whoever fills a share of the places keeps the rest free for others. */
-function checkPending({ lookups, mostPending }: AccessRequestsOptions, address: string): void {
-  if (lookups.pending() >= mostPending) throw tooMany("that nobody has answered yet");
-  const share = Math.ceil(mostPending / shares);
+function checkPending({ lookups, maxPending }: AccessRequestsOptions, address: string): void {
+  if (lookups.pending() >= maxPending) throw tooMany("that nobody has answered yet");
+  const share = Math.ceil(maxPending / shares);
   if ((lookups.pendingFrom?.(address) ?? 0) >= share) throw tooMany("from this address that nobody has answered yet");
 }
 
@@ -105,8 +105,8 @@ const shares = 4;
 /** What somebody without any right may put into the store is small, and keeps nobody from removing it. */
 function checkModest(request: AdmissionRequest, object: ApiObject): void {
   const errors = [
-    ...(JSON.stringify(object).length > mostCharacters
-      ? [invalid("", `${mostCharacters} characters`, "the request is larger than this; ask with less")]
+    ...(JSON.stringify(object).length > maxCharacters
+      ? [invalid("", `${maxCharacters} characters`, "the request is larger than this; ask with less")]
       : []),
     ...((object.metadata.finalizers ?? []).length > 0
       ? [forbiddenField("metadata.finalizers", "a request has none when it is made")]

@@ -27,10 +27,7 @@ function plugins(rights: readonly string[] = ["approve"]): readonly AdmissionPlu
     caPins: () => [`sha256:${"0".repeat(64)}`],
   };
   const now = (): number => Date.UTC(2026, 10, 21);
-  return [
-    accessRequestAdmission({ lookups, may, take: () => true, mostPending: 10, now }),
-    accessProfileAdmission(may),
-  ];
+  return [accessRequestAdmission({ lookups, may, take: () => true, maxPending: 10, now }), accessProfileAdmission(may)];
 }
 
 const request = (status?: object, annotations: object = { [annotation]: "system:anonymous" }): JsonObject => ({

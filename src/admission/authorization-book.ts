@@ -16,7 +16,7 @@ export interface AuthorizationBook {
 }
 
 /** Each round answers at least one more question; the budget of an expression allows for fewer than this. */
-const mostRounds = 32;
+const maxRounds = 32;
 
 /** A book without answers, for expressions about a request of `user`. */
 export function authorizationBook(authorize: Authorize, user: UserInfo): AuthorizationBook {
@@ -34,7 +34,7 @@ export function authorizationBook(authorize: Authorize, user: UserInfo): Authori
         open.clear();
         const result = await judge();
         // Beyond the last round what was not answered stays an error, and counts as one.
-        if (open.size === 0 || round === mostRounds) return result;
+        if (open.size === 0 || round === maxRounds) return result;
         for (const [key, question] of open) {
           const { account } = question;
           const asking = account === undefined ? user : serviceAccountUser(account.namespace, account.name);

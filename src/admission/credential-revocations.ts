@@ -18,7 +18,7 @@ export interface CredentialRevocationOptions {
 }
 
 /** Far more than anybody revokes by hand, and few enough to be held in memory. */
-const mostRevocations = 20_000;
+const maxRevocations = 20_000;
 
 /**
  * Keeps whoever revokes from locking out itself without meaning to, or the hub's operator for ever, and the list from growing
@@ -35,8 +35,8 @@ export function credentialRevocationAdmission(options: CredentialRevocationOptio
       const refused = (why: string): never => {
         throw forbidden(resource, name, why);
       };
-      if (options.size() >= mostRevocations) {
-        refused(`there are ${mostRevocations} revocations already; delete those that nobody needs any more`);
+      if (options.size() >= maxRevocations) {
+        refused(`there are ${maxRevocations} revocations already; delete those that nobody needs any more`);
       }
       if (stringAt(object, "spec", "user") === options.operator) {
         const named = JSON.stringify(options.operator);

@@ -13,8 +13,8 @@ export interface ReturningMachinesOptions {
   readonly undecided: (username: string) => number;
 }
 
-const mostUndecided = 2;
-const mostCharacters = 32_768;
+const maxUndecided = 2;
+const maxCharacters = 32_768;
 
 /**
  * Limits whoever comes back with an expired certificate to what it comes for: a few small requests for the next client certificate of
@@ -32,8 +32,8 @@ export function returningMachines(options: ReturningMachinesOptions): AdmissionP
       checkModest(request, object);
       const why = notOwn(object, node, options);
       if (why !== undefined) throw forbidden(resource, name, why);
-      if (options.undecided(user.username) < mostUndecided) return;
-      throw new StatusError("TooManyRequests", `${mostUndecided} requests of ${node} wait for a decision already`, {
+      if (options.undecided(user.username) < maxUndecided) return;
+      throw new StatusError("TooManyRequests", `${maxUndecided} requests of ${node} wait for a decision already`, {
         details: { retryAfterSeconds: 60 },
       });
     },
@@ -58,8 +58,8 @@ function notOwn(object: ApiObject, node: string, { factsOf }: ReturningMachinesO
 function checkModest({ resource, name }: AdmissionRequest, object: ApiObject): void {
   const { finalizers = [], ownerReferences = [], labels = {} } = object.metadata;
   const errors: readonly FieldError[] = [
-    ...(JSON.stringify(object).length > mostCharacters
-      ? [invalid("", `${mostCharacters} characters`, "the request is larger than this; ask with less")]
+    ...(JSON.stringify(object).length > maxCharacters
+      ? [invalid("", `${maxCharacters} characters`, "the request is larger than this; ask with less")]
       : []),
     ...(finalizers.length > 0 ? [forbiddenField("metadata.finalizers", "a request has none when it is made")] : []),
     ...(ownerReferences.length > 0 ? [forbiddenField("metadata.ownerReferences", "a request belongs to nobody")] : []),

@@ -17,7 +17,7 @@ export function webhookRefusal(webhook: string, status: JsonObject = {}): Status
   });
 }
 
-const mostCauses = 64;
+const maxCauses = 64;
 
 function detailsIn(status: JsonObject): { readonly details?: StatusDetails } {
   const details = ownValue(status, "details");
@@ -31,7 +31,7 @@ function detailsIn(status: JsonObject): { readonly details?: StatusDetails } {
   return {
     details: {
       ...(Object.fromEntries(texts) as StatusDetails),
-      ...(Array.isArray(causes) ? { causes: causes.slice(0, mostCauses).filter(isJsonObject).map(causeOf) } : {}),
+      ...(Array.isArray(causes) ? { causes: causes.slice(0, maxCauses).filter(isJsonObject).map(causeOf) } : {}),
       ...(typeof retryAfter === "number" && Number.isInteger(retryAfter) && retryAfter > 0
         ? { retryAfterSeconds: Math.min(retryAfter, 2 ** 31 - 1) }
         : {}),

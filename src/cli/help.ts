@@ -10,12 +10,12 @@ export interface HelpPlace {
   readonly width: number;
 }
 
-const [narrowest, widest] = [60, 100];
+const [minWidth, maxWidth] = [60, 100];
 
 /** For a terminal as wide as it is, within bounds, and otherwise for lines of a hundred characters. */
 export function helpPlace({ program, stdout }: Io): HelpPlace {
-  const { isTty, columns = widest } = stdout;
-  return { program, width: isTty ? Math.min(widest, Math.max(narrowest, columns)) : widest };
+  const { isTty, columns = maxWidth } = stdout;
+  return { program, width: isTty ? Math.min(maxWidth, Math.max(minWidth, columns)) : maxWidth };
 }
 
 /** The text of `pratique --help`. */

@@ -43,7 +43,7 @@ export interface JsonServerOptions {
   readonly acceptFailed?: (error: Error) => void;
 }
 
-const mostUnderWay = 256;
+const maxInFlight = 256;
 const bodyTimeoutMs = 10_000;
 
 interface Answer {
@@ -73,7 +73,7 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     await checkClient(request);
     if (options.answersEarly !== true && !options.isReady())
       throw new StatusError("ServiceUnavailable", "still starting");
-    if (underWay >= mostUnderWay) throw new StatusError("TooManyRequests", "too many reviews at once");
+    if (underWay >= maxInFlight) throw new StatusError("TooManyRequests", "too many reviews at once");
     underWay += 1;
     try {
       const asked = parsed(await readBody(request, { timeoutMs: bodyTimeoutMs }));

@@ -112,12 +112,12 @@ async function readStdinText(): Promise<string> {
   return (await readStdin(maximumTextBytes)).toString("utf8");
 }
 
-async function readStdin(atMost: number): Promise<Buffer> {
+async function readStdin(maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > atMost) throw new CliError("usage", `standard input holds more than ${atMost / mebibyte} MiB`);
+    if (length > maxBytes) throw new CliError("usage", `standard input holds more than ${maxBytes / mebibyte} MiB`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -32,7 +32,7 @@ export interface AuditedRequest {
 /** Why an event says nothing of that: a stage before the decision, no decision, or no event that can be understood. */
 export type NotAudited = "early" | "undecided" | "unreadable";
 
-const longestTrace = 1 << 16;
+const maxTraceCharacters = 1 << 16;
 
 const methodOfVerb: ReadonlyMap<string, string> = new Map([
   ["create", "POST"],
@@ -72,7 +72,7 @@ export function readAuditedRequest(event: unknown): AuditedRequest | NotAudited 
 
 /** The last step of a trace is the one that decided, if any did. */
 function deciderOf(trace: string): string {
-  if (trace === "" || trace.length > longestTrace) return "";
+  if (trace === "" || trace.length > maxTraceCharacters) return "";
   try {
     const steps = JSON.parse(trace) as unknown;
     const last: unknown = Array.isArray(steps) ? steps.at(-1) : undefined;

@@ -5,8 +5,8 @@ import type { ExplainedGrant, PolicyObject } from "../authz/explained-grant.ts";
 export const traceAnnotation = "authorization.pratique.dev/trace";
 
 /** The longest text of one authorizer that is recorded, in characters, and the longest trace. */
-const longestText = 256;
-const longestTrace = 4096;
+const maxTextCharacters = 256;
+const maxTraceCharacters = 4096;
 
 /**
  * A decision's trace as JSON for the audit log: who was asked, in order, with verdict, reason, error and time, and the grant that
@@ -14,11 +14,11 @@ const longestTrace = 4096;
  */
 export function traceText(trace: readonly TraceStep[]): string {
   const whole = JSON.stringify(trace.map(recorded));
-  if (whole.length <= longestTrace) return whole;
+  if (whole.length <= maxTraceCharacters) return whole;
   const verdicts = trace.map(({ name, verdict }) => ({ name: cut(name), verdict }));
   for (let from = 0; ; from += 1) {
     const text = JSON.stringify(verdicts.slice(from));
-    if (text.length <= longestTrace) return text;
+    if (text.length <= maxTraceCharacters) return text;
   }
 }
 
@@ -44,5 +44,5 @@ function named({ kind, namespace, name }: PolicyObject): string {
 }
 
 function cut(text: string): string {
-  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters)}…` : text;
 }

@@ -43,9 +43,9 @@ export function connectionBurst(options: {
   let progress = 0;
   let restUntil = -Infinity;
 
-  const serve = (held: (() => void)[], atMost: number, until: number): number => {
+  const serve = (held: (() => void)[], max: number, until: number): number => {
     let served = 0;
-    while (served < Math.min(atMost, held.length) && options.now() < until) {
+    while (served < Math.min(max, held.length) && options.now() < until) {
       held[served]?.();
       served += 1;
     }

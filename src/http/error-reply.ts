@@ -22,8 +22,8 @@ export function statusReply(status: Status): Reply {
 }
 
 /** What a reply may quote of a request, in characters, so that refusing costs less than asking. */
-const longest = { message: 16_384, cause: 2_048, name: 1_024 } as const;
-const mostCauses = 64;
+const maxCharacters = { message: 16_384, cause: 2_048, name: 1_024 } as const;
+const maxCauses = 64;
 /** All causes together, in characters of their messages and fields. */
 const allCauses = 32_768;
 
@@ -31,7 +31,7 @@ function bounded(status: Status): Status {
   const { message, details } = status;
   return {
     ...status,
-    ...(message === undefined ? {} : { message: cut(message, longest.message) }),
+    ...(message === undefined ? {} : { message: cut(message, maxCharacters.message) }),
     ...(details === undefined ? {} : { details: boundedDetails(details) }),
   };
 }
@@ -40,14 +40,14 @@ function boundedDetails(details: StatusDetails): StatusDetails {
   const { name, causes } = details;
   return {
     ...details,
-    ...(name === undefined ? {} : { name: cut(name, longest.name) }),
+    ...(name === undefined ? {} : { name: cut(name, maxCharacters.name) }),
     ...(causes === undefined ? {} : { causes: boundedCauses(causes) }),
   };
 }
 
 /** The first causes, as many as there is room for; at least one. */
 function boundedCauses(causes: readonly StatusCause[]): readonly StatusCause[] {
-  const shown = causes.slice(0, mostCauses).map(boundedCause);
+  const shown = causes.slice(0, maxCauses).map(boundedCause);
   let left = allCauses;
   const fitting = shown.findIndex(({ message, field = "" }, index) => {
     left -= message.length + field.length;
@@ -60,11 +60,11 @@ function boundedCause(cause: StatusCause): StatusCause {
   const { message, field } = cause;
   return {
     ...cause,
-    message: cut(message, longest.cause),
-    ...(field === undefined ? {} : { field: cut(field, longest.name) }),
+    message: cut(message, maxCharacters.cause),
+    ...(field === undefined ? {} : { field: cut(field, maxCharacters.name) }),
   };
 }
 
-function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+function cut(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max)}…` : text;
 }

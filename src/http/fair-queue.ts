@@ -42,7 +42,7 @@ interface Waiter {
 }
 
 /** So many flows are remembered without need, as most will come again. */
-const mostIdle = 1024;
+const maxIdle = 1024;
 
 /** Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. */
 export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
@@ -61,7 +61,7 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
   };
 
   const forget = (flow: Flow): void => {
-    if (flows.size > mostIdle && flow.taken === 0 && !isWaiting(flow)) flows.delete(flow.flow);
+    if (flows.size > maxIdle && flow.taken === 0 && !isWaiting(flow)) flows.delete(flow.flow);
   };
 
   const dispatch = (): void => {

@@ -27,7 +27,7 @@ export const contentTypes: Readonly<Record<MediaType["format"], string>> = {
 
 const plainJson: MediaType = { format: "json", as: undefined, version: "", pretty: false, discovery: undefined };
 const metaKinds: ReadonlySet<string> = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
-const mostClauses = 32;
+const maxClauses = 32;
 
 /** What may be answered besides the three formats of every object. */
 export interface Offer {
@@ -60,7 +60,7 @@ interface Clause {
 }
 
 function sortedClauses(accept: string): readonly Clause[] {
-  const clauses = accept.split(",", mostClauses).map(parseClause);
+  const clauses = accept.split(",", maxClauses).map(parseClause);
   return clauses.every(({ q }) => q === 1) ? clauses : clauses.sort((a, b) => b.q - a.q);
 }
 

@@ -151,7 +151,7 @@ function complain(options: PatchOptions, patch: string, complaints: readonly str
   }
 }
 
-const longestShown = 256;
+const maxShownCharacters = 256;
 
 /** Another kind or apiVersion is the patch's fault as well. @throws StatusError Invalid. */
 function attemptType(patched: JsonObject, resource: Resource, patch: string): void {
@@ -172,6 +172,6 @@ function checkUid(resource: Resource, stored: ApiObject, { metadata }: ApiObject
 
 /** Kubernetes names no kind here. */
 function badPatch(patch: string, why: string): StatusError {
-  const shown = patch.length > longestShown ? `${patch.slice(0, longestShown)}…` : patch;
+  const shown = patch.length > maxShownCharacters ? `${patch.slice(0, maxShownCharacters)}…` : patch;
   return invalidObject({ group: "", kind: "" }, "", [invalid("patch", shown, why)]);
 }

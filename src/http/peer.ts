@@ -3,7 +3,7 @@ import type { Http2ServerRequest, ServerHttp2Session } from "node:http2";
 import type { Incoming } from "./exchange.ts";
 
 /** How many certificates of a presented chain are looked at. */
-const longestChain = 10;
+const maxChain = 10;
 
 const none: readonly Uint8Array[] = [];
 
@@ -33,7 +33,7 @@ function chainOf(socket: TLSSocket): readonly Uint8Array[] {
   const chain: Uint8Array[] = [];
   for (
     let one: typeof leaf | undefined = leaf;
-    one !== undefined && chain.length < longestChain;
+    one !== undefined && chain.length < maxChain;
     one = one.issuerCertificate
   ) {
     const raw = one.raw;

@@ -170,13 +170,13 @@ interface WatchCounts {
   readonly all: () => number;
 }
 
-function watchCounts(most: number): WatchCounts {
+function watchCounts(max: number): WatchCounts {
   const counts = new Map<string, number>();
   let all = 0;
   return {
     enter: (flow) => {
       const count = counts.get(flow) ?? 0;
-      if (count >= most || all >= most * watchFlows) return false;
+      if (count >= max || all >= max * watchFlows) return false;
       counts.set(flow, count + 1);
       all += 1;
       return true;

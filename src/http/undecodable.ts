@@ -15,13 +15,13 @@ export function unrecognized({ kind }: Resource, bytes: Buffer): Refuse {
   };
 }
 
-const longestBeginning = 30;
+const maxPrefixBytes = 30;
 
 function beginning(bytes: Buffer): string {
   if (bytes.length === 0) return "<empty>";
-  const first = bytes.subarray(0, longestBeginning);
+  const first = bytes.subarray(0, maxPrefixBytes);
   const text = bytes[0] === openBrace ? first.toString() : first.toString("hex");
-  return bytes.length > longestBeginning ? `${text} ...` : text;
+  return bytes.length > maxPrefixBytes ? `${text} ...` : text;
 }
 
 const openBrace = 0x7b;

@@ -62,7 +62,7 @@ export function accessAdmission(options: {
   const lookups: AccessRequestLookups = { profileOf, requestOf: owners.requestOf, ...pendingIn(cache), caPins };
   const now = (): number => clock.now();
   return [
-    accessRequestAdmission({ lookups, may, mostPending: limits.pending, now }),
+    accessRequestAdmission({ lookups, may, maxPending: limits.pending, now }),
     accessProfileAdmission(may),
     recoveryPolicyAdmission(may),
     nodeInventoryAdmission(may),

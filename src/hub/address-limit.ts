@@ -15,7 +15,7 @@ interface Bucket {
 }
 
 const minuteMs = 60_000;
-const mostAddresses = 10_000;
+const maxAddresses = 10_000;
 
 /**
  * Takes one place for an address, false when there is none: buckets of one minute's places that fill again evenly. The addresses of
@@ -30,7 +30,7 @@ export function addressLimit({ perAddress, inAll, now }: AddressLimitOptions): (
     buckets.delete(key);
     buckets.set(key, bucket);
     for (const oldest of buckets.keys()) {
-      if (buckets.size <= mostAddresses) break;
+      if (buckets.size <= maxAddresses) break;
       buckets.delete(oldest);
     }
     fill(bucket, perAddress, now());
@@ -43,9 +43,9 @@ export function addressLimit({ perAddress, inAll, now }: AddressLimitOptions): (
   };
 }
 
-function fill(bucket: Bucket, most: number, now: number): void {
+function fill(bucket: Bucket, max: number, now: number): void {
   const passed = Math.max(0, now - bucket.at);
-  bucket.left = Math.min(most, bucket.left + (passed / minuteMs) * most);
+  bucket.left = Math.min(max, bucket.left + (passed / minuteMs) * max);
   bucket.at = now;
 }
 

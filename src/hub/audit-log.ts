@@ -30,7 +30,7 @@ export interface AuditLogOptions {
 }
 
 /** Lines waiting for a slow disk, in characters; beyond that they are dropped. */
-const mostWaiting = 64 << 20;
+const maxWaitingCharacters = 64 << 20;
 /** About so many characters go to the disk with one write. */
 const writeSize = 1 << 20;
 /** How long lines are gathered before they are written together: a write for each request would cost more than many requests do. */
@@ -91,7 +91,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
   };
   return {
     write: (line) => {
-      if (waitingSize + line.length > mostWaiting) {
+      if (waitingSize + line.length > maxWaitingCharacters) {
         if (lost === told) trouble("the audit log is too slow; events are dropped");
         lost += 1;
         return;
@@ -135,7 +135,7 @@ export function streamAuditLog(stream: Writable): AuditBackend {
   let lost = 0;
   return {
     write: (line) => {
-      if (stream.writableLength > mostWaiting) lost += 1;
+      if (stream.writableLength > maxWaitingCharacters) lost += 1;
       else stream.write(line);
     },
     lost: () => lost,

@@ -19,9 +19,9 @@ export interface AuditWebhookOptions {
 }
 
 /** Events that wait to be sent, and their characters; beyond that they are dropped. */
-const most = { events: 10_000, characters: 64 << 20 } as const;
+const max = { events: 10_000, characters: 64 << 20 } as const;
 /** Tries, growth and spread of the wait between them. Source: apiserver pkg/util/webhook. */
-const retry = { tries: 5, factor: 1.5, jitter: 0.2, longestMs: 60_000 } as const;
+const retry = { tries: 5, factor: 1.5, jitter: 0.2, maxMs: 60_000 } as const;
 const answerMs = 30_000;
 /** How long a stop may take. */
 const flushMs = 5_000;
@@ -73,7 +73,7 @@ export function auditWebhook(options: AuditWebhookOptions): AuditBackend {
   };
   return {
     write: (line) => {
-      if (waiting.length >= most.events || characters + line.length > most.characters) {
+      if (waiting.length >= max.events || characters + line.length > max.characters) {
         lose(1, "the webhook is too slow");
         return;
       }
@@ -120,7 +120,7 @@ async function deliver(options: AuditWebhookOptions, closing: AbortSignal, batch
     if (left <= 1 || closing.aborted || (error instanceof NotTaken && !error.again)) throw error;
     const asked = error instanceof NotTaken ? error.retryAfterMs : 0;
     const spread = backoff * (1 + retry.jitter * options.chance());
-    await options.clock.sleep(Math.min(Math.max(spread, asked), retry.longestMs), closing);
+    await options.clock.sleep(Math.min(Math.max(spread, asked), retry.maxMs), closing);
     backoff *= retry.factor;
   }
 }

@@ -20,7 +20,7 @@ export interface CaCheck {
 
 /** How often what is new is written, in milliseconds. */
 const writeMs = 5_000;
-const mostUsers = 100_000;
+const maxUsers = 100_000;
 
 /** The CA that comes, or that came last, while a change is under way. */
 export function newestOf({ state, trusted }: Authorities): Authorities["signer"] | undefined {
@@ -102,7 +102,7 @@ export async function recordCaCheck(options: {
         pin = newest.pin;
         shown = new Map();
       }
-      if (user.username !== anonymousUser && (shown.size < mostUsers || shown.has(user.username))) {
+      if (user.username !== anonymousUser && (shown.size < maxUsers || shown.has(user.username))) {
         shown.set(user.username, clock.now());
         isNew = true;
       }

@@ -11,7 +11,7 @@ export interface CredentialUseLog extends CredentialUse {
 }
 
 /** More identities than a hub serves; beyond, the ones that were first seen are forgotten first. */
-const mostUsers = 65_536;
+const maxUsers = 65_536;
 
 /** Nothing has been seen yet. The notes cost a write into a map and a look: they stand in the way of every request. */
 export function credentialUseLog(clock: Pick<Clock, "now">): CredentialUseLog {
@@ -46,7 +46,7 @@ export function credentialUseLog(clock: Pick<Clock, "now">): CredentialUseLog {
 }
 
 function dropOldest(entries: Map<string, unknown>): void {
-  if (entries.size <= mostUsers) return;
+  if (entries.size <= maxUsers) return;
   for (const oldest of entries.keys()) {
     entries.delete(oldest);
     return;

@@ -29,7 +29,7 @@ export interface Asked {
 export type Extent = "own rights" | "everybody's rights";
 
 /** The longest reason or error of one authorizer that is told, in characters. */
-const longestText = 2048;
+const maxTextCharacters = 2048;
 
 /**
  * Explains decisions of the chain from the chain's own trace. With `own rights` nothing is told that the subject could not find out
@@ -119,5 +119,5 @@ function remedy(
 }
 
 function cut(text: string): string {
-  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters)}…` : text;
 }

@@ -30,7 +30,7 @@ type Outcome =
   | { readonly name: string; readonly reason: string };
 
 /** How many are written at once. */
-const maxUnderWay = 50;
+const maxInFlight = 50;
 
 /** Adds the revocations of a list to those that are in force; none is taken away or made shorter. @throws what the client does, but for refusals */
 export async function importRevocations(
@@ -40,8 +40,8 @@ export async function importRevocations(
   const reason = `imported from the list of ${rfc3339(issuedAt)}`;
   const known = await knownCertificates(revocations, to.client);
   const outcomes: Outcome[] = [];
-  for (let at = 0; at < revocations.length; at += maxUnderWay) {
-    const some = revocations.slice(at, at + maxUnderWay);
+  for (let at = 0; at < revocations.length; at += maxInFlight) {
+    const some = revocations.slice(at, at + maxInFlight);
     outcomes.push(...(await Promise.all(some.map((one) => importOne(one, { ...to, reason, known })))));
   }
   const count = (kind: string): number => outcomes.filter((outcome) => outcome === kind).length;

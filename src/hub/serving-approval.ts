@@ -24,7 +24,7 @@ export const servingProviders: readonly ServingProvider[] = ["inventory", "netwo
 
 const apiVersion = "pratique.dev/v1alpha1";
 const kind = "ServingApproval";
-const mostFileCharacters = 8 << 20;
+const maxFileCharacters = 8 << 20;
 const maximumCharacters = 1 << 20;
 
 const texts: ArraySchema = { type: "array", items: { type: "string" } };
@@ -163,7 +163,7 @@ async function inventoryIn(file: string): Promise<NodeInventory> {
 async function text(file: string): Promise<string> {
   try {
     const read = await readFile(file, "utf8");
-    if (read.length <= mostFileCharacters) return read;
+    if (read.length <= maxFileCharacters) return read;
   } catch (error) {
     throw new HubError(
       "options",
@@ -171,7 +171,7 @@ async function text(file: string): Promise<string> {
       { cause: error },
     );
   }
-  throw new HubError("options", `${file} is larger than ${mostFileCharacters} characters`);
+  throw new HubError("options", `${file} is larger than ${maxFileCharacters} characters`);
 }
 
 function quoted(text: string): string {

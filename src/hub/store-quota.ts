@@ -11,8 +11,8 @@ export interface MemoryLimits {
 
 const mebibyte = 1024 * 1024;
 /** Source: etcd, --quota-backend-bytes. */
-const mostBytes = 2048 * mebibyte;
-const leastBytes = 16 * mebibyte;
+const maxBytes = 2048 * mebibyte;
+const minBytes = 16 * mebibyte;
 /** What a hub takes that stores nothing. */
 const idleBytes = 128 * mebibyte;
 /** Memory for each stored byte: see docs/storage.md, "The quota". */
@@ -21,7 +21,7 @@ const memoryPerStored = 8;
 /** How many bytes a store may hold, so that a hub whose store is at its quota starts again and runs within these limits. */
 export function defaultQuotaBytes({ heapBytes, processBytes }: MemoryLimits): number {
   const affordable = Math.floor((Math.min(heapBytes, processBytes) - idleBytes) / memoryPerStored);
-  return Math.min(mostBytes, Math.max(leastBytes, affordable));
+  return Math.min(maxBytes, Math.max(minBytes, affordable));
 }
 
 /** The limits of this process. */

@@ -58,7 +58,7 @@ export function accessAsked(verdict: AccessVerdict, args: Args): AccessAsked {
   };
 }
 
-const triesAtMost = 10;
+const maxTries = 10;
 
 /**
  * Writes the decision and says so. With words, nothing is written unless they are those of this request and this side's CA.
@@ -80,7 +80,7 @@ export async function decideAccess(act: AccessAct, { server, io, review }: Acces
     const looked = verdict === "Approved" ? await review(request) : undefined;
     if (looked !== undefined && attempt === 1 && !act.isBulk) warn(looked, io);
     const after = await written(act, request, client);
-    if (after === "changed meanwhile" && attempt < triesAtMost) continue;
+    if (after === "changed meanwhile" && attempt < maxTries) continue;
     if (after === "changed meanwhile") {
       throw new CliError("conflict", `access request "${name}" changes all the time; nothing was done`);
     }

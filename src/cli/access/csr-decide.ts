@@ -26,7 +26,7 @@ export interface CsrDecision {
   readonly dryRun: boolean;
 }
 
-const triesAtMost = 10;
+const maxTries = 10;
 
 /** Writes the decision and says so. @throws CliError conflict where it was decided otherwise; StatusError */
 export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promise<void> {
@@ -70,7 +70,7 @@ export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promi
       return;
     } catch (error) {
       const isConflict = error instanceof StatusError && error.reason === "Conflict";
-      if (!isConflict || attempt === triesAtMost) throw error;
+      if (!isConflict || attempt === maxTries) throw error;
     }
   }
 }

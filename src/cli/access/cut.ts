@@ -1,6 +1,6 @@
-const longestCell = 72;
+const maxCellWidth = 72;
 
 /** Text for one cell of a table: what is too long for it ends with `…`. */
 export function cut(text: string): string {
-  return text.length > longestCell ? `${text.slice(0, longestCell)}…` : text;
+  return text.length > maxCellWidth ? `${text.slice(0, maxCellWidth)}…` : text;
 }

@@ -17,7 +17,7 @@ export interface ChildEnd {
   readonly output: string;
 }
 
-const longestOutput = 4096;
+const maxOutputCharacters = 4096;
 
 /** Runs a program by its words to its end. Never rejects. */
 export async function runChild(words: readonly string[], run: ChildRun): Promise<ChildEnd> {
@@ -49,7 +49,7 @@ function endOf(words: readonly string[], { env, timeoutMs }: ChildRun): Promise<
     }, timeoutMs);
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (chunk: string) => {
-        output = (output + chunk).slice(0, longestOutput);
+        output = (output + chunk).slice(0, maxOutputCharacters);
       });
     }
     child.once("error", () => end("missing", -1));

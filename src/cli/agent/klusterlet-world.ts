@@ -15,7 +15,7 @@ import { warnOfOpenKubeconfigFile, warnOfOpenSecrets, type Warn } from "../open-
 import { release } from "../release.ts";
 import { systemErrorText } from "../../core/system-error.ts";
 
-const shortestSeconds = 3600;
+const minSeconds = 3600;
 
 /** What the options of `klusterletOptions` come to, connected to the spoke where there is one; `use` is done when its connections close. */
 export async function withKlusterlet<T>(
@@ -114,6 +114,6 @@ function expirationSeconds(args: Args): number | undefined {
   const ms = args.number("certificate-duration");
   if (ms === undefined) return undefined;
   const seconds = Math.floor(ms / 1000);
-  if (seconds < shortestSeconds) throw new CliError("usage", `--certificate-duration ${seconds}s: must be 1h or more`);
+  if (seconds < minSeconds) throw new CliError("usage", `--certificate-duration ${seconds}s: must be 1h or more`);
   return seconds;
 }

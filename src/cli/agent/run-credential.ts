@@ -103,7 +103,7 @@ function originOf(server: string): string {
 }
 
 /** Clients keep what they got until it expires; a minute is little enough to ask again, and enough not to ask for each call. */
-const leastMs = 60_000;
+const minMs = 60_000;
 /** After the agent means to renew it, until it has. */
 const graceMs = 30_000;
 
@@ -113,7 +113,7 @@ function execCredential(
   now: number,
 ): Readonly<Record<string, unknown>> {
   const { clientCertPem, clientKeyPem, token } = credentials;
-  const again = renewsAt === undefined ? expiresAt : Math.max(now + leastMs, renewsAt + graceMs);
+  const again = renewsAt === undefined ? expiresAt : Math.max(now + minMs, renewsAt + graceMs);
   return {
     apiVersion,
     kind: "ExecCredential",

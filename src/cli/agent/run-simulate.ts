@@ -11,7 +11,7 @@ import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { release } from "../release.ts";
 
-const mostMachines = 20_000;
+const maxMachines = 20_000;
 const tellMs = 10_000;
 
 /** Lets machines live, tells every ten seconds how they fare, and prints what they have seen. */
@@ -50,8 +50,8 @@ export async function runSimulate(args: Args, io: Io): Promise<ExitName> {
 /** @throws CliError usage */
 function sizeOf(args: Args): { readonly machines: number; readonly namePrefix: string } {
   const machines = args.number("machines") ?? 0;
-  if (machines < 1 || machines > mostMachines) {
-    throw new CliError("usage", `--machines ${machines}: must be 1 to ${mostMachines}`);
+  if (machines < 1 || machines > maxMachines) {
+    throw new CliError("usage", `--machines ${machines}: must be 1 to ${maxMachines}`);
   }
   const namePrefix = args.text("name-prefix") ?? "";
   const [problem] = dnsSubdomainProblems(`${namePrefix}${machines}`);

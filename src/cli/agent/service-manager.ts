@@ -10,7 +10,7 @@ export interface ServiceManager {
 }
 
 const timeoutMs = 5000;
-const longestStatus = 200;
+const maxStatusCharacters = 200;
 
 /**
  * The service manager that started this process, if it wants to be told. Node has no datagrams of the kind that it listens for, so
@@ -28,7 +28,7 @@ export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: A
 
   async function send(): Promise<void> {
     while (isWaiting()) {
-      const words = Object.entries(waiting).map(([name, value]) => `${name}=${value.slice(0, longestStatus)}`);
+      const words = Object.entries(waiting).map(([name, value]) => `${name}=${value.slice(0, maxStatusCharacters)}`);
       waiting = {};
       const { kind, code } = await io.runChild(["systemd-notify", ...words], { env, timeoutMs });
       missing = kind === "missing";

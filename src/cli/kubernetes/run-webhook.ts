@@ -233,7 +233,7 @@ async function guarded({ args, io, server, pins, log }: Serving, signal: AbortSi
       may,
       // Where a request comes from is not known here: the limit on all is the only one.
       take: addressLimit({ perAddress: inAll, inAll, now }),
-      mostPending: args.number("max-pending") ?? 0,
+      maxPending: args.number("max-pending") ?? 0,
       now,
     }),
     accessProfileAdmission(may),

@@ -7,7 +7,7 @@ import type { Io } from "../io.ts";
 import { systemErrorText } from "../../core/system-error.ts";
 
 /** Events hold whole objects where the audit policy says so; no line of a real log comes near. */
-const longestLine = 16 << 20;
+const maxLineBytes = 16 << 20;
 const newline = 10;
 const gzipMagic = [0x1f, 0x8b] as const;
 
@@ -46,14 +46,14 @@ async function* lines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | un
   let held: Buffer[] = [];
   let size = 0;
   const line = (): Buffer | undefined => {
-    const whole = size > longestLine ? undefined : Buffer.concat(held);
+    const whole = size > maxLineBytes ? undefined : Buffer.concat(held);
     held = [];
     size = 0;
     return whole;
   };
   const hold = (part: Buffer): void => {
     size += part.length;
-    if (size > longestLine) held = [];
+    if (size > maxLineBytes) held = [];
     else held.push(part);
   };
   for await (const chunk of chunks) {

@@ -15,8 +15,8 @@ export interface Bundle {
   readonly data: unknown;
 }
 
-const largestUnpacked = 32 * 1024 * 1024;
-const mostFiles = 10_000;
+const maxUnpackedBytes = 32 * 1024 * 1024;
+const maxFiles = 10_000;
 const gzipMagic = Buffer.from([0x1f, 0x8b]);
 const wasmMagic = Buffer.from([0x00, 0x61, 0x73, 0x6d]);
 
@@ -38,9 +38,9 @@ export async function readBundle(bytes: Buffer, entrypoint: string): Promise<Bun
 
 async function unpacked(bytes: Buffer): Promise<Buffer> {
   try {
-    return await promisify(gunzip)(bytes, { maxOutputLength: largestUnpacked });
+    return await promisify(gunzip)(bytes, { maxOutputLength: maxUnpackedBytes });
   } catch {
-    throw new BundleError(`is no gzip, or holds more than ${largestUnpacked} bytes`);
+    throw new BundleError(`is no gzip, or holds more than ${maxUnpackedBytes} bytes`);
   }
 }
 
@@ -57,7 +57,7 @@ function filesOfTar(tar: Buffer): ReadonlyMap<string, Buffer> {
     // Names too long for the header stand in records of their own, which would have to be believed over it.
     if ("xgLK".includes(type)) throw new BundleError("the archive has names that are longer than 255 bytes");
     if (type === "0" || type === "\0") files.set(nameOf(header), tar.subarray(from, from + size));
-    if (files.size > mostFiles) throw new BundleError(`the archive has more than ${mostFiles} files`);
+    if (files.size > maxFiles) throw new BundleError(`the archive has more than ${maxFiles} files`);
     at = from + Math.ceil(size / 512) * 512;
   }
   throw new BundleError("the archive ends early");

@@ -7,12 +7,12 @@ import { policyFile } from "./policy-file.ts";
 import type { PolicyWorld } from "./policy-source.ts";
 import { queryPath } from "./query-path.ts";
 
-const largestFile = 32 * 1024 * 1024;
+const maxFileBytes = 32 * 1024 * 1024;
 /** 64 MiB. */
-const mostPages = 1024;
+const maxPages = 1024;
 const timeMs = 1_000;
 const waitMs = 5_000;
-const mostWaiting = 256;
+const maxWaiting = 256;
 
 /** A policy that `opa build -t wasm` has compiled; `--query` is its entry point. @throws CliError usage */
 export async function openBundlePolicy(
@@ -24,8 +24,8 @@ export async function openBundlePolicy(
   const compile = async (bytes: Buffer): Promise<CompiledPolicy> => {
     try {
       const { wasm, data } = await readBundle(bytes, entrypoint);
-      const work = { ...bundleRuntime(), wasm, data: JSON.stringify(data), entrypoint, mostPages };
-      return await bundleRunner({ work, clock, timeMs, waitMs, mostWaiting });
+      const work = { ...bundleRuntime(), wasm, data: JSON.stringify(data), entrypoint, maxPages };
+      return await bundleRunner({ work, clock, timeMs, waitMs, maxWaiting });
     } catch (error) {
       if (error instanceof BundleError) throw new CliError("usage", `${path}: ${error.message}`);
       throw error;
@@ -33,7 +33,7 @@ export async function openBundlePolicy(
   };
   return reloadingPolicy({
     read: async () => {
-      const { key, bytes } = await policyFile(path, io, largestFile);
+      const { key, bytes } = await policyFile(path, io, maxFileBytes);
       return { key, compile: async () => compile(await bytes()) };
     },
     log,

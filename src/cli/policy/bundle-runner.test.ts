@@ -21,11 +21,11 @@ const large = [...head, 2, 17, 1, 3, ...Buffer.from("env"), 6, ...Buffer.from("m
 
 const start = (bytes: readonly number[], clock = fakeClock()): ReturnType<typeof bundleRunner> =>
   bundleRunner({
-    work: { ...bundleRuntime(), wasm: Uint8Array.from(bytes), data: "{}", entrypoint: "k8s/allow", mostPages: 1024 },
+    work: { ...bundleRuntime(), wasm: Uint8Array.from(bytes), data: "{}", entrypoint: "k8s/allow", maxPages: 1024 },
     clock,
     timeMs: 1000,
     waitMs: 5000,
-    mostWaiting: 4,
+    maxWaiting: 4,
   });
 
 describe("a module", () => {

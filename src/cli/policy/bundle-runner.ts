@@ -12,7 +12,7 @@ export interface BundleRunnerOptions {
   /** For a question from when it is asked to when it is begun, in milliseconds. */
   readonly waitMs: number;
   /** How many questions may wait. */
-  readonly mostWaiting: number;
+  readonly maxWaiting: number;
 }
 
 const startMs = 10_000;
@@ -38,7 +38,7 @@ interface Ready {
  * @throws BundleError for a module that cannot be used
  */
 export async function bundleRunner(options: BundleRunnerOptions): Promise<CompiledPolicy> {
-  const { clock, waitMs, mostWaiting } = options;
+  const { clock, waitMs, maxWaiting } = options;
   const queue: Waiting[] = [];
   let worker: Ready | undefined = await startWorker(options);
   let state: "open" | "retired" | "closed" = "open";
@@ -73,7 +73,7 @@ export async function bundleRunner(options: BundleRunnerOptions): Promise<Compil
 
   return {
     ask: async (input) => {
-      if (queue.length >= mostWaiting) return { error: "too many questions at once" };
+      if (queue.length >= maxWaiting) return { error: "too many questions at once" };
       return new Promise((answer) => {
         queue.push({ input: JSON.stringify(input ?? null), until: clock.now() + waitMs, answer });
         void work();

@@ -11,7 +11,7 @@ export interface BundleWork {
   readonly data: string;
   readonly entrypoint: string;
   /** The memory that a module may have, in pages of 64 KiB. */
-  readonly mostPages: number;
+  readonly maxPages: number;
 }
 
 /** What a worker tells: first that it is ready, or why it never will be; then one answer for each input. */
@@ -64,7 +64,7 @@ function serve(load: (path: string) => unknown): void {
   };
   const begin = (): Loaded => {
     const { loadPolicySync } = load(work.runtime) as Runtime;
-    const policy = loadPolicySync(work.wasm, { initial: 5, maximum: work.mostPages });
+    const policy = loadPolicySync(work.wasm, { initial: 5, maximum: work.maxPages });
     const { exports } = policy.wasmInstance;
     const bytes = new Uint8Array(policy.mem.buffer);
     const from = exports.opa_json_dump(exports.builtins());

@@ -11,31 +11,31 @@ import { policyFile, type PolicyFile } from "./policy-file.ts";
 import type { PolicyWorld } from "./policy-source.ts";
 import { queryPath } from "./query-path.ts";
 
-const largestCa = 1 << 20;
-const largestToken = 16_384;
+const maxCaBytes = 1 << 20;
+const maxTokenBytes = 16_384;
 const noValue =
   "OPA has no value there, which is no opinion; this is told once: is --query right, and the policy loaded?";
-const longestTimeoutMs = 30_000;
+const maxTimeoutMs = 30_000;
 
 /** A policy that an OPA server evaluates. Its CA and token may change. @throws CliError usage */
 export async function openOpaPolicy(given: string, world: PolicyWorld): Promise<DecidingPolicy> {
   const { args, io, log, reloaded } = world;
   const url = urlOf(given, args.text("opa-ca-file") !== undefined);
   const timeoutMs = args.number("opa-timeout") ?? 0;
-  if (!(timeoutMs > 0 && timeoutMs <= longestTimeoutMs))
+  if (!(timeoutMs > 0 && timeoutMs <= maxTimeoutMs))
     throw new CliError("usage", `--opa-timeout ${timeoutMs / 1000}s: must be more than 0 and at most 30s`);
   const proxyUrl = proxyFor(url, io);
   const path = queryPath(args.text("query") ?? "");
-  const fileOf = async (option: string, most: number): Promise<PolicyFile | undefined> => {
+  const fileOf = async (option: string, maxBytes: number): Promise<PolicyFile | undefined> => {
     const file = args.text(option);
     if (file === undefined) return undefined;
-    return policyFile(file, io, most).catch((error: unknown) => {
+    return policyFile(file, io, maxBytes).catch((error: unknown) => {
       throw error instanceof CliError ? new CliError("usage", `--${option}: ${error.message}`) : error;
     });
   };
   return reloadingPolicy({
     read: async () => {
-      const [ca, token] = [await fileOf("opa-ca-file", largestCa), await fileOf("opa-token-file", largestToken)];
+      const [ca, token] = [await fileOf("opa-ca-file", maxCaBytes), await fileOf("opa-token-file", maxTokenBytes)];
       return {
         key: [ca?.key, token?.key].join(" "),
         compile: async (): Promise<OpaServer> =>

@@ -25,9 +25,9 @@ export interface OpaOptions {
   readonly clock: Clock;
 }
 
-const mostSockets = 64;
-const mostUnderWay = 256;
-const longestAnswer = 1 << 20;
+const maxSockets = 64;
+const maxInFlight = 256;
+const maxResponseBytes = 1 << 20;
 
 /** A failure of one question; the message holds nothing that the server said. */
 class OpaError extends Error {
@@ -95,7 +95,7 @@ export function opaServer(options: OpaOptions): OpaServer {
   }
 
   async function ask(input: unknown): Promise<Judgement> {
-    if (underWay >= mostUnderWay) return { error: "too many questions to OPA at once" };
+    if (underWay >= maxInFlight) return { error: "too many questions to OPA at once" };
     underWay += 1;
     const [late, done] = [new AbortController(), new AbortController()];
     void clock.sleep(timeoutMs, done.signal).then(() => {
@@ -128,7 +128,7 @@ export function opaServer(options: OpaOptions): OpaServer {
 }
 
 function agentFor({ url, caPem, proxyUrl }: OpaOptions, signal: AbortSignal): PlainAgent | TlsAgent {
-  const kept = { keepAlive: true, maxSockets: mostSockets, maxFreeSockets: mostSockets };
+  const kept = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets };
   if (url.protocol !== "https:") return new PlainAgent(kept);
   const ca = caPem === undefined ? {} : { ca: caPem };
   const agent = new TlsAgent({ ...kept, minVersion: "TLSv1.2", rejectUnauthorized: true, ...ca });
@@ -142,7 +142,8 @@ async function wholeBody(message: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of message as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > longestAnswer) throw new OpaError("failed", `the answer of OPA is longer than ${longestAnswer} bytes`);
+      if (size > maxResponseBytes)
+        throw new OpaError("failed", `the answer of OPA is longer than ${maxResponseBytes} bytes`);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -13,7 +13,7 @@ import { readText } from "../read-text.ts";
 
 const maximumCharacters = 32 << 20;
 /** Roles gather from roles that gather; Kubernetes' own do so once. */
-const mostRounds = 8;
+const maxRounds = 8;
 
 /** The roles and bindings that `--rbac` and `--rbac-base` describe; `also` are there as well. @throws CliError usage naming file, object and field */
 export async function proposedRbac(args: Args, io: Io, also: readonly RbacObject[] = []): Promise<RbacIndex> {
@@ -82,7 +82,7 @@ async function documentsOf(file: string, io: Io): Promise<readonly unknown[]> {
 /** What the controller would make of ClusterRoles that gather their rules from others. */
 function aggregated(objects: readonly RbacObject[]): readonly RbacObject[] {
   let current = objects;
-  for (let round = 0; round < mostRounds; round += 1) {
+  for (let round = 0; round < maxRounds; round += 1) {
     const roles = current.filter(({ kind }) => kind === "ClusterRole");
     const next = current.map((object) => {
       const rules = object.kind === "ClusterRole" ? gathered(object, roles) : undefined;

@@ -6,8 +6,8 @@ import { RegoError } from "../../policy/rego/rego-error.ts";
 import { CliError } from "../cli-error.ts";
 import type { Io } from "../io.ts";
 
-const mostFiles = 1000;
-const mostCharacters = 16_000_000;
+const maxFiles = 1000;
+const maxCharacters = 16_000_000;
 
 /** The Rego sources in a file, or in a folder and those below it. Links to files are followed, as a ConfigMap is mounted by them; hidden
  * files, and links to folders, are left out. @throws CliError usage when there are none, or too many */
@@ -23,8 +23,8 @@ export async function regoSources(
     if (!filter.tests && file !== path && file.endsWith("_test.rego")) continue;
     const text = Buffer.from(await io.readFile(file)).toString("utf8");
     total += text.length;
-    if (total > mostCharacters)
-      throw new CliError("usage", `${path} holds more than ${mostCharacters} characters of Rego`);
+    if (total > maxCharacters)
+      throw new CliError("usage", `${path} holds more than ${maxCharacters} characters of Rego`);
     sources.push({ file, text });
   }
   if (sources.length === 0) throw new CliError("usage", `${path} holds no .rego files`);
@@ -45,8 +45,8 @@ async function filesAt(path: string, io: Io): Promise<readonly string[]> {
       else if (entry.name.endsWith(".rego") && (await isFile(entry, resolve(io.cwd, folder))))
         files.push(join(folder, entry.name));
     }
-    if (files.length + folders.length > mostFiles)
-      throw new CliError("usage", `${path} holds more than ${mostFiles} files`);
+    if (files.length + folders.length > maxFiles)
+      throw new CliError("usage", `${path} holds more than ${maxFiles} files`);
   }
   return files;
 }

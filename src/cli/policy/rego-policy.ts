@@ -7,7 +7,7 @@ import { reloadingPolicy, type DecidingPolicy, type Judge } from "./deciding-pol
 import type { PolicyWorld } from "./policy-source.ts";
 import { regoSources } from "./rego-files.ts";
 
-const mostTold = 20;
+const maxMessages = 20;
 
 /** A policy in Rego of a file or folder, evaluated in this process. @throws CliError usage */
 export async function openRegoPolicy(path: string, { args, io, log, reloaded }: PolicyWorld): Promise<DecidingPolicy> {
@@ -48,7 +48,10 @@ function preparedQuery(policy: RegoPolicy, query: string): (question: RegoQuesti
       (rule) => rule === query || rule.startsWith(`${query}.`) || query.startsWith(`${rule}.`),
     );
     if (!isThere && !query.includes("[")) {
-      const [there, more] = [policy.rules.slice(0, mostTold), policy.rules.length > mostTold ? " and others" : ""];
+      const [there, more] = [
+        policy.rules.slice(0, maxMessages),
+        policy.rules.length > maxMessages ? " and others" : "",
+      ];
       throw new CliError(
         "usage",
         `--query ${query}: the policy has no such rule; there are: ${there.join(", ")}${more}`,

@@ -48,10 +48,10 @@ export interface ReplayTally {
   readonly others: () => Readonly<Record<ReplayChange["change"], number>>;
 }
 
-const longestReason = 1000;
+const maxReasonCharacters = 1000;
 
-/** An empty tally, which tells at most `mostKinds` apart. */
-export function replayTally(mostKinds: number): ReplayTally {
+/** An empty tally, which tells at most `maxKinds` apart. */
+export function replayTally(maxKinds: number): ReplayTally {
   const kinds = new Map<string, ReplayChange>();
   const others = { "now refused": 0, "now allowed": 0 };
   return {
@@ -63,7 +63,7 @@ export function replayTally(mostKinds: number): ReplayTally {
       if (known !== undefined) {
         const [first, last] = [time < known.first ? time : known.first, time > known.last ? time : known.last];
         kinds.set(key, { ...known, count: known.count + 1, first, last });
-      } else if (kinds.size < mostKinds)
+      } else if (kinds.size < maxKinds)
         kinds.set(key, { ...kind, count: 1, first: time, last: time, auditID: auditId });
       else others[kind.change] += 1;
     },
@@ -85,9 +85,9 @@ function kindOf(request: ChangedRequest): Omit<ReplayChange, "count" | "first" |
     subresource,
     namespace,
     ...(path === undefined ? {} : { path }),
-    before: before.slice(0, longestReason),
+    before: before.slice(0, maxReasonCharacters),
     beforeBy,
     by,
-    why: why.slice(0, longestReason),
+    why: why.slice(0, maxReasonCharacters),
   };
 }

@@ -14,7 +14,7 @@ import { replayedRequests, type NotReplayed } from "./replayed-requests.ts";
 import { verdictText } from "../why/verdict-text.ts";
 
 /** Kinds of changes that are told apart: more than anybody reads, and few enough for the memory. */
-const mostKinds = 20_000;
+const maxKinds = 20_000;
 /** A log holds the same question many times; a webhook is asked once about each. */
 const believedMs = 3_600_000;
 
@@ -70,13 +70,13 @@ interface Judges {
 }
 
 async function replayed({ requests, left }: Source, { chain, relations }: Judges): Promise<Replay> {
-  const tally = replayTally(mostKinds);
+  const tally = replayTally(maxKinds);
   const users = new Set<string>();
   let [count, nowRefused, nowAllowed, nodes, failed] = [0, 0, 0, 0, 0];
   let [first, last] = ["", ""];
   for await (const request of requests) {
     count += 1;
-    if (users.size < mostKinds) users.add(request.attributes.user.username);
+    if (users.size < maxKinds) users.add(request.attributes.user.username);
     first = first === "" || request.time < first ? request.time : first;
     last = request.time > last ? request.time : last;
     relations.from(request);

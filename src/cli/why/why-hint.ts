@@ -6,7 +6,7 @@ export interface GivenTexts {
   readonly text: (name: string) => string | undefined;
 }
 
-const longest = 2048;
+const maxCharacters = 2048;
 /** The wording of Kubernetes, which clients may rely on; words that a shell could take otherwise are not taken over. */
 const refused =
   /User ".*" cannot ([\w-]+) resource "([\w-]+)(?:\/([\w-]+))?" in API group "([\w.-]*)" (?:in the namespace "([\w-]+)"|at the cluster scope)/;
@@ -22,9 +22,9 @@ const refusedSigner =
 export function whyHint({ message, details }: StatusError, args?: GivenTexts): string | undefined {
   const toAsk = `To see what is missing: pratique why`;
   const server = args === undefined ? "" : sameServer(args);
-  const [, right, signer] = refusedSigner.exec(message.slice(0, longest)) ?? [];
+  const [, right, signer] = refusedSigner.exec(message.slice(0, maxCharacters)) ?? [];
   if (right !== undefined) return `${toAsk} ${right} signers.certificates.k8s.io/${signer}${server}`;
-  const [, verb, resource, subresource, group = "", namespace] = refused.exec(message.slice(0, longest)) ?? [];
+  const [, verb, resource, subresource, group = "", namespace] = refused.exec(message.slice(0, maxCharacters)) ?? [];
   if (verb === undefined || resource === undefined) return undefined;
   const name = details?.name ?? "";
   const what = `${resource}${group === "" ? "" : `.${group}`}${/^[\w.:-]+$/.test(name) ? `/${name}` : ""}`;
