@@ -1,7 +1,7 @@
 import type { WireReply } from "../kits/wire.ts";
 
 /** How long a refusal may be, in bytes: it quotes what was wrong, not all that was sent. */
-const longest = 192 * 1024;
+const maxBytes = 192 * 1024;
 
 /** `refused` for a refusal as a client can read it: 4xx, a Status, and not an echo of what was sent. Otherwise what came instead. */
 export function refusal(reply: WireReply): string {
@@ -9,7 +9,7 @@ export function refusal(reply: WireReply): string {
     ? (JSON.parse(reply.text) as Readonly<Record<string, unknown>>)
     : {};
   const readable = kind === "Status" && status === "Failure" && code === reply.status;
-  const short = reply.body.length < longest;
+  const short = reply.body.length < maxBytes;
   return reply.status >= 400 && reply.status < 500 && readable && short
     ? "refused"
     : `${reply.status} ${reply.text.slice(0, 500)}`;

@@ -220,8 +220,8 @@ describe("the parameters of a policy", () => {
     },
     validations: [
       {
-        expression: "!has(object.data) || size(object.data) <= int(params.data.most)",
-        messageExpression: "string(params.data.most)",
+        expression: "!has(object.data) || size(object.data) <= int(params.data.max)",
+        messageExpression: "string(params.data.max)",
       },
     ],
   };
@@ -232,20 +232,20 @@ describe("the parameters of a policy", () => {
     expect(told(without)).toBe(
       "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
     );
-    await map("limit", { most: "1" });
+    await map("limit", { max: "1" });
     expect((await map("a", { one: "1" })).status).toBe(201);
     expect(told(await map("b", { one: "1", two: "2" }))).toBe("1");
   });
 
   it("for a namespace lie in that namespace, which is not told as the one it is in", async () => {
     const namespaces = { ...rule, resources: ["namespaces"], operations: ["UPDATE"] };
-    await map("limit", { most: "red" });
+    await map("limit", { max: "red" });
     await enforce(
       {
         paramKind: { apiVersion: "v1", kind: "ConfigMap" },
         matchConstraints: { resourceRules: [namespaces] },
         validations: [
-          { expression: "object.metadata.labels.team == params.data.most", message: "team" },
+          { expression: "object.metadata.labels.team == params.data.max", message: "team" },
           { expression: "namespaceObject == null", message: "in itself" },
         ],
       },
@@ -268,8 +268,8 @@ describe("the parameters of a policy", () => {
 
   it("that a selector finds are all tried", async () => {
     await enforce(spec, { paramRef: { selector: { matchLabels: { limit: "" } }, parameterNotFoundAction: "Deny" } });
-    for (const [name, most] of Object.entries({ "limit-a": "5", "limit-b": "0" })) {
-      await post(maps, { metadata: { name, labels: { limit: "" } }, data: { most } });
+    for (const [name, max] of Object.entries({ "limit-a": "5", "limit-b": "0" })) {
+      await post(maps, { metadata: { name, labels: { limit: "" } }, data: { max } });
     }
     expect(told(await map("a", { one: "1" }))).toBe("0");
   });

@@ -10,7 +10,7 @@ const yaml = "application/yaml";
 const protobuf = "application/vnd.kubernetes.protobuf";
 const megabyte = 1024 * 1024;
 /** The largest body of kube-apiserver, less what stands around the repeated part. */
-const largest = 3 * megabyte - 8192;
+const maxBodyBytes = 3 * megabyte - 8192;
 
 /** `make(0)`, `make(1)`, … joined by commas up to so many characters. */
 export function repeated(characters: number, make: (index: number) => string, maximum: number = Infinity): string {
@@ -48,7 +48,7 @@ const doors: readonly CostlyRequest[] = [
     method: "POST",
     path: accessRequests,
     type: yaml,
-    body: () => `metadata: {finalizers: [${repeated(largest, () => "a")}]}`,
+    body: () => `metadata: {finalizers: [${repeated(maxBodyBytes, () => "a")}]}`,
     statuses: refused,
   },
   {
@@ -66,7 +66,7 @@ const doors: readonly CostlyRequest[] = [
     method: "POST",
     path: accessRequests,
     type: json,
-    body: () => `{"metadata":{"finalizers":[${repeated(largest, (index) => `"f${index}"`)}]}}`,
+    body: () => `{"metadata":{"finalizers":[${repeated(maxBodyBytes, (index) => `"f${index}"`)}]}}`,
     statuses: refused,
   },
   ...[80, 400].map((copies): CostlyRequest => ({
@@ -88,8 +88,8 @@ const doors: readonly CostlyRequest[] = [
     type,
     body: () =>
       type === yaml
-        ? `spec: {resourceAttributes: {verb: [${repeated(largest, () => "a")}]}}`
-        : `{"spec":{${repeated(largest, (index) => `"k${index}":0`)}}}`,
+        ? `spec: {resourceAttributes: {verb: [${repeated(maxBodyBytes, () => "a")}]}}`
+        : `{"spec":{${repeated(maxBodyBytes, (index) => `"k${index}":0`)}}}`,
     statuses: refused,
   })),
   {
@@ -98,7 +98,7 @@ const doors: readonly CostlyRequest[] = [
     method: "POST",
     path: selfReview,
     type: yaml,
-    body: () => `spec: {resourceAttributes: {verb: [${repeated(largest, () => "a")}]}}`,
+    body: () => `spec: {resourceAttributes: {verb: [${repeated(maxBodyBytes, () => "a")}]}}`,
     copies: 8,
     statuses: refused,
   },
@@ -108,7 +108,7 @@ const doors: readonly CostlyRequest[] = [
     method: "POST",
     path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
     type: json,
-    body: () => `{"spec":{"namespace":"default"},${repeated(largest, (index) => `"u${index}":0`)}}`,
+    body: () => `{"spec":{"namespace":"default"},${repeated(maxBodyBytes, (index) => `"u${index}":0`)}}`,
     statuses: refused,
   },
 ];
@@ -193,7 +193,7 @@ const writes: readonly CostlyRequest[] = [
     method: "POST",
     path: configMaps,
     type: json,
-    body: () => configMap("too-many", `"data":{${repeated(largest, (index) => `"k${index}":""`)}}`),
+    body: () => configMap("too-many", `"data":{${repeated(maxBodyBytes, (index) => `"k${index}":""`)}}`),
     statuses: refused,
   },
   {
@@ -202,7 +202,7 @@ const writes: readonly CostlyRequest[] = [
     method: "POST",
     path: configMaps,
     type: json,
-    body: () => configMap("one-value", `"data":{"a":"${"x".repeat(largest)}"}`),
+    body: () => configMap("one-value", `"data":{"a":"${"x".repeat(maxBodyBytes)}"}`),
     statuses: [201, ...refused],
   },
   {
@@ -211,7 +211,7 @@ const writes: readonly CostlyRequest[] = [
     method: "POST",
     path: configMaps,
     type: json,
-    body: () => configMap("escaped", String.raw`"data":{"a":"${String.raw`\u00e9`.repeat(largest / 6)}"}`),
+    body: () => configMap("escaped", String.raw`"data":{"a":"${String.raw`\u00e9`.repeat(maxBodyBytes / 6)}"}`),
     statuses: [201, ...refused],
   },
   {
@@ -274,7 +274,7 @@ const writes: readonly CostlyRequest[] = [
     method: "POST",
     path: configMaps,
     type: json,
-    body: () => `{"data":{"a":"${"x".repeat(largest)}`,
+    body: () => `{"data":{"a":"${"x".repeat(maxBodyBytes)}`,
     statuses: refused,
   },
   {
@@ -283,7 +283,7 @@ const writes: readonly CostlyRequest[] = [
     method: "POST",
     path: configMaps,
     type: json,
-    body: () => `{"data":[${repeated(largest, () => "[]")},]}`,
+    body: () => `{"data":[${repeated(maxBodyBytes, () => "[]")},]}`,
     statuses: refused,
   },
   {
@@ -293,7 +293,7 @@ const writes: readonly CostlyRequest[] = [
     path: "/api/v1/namespaces/default/secrets",
     type: json,
     body: () =>
-      `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"large"},"data":{"a":"${"A".repeat(largest - (largest % 4))}"}}`,
+      `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"large"},"data":{"a":"${"A".repeat(maxBodyBytes - (maxBodyBytes % 4))}"}}`,
     statuses: [201, ...refused],
   },
   {
@@ -321,11 +321,11 @@ function configMapAs(type: typeof json | typeof yaml | typeof protobuf, name: st
 
 const metaOf: Readonly<Record<"finalizers" | "ownerReferences" | "labels" | "annotations" | "managedFields", string>> =
   {
-    finalizers: `[${repeated(largest, (index) => `"example.com/f${index}"`)}]`,
-    ownerReferences: `[${repeated(largest, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`)}]`,
-    labels: `{${repeated(largest, (index) => `"l${index}":"v"`)}}`,
-    annotations: `{${repeated(largest, (index) => `"a${index}":"v"`)}}`,
-    managedFields: `[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{${repeated(largest, (index) => `"f:k${index}":{}`)}}}}]`,
+    finalizers: `[${repeated(maxBodyBytes, (index) => `"example.com/f${index}"`)}]`,
+    ownerReferences: `[${repeated(maxBodyBytes, (index) => `{"apiVersion":"v1","kind":"ConfigMap","name":"o${index}","uid":"u${index}"}`)}]`,
+    labels: `{${repeated(maxBodyBytes, (index) => `"l${index}":"v"`)}}`,
+    annotations: `{${repeated(maxBodyBytes, (index) => `"a${index}":"v"`)}}`,
+    managedFields: `[{"manager":"m","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{${repeated(maxBodyBytes, (index) => `"f:k${index}":{}`)}}}}]`,
   };
 
 function podWith(
@@ -368,7 +368,7 @@ const patches: readonly CostlyRequest[] = [
     type: "application/json-patch+json",
     body: () => {
       const value = `[${repeated(Infinity, () => "0", 200)}]`;
-      return `[{"op":"add","path":"/spec/items","value":${value}},${repeated(largest, () => `{"op":"test","path":"/spec/items","value":${value}}`, 6_000)}]`;
+      return `[{"op":"add","path":"/spec/items","value":${value}},${repeated(maxBodyBytes, () => `{"op":"test","path":"/spec/items","value":${value}}`, 6_000)}]`;
     },
     statuses: [200, ...refused],
   },
@@ -439,7 +439,7 @@ const customs: readonly CostlyRequest[] = [
     method: "POST",
     path: things,
     type: json,
-    body: () => thing(`pattern-${field}`, `"${field}":"${"a".repeat(largest)}!"`),
+    body: () => thing(`pattern-${field}`, `"${field}":"${"a".repeat(maxBodyBytes)}!"`),
     statuses: [201, ...refused],
   })),
   {

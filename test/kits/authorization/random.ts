@@ -7,8 +7,8 @@ export interface Random {
   /** Whether something happens that happens in such a share of cases. */
   readonly chance: (share: number) => boolean;
   readonly one: <T>(list: readonly T[]) => T;
-  /** Between `least` and `most` of the list, each at most once, in the order of the list. */
-  readonly some: <T>(list: readonly T[], least: number, most: number) => readonly T[];
+  /** Between `min` and `max` of the list, each at most once, in the order of the list. */
+  readonly some: <T>(list: readonly T[], min: number, max: number) => readonly T[];
 }
 
 /** The same choices for the same seed (mulberry32). */
@@ -25,8 +25,8 @@ export function seededRandom(seed: number): Random {
     if (list.length === 0) throw new TypeError("there is nothing to choose from");
     return list[below(list.length)] as T;
   };
-  const some = <T>(list: readonly T[], least: number, most: number): readonly T[] => {
-    const wanted = least + below(most - least + 1);
+  const some = <T>(list: readonly T[], min: number, max: number): readonly T[] => {
+    const wanted = min + below(max - min + 1);
     const places = new Set<number>();
     while (places.size < Math.min(wanted, list.length)) places.add(below(list.length));
     return [...places].sort((a, b) => a - b).map((place) => list[place] as T);

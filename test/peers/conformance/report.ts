@@ -84,7 +84,7 @@ function group(difference: Difference, count: number, answers: ReadonlyMap<strin
   return [`**${count}.** ${difference.why}`, "", ...examples, ""];
 }
 
-const longest = 160;
+const maxCharacters = 160;
 
 /** The answer in one line. */
 function said(answer: Answer | undefined): string {
@@ -94,5 +94,5 @@ function said(answer: Answer | undefined): string {
   const { kind = "", reason = "", message } = fields;
   const words = message === undefined ? `${code} ${kind}`.trim() : `${code} ${reason}: ${message}`.replace(" :", ":");
   const text = words.replaceAll(/\s+/g, " ").replaceAll("`", "'");
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
 }
