@@ -23,9 +23,9 @@ import {
   celFailure,
   celInt,
   celUint,
-  int64Maximum,
-  int64Minimum,
-  uint64Maximum,
+  maxInt64,
+  minInt64,
+  maxUint64,
   type CelDouble,
   type CelDuration,
   type CelFailure,
@@ -36,11 +36,11 @@ import {
 } from "./values.ts";
 
 function intOf(value: bigint): CelInt | CelFailure {
-  return value < int64Minimum || value > int64Maximum ? celFailure("integer overflow") : celInt(value);
+  return value < minInt64 || value > maxInt64 ? celFailure("integer overflow") : celInt(value);
 }
 
 function uintOf(value: bigint): CelUint | CelFailure {
-  return value < 0n || value > uint64Maximum ? celFailure("unsigned integer overflow") : celUint(value);
+  return value < 0n || value > maxUint64 ? celFailure("unsigned integer overflow") : celUint(value);
 }
 
 function onInts(compute: (left: bigint, right: bigint) => bigint): CelOverload {

@@ -1,6 +1,6 @@
 import { checkCel, type CelChecked } from "./check.ts";
 import type { CelEnvironment } from "./environment.ts";
-import { CelLimitError, maximumRoom, type Frame } from "./frame.ts";
+import { CelLimitError, maxRoom, type Frame } from "./frame.ts";
 import { parseCel } from "./parser.ts";
 import { newPatterns } from "./patterns.ts";
 import { newScope } from "./scope.ts";
@@ -40,7 +40,7 @@ export function compileCel(source: string, environment: CelEnvironment): CelProg
       const frame: Frame = {
         slots: Array.from<CelValue | undefined>({ length: slots }),
         budget: options.budget,
-        room: maximumRoom,
+        room: maxRoom,
         patterns,
         counted: new Map(),
         error: "",

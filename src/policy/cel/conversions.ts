@@ -24,9 +24,9 @@ import {
   celInt,
   celTypeValue,
   celUint,
-  int64Maximum,
-  int64Minimum,
-  uint64Maximum,
+  maxInt64,
+  minInt64,
+  maxUint64,
   type CelDouble,
   type CelDuration,
   type CelFailure,
@@ -45,8 +45,8 @@ const same = (value: CelValue): CelValue => value;
 
 /** A conversion to integers within bounds. */
 function bounded(value: bigint, unsigned: boolean): CelInt | CelUint | CelFailure {
-  if (unsigned) return value < 0n || value > uint64Maximum ? celFailure("unsigned integer overflow") : celUint(value);
-  return value < int64Minimum || value > int64Maximum ? celFailure("integer overflow") : celInt(value);
+  if (unsigned) return value < 0n || value > maxUint64 ? celFailure("unsigned integer overflow") : celUint(value);
+  return value < minInt64 || value > maxInt64 ? celFailure("integer overflow") : celInt(value);
 }
 
 /** Floating point numbers at the very bounds are refused: they may have been rounded from beyond. */

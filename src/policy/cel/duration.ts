@@ -1,11 +1,11 @@
 import { nanosecondsOfUnit } from "../../core/duration.ts";
-import { celDuration, celFailure, int64Maximum, int64Minimum, type CelDuration, type CelFailure } from "./values.ts";
+import { celDuration, celFailure, maxInt64, minInt64, type CelDuration, type CelFailure } from "./values.ts";
 
 const part = /(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
 
 /** A span of time from nanoseconds, or a failure when they do not fit 64 bits. */
 export function durationOf(nanos: bigint): CelDuration | CelFailure {
-  return nanos < int64Minimum || nanos > int64Maximum ? celFailure("duration out of range") : celDuration(nanos);
+  return nanos < minInt64 || nanos > maxInt64 ? celFailure("duration out of range") : celDuration(nanos);
 }
 
 /** A span of time from its text, such as `1h30m` or `-0.5s`, as Go writes it. */

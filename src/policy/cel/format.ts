@@ -19,8 +19,8 @@ import {
 } from "./values.ts";
 
 /** How deep values may nest that are written as text, and how many digits may stand behind the point. */
-const maximumDepth = 100;
-const maximumPrecision = 100;
+const maxDepth = 100;
+const maxPrecision = 100;
 const defaultPrecision = 6;
 
 const clausePattern = /%(?:(%)|(?:\.(\d{1,4}))?(.?))/gsu;
@@ -56,7 +56,7 @@ function clauseProblem(letter: string, precision: string | undefined): string | 
   if (letter === "") return "could not parse formatting clause: unexpected end of string";
   if (!"sdfebxXo".includes(letter))
     return `could not parse formatting clause: unrecognized formatting clause "${letter}"`;
-  return Number(precision ?? 0) > maximumPrecision ? `precision ${precision} is too large` : undefined;
+  return Number(precision ?? 0) > maxPrecision ? `precision ${precision} is too large` : undefined;
 }
 
 interface Clause {
@@ -68,7 +68,7 @@ interface Clause {
 function clause(form: Clause, value: CelValue): string | CelFailure {
   switch (form.letter) {
     case "s":
-      return asText(value, form.meter, maximumDepth);
+      return asText(value, form.meter, maxDepth);
     case "d":
       return asDecimal(value);
     case "f":
@@ -128,7 +128,7 @@ function special(number: number): string {
 /** Go rounds what lies exactly between to the even digit, where JavaScript rounds it up. */
 function fixed(number: number, precision: number): string {
   if (Math.abs(number) >= 1e21) return `${BigInt(number)}${precision === 0 ? "" : `.${"0".repeat(precision)}`}`;
-  const exact = Math.abs(number).toFixed(maximumPrecision);
+  const exact = Math.abs(number).toFixed(maxPrecision);
   const rest = exact.slice(exact.indexOf(".") + 1 + precision);
   const rounded = Math.abs(number).toFixed(precision);
   const kept = precision === 0 ? exact.slice(0, exact.indexOf(".")) : exact.slice(0, exact.length - rest.length);

@@ -35,7 +35,7 @@ export interface Frame extends CelMeter {
 export type Step = (frame: Frame) => CelValue | undefined;
 
 /** How many characters, octets and elements one evaluation may build or compare. */
-export const maximumRoom = 4_000_000;
+export const maxRoom = 4_000_000;
 
 /** Fails the step. */
 export function failStep(frame: Frame, error: string): undefined {

@@ -13,7 +13,7 @@ export interface CelToken {
 }
 
 /** How long an expression may be, in UTF-16 units. */
-export const maximumSourceLength = 100_000;
+export const maxSourceLength = 100_000;
 
 const space = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
 const word = /[_a-zA-Z][_a-zA-Z0-9]*/y;
@@ -28,8 +28,8 @@ const stringStart = /([rR]?[bB]?|[bB][rR])("""|'''|"|')/y;
  * @throws CelError `size` or `syntax`
  */
 export function tokenize(source: string): readonly CelToken[] {
-  if (source.length > maximumSourceLength) {
-    const message = `expression code point size exceeds limit: size: ${source.length}, limit ${maximumSourceLength}`;
+  if (source.length > maxSourceLength) {
+    const message = `expression code point size exceeds limit: size: ${source.length}, limit ${maxSourceLength}`;
     throw celError("size", "", [{ offset: 0, message }]);
   }
   const tokens: CelToken[] = [];

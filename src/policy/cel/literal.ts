@@ -1,6 +1,6 @@
 import type { CelLiteral } from "./ast.ts";
 import type { CelToken } from "./lexer.ts";
-import { celDouble, celInt, celUint, int64Maximum, int64Minimum, uint64Maximum } from "./values.ts";
+import { celDouble, celInt, celUint, maxInt64, minInt64, maxUint64 } from "./values.ts";
 
 /** A literal and how many words it takes, or why it is none. */
 export type LiteralResult = { readonly value: CelLiteral; readonly length: number } | { readonly problem: string };
@@ -23,7 +23,7 @@ function numberOf(token: CelToken, { negative }: { readonly negative: boolean })
   const length = negative ? 2 : 1;
   if (token.kind === "int") {
     const value = BigInt(token.text) * (negative ? -1n : 1n);
-    if (value < int64Minimum || value > int64Maximum) return { problem: "invalid int literal" };
+    if (value < minInt64 || value > maxInt64) return { problem: "invalid int literal" };
     return { value: celInt(value), length };
   }
   if (token.kind !== "double") return undefined;
@@ -37,7 +37,7 @@ function wordOf(token: CelToken): LiteralResult | undefined {
   switch (token.kind) {
     case "uint": {
       const value = BigInt(token.text);
-      return value > uint64Maximum ? { problem: "invalid uint literal" } : { value: celUint(value), length: 1 };
+      return value > maxUint64 ? { problem: "invalid uint literal" } : { value: celUint(value), length: 1 };
     }
     case "string":
       return { value: token.text, length: 1 };

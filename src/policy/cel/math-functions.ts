@@ -7,7 +7,7 @@ import {
   celInt,
   celUint,
   fromJson,
-  int64Minimum,
+  minInt64,
   type CelDouble,
   type CelFailure,
   type CelInt,
@@ -76,7 +76,7 @@ function roundAway(value: number): number {
 
 function absolute(value: CelInt): CelInt | CelFailure {
   const magnitude = BigInt(value) < 0n ? -BigInt(value) : BigInt(value);
-  return BigInt(value) === int64Minimum ? celFailure("integer overflow") : celInt(magnitude);
+  return BigInt(value) === minInt64 ? celFailure("integer overflow") : celInt(magnitude);
 }
 
 function bits(name: string, compute: (left: bigint, right: bigint) => bigint): CelFunction {

@@ -2,7 +2,7 @@ import type { CelExpression } from "./ast.ts";
 import { celError } from "./cel-error.ts";
 
 /** How deep nodes may nest. What walks the tree relies on it. */
-const maximumNesting = 400;
+const maxNesting = 400;
 
 type WithoutPlace<Expression> = Expression extends unknown ? Omit<Expression, "id" | "offset"> : never;
 
@@ -25,8 +25,8 @@ export function newNodes(source: string): Nodes {
       const expression: CelExpression = { ...node, id: depths.length, offset };
       let depth = 0;
       for (const child of children(expression)) depth = Math.max(depth, depths[child.id] ?? 0);
-      if (depth >= maximumNesting) {
-        throw celError("size", source, [{ offset, message: `expression recursion limit exceeded: ${maximumNesting}` }]);
+      if (depth >= maxNesting) {
+        throw celError("size", source, [{ offset, message: `expression recursion limit exceeded: ${maxNesting}` }]);
       }
       depths.push(depth + 1);
       return expression;

@@ -6,7 +6,7 @@ import { expandMacro } from "./macros.ts";
 import { newNodes, type NewNode, type Nodes } from "./nodes.ts";
 
 /** How deep an expression may nest. */
-const maximumDepth = 250;
+const maxDepth = 250;
 
 const reserved: ReadonlySet<string> = new Set(
   "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
@@ -100,8 +100,8 @@ function syntaxError(parser: Parser, offset: number, message: string): Error {
 }
 
 function expression(parser: Parser): CelExpression {
-  if (++parser.depth > maximumDepth) {
-    const message = `expression recursion limit exceeded: ${maximumDepth}`;
+  if (++parser.depth > maxDepth) {
+    const message = `expression recursion limit exceeded: ${maxDepth}`;
     throw celError("size", parser.source, [{ offset: peek(parser).offset, message }]);
   }
   const condition = logical(parser, "||");

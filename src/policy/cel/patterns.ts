@@ -9,8 +9,8 @@ import { celFailure, isCelFailure, type CelFailure } from "./values.ts";
  */
 export type Patterns = (source: string, meter: CelMeter) => RE2JS | CelFailure;
 
-const maximumLength = 2000;
-const maximumCost = 500_000;
+const maxLength = 2000;
+const maxCost = 500_000;
 const remembered = 16;
 
 /** Patterns of one expression: kept as long as it is, at most 16 of them, since a pattern may come from data. */
@@ -41,8 +41,8 @@ function compileCost(source: string): number {
 
 /** A pattern compiled, or what is wrong with it; of 2000 characters at most, and fewer when it is dear to compile. */
 export function compilePattern(source: string): RE2JS | CelFailure {
-  if (source.length > maximumLength) return celFailure(`error parsing regexp: longer than ${maximumLength} characters`);
-  if (compileCost(source) > maximumCost) return celFailure("error parsing regexp: expression too large");
+  if (source.length > maxLength) return celFailure(`error parsing regexp: longer than ${maxLength} characters`);
+  if (compileCost(source) > maxCost) return celFailure("error parsing regexp: expression too large");
   try {
     return RE2JS.compile(source);
   } catch (error) {

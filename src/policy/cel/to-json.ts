@@ -13,13 +13,13 @@ import {
 } from "./values.ts";
 
 /** How deep values may nest that become JSON. */
-const maximumDepth = 100;
+const maxDepth = 100;
 
 /**
  * A value as JSON: points and spans of time as text, octets in base64, absent values as null, keys as text. Undefined when it has
  * no form in JSON: a value of a library, a number that is not finite, or nesting beyond 100 levels.
  */
-export function celToJson(value: CelValue, depth: number = maximumDepth): unknown {
+export function celToJson(value: CelValue, depth: number = maxDepth): unknown {
   if (typeof value === "bigint") return Number(value);
   if (typeof value !== "object" || value === null) return value;
   if (depth === 0) return undefined;

@@ -12,7 +12,7 @@ export interface TypeBindings {
 }
 
 /** How many steps the types of one expression may take. */
-const maximumSteps = 1_000_000;
+const maxSteps = 1_000_000;
 
 /** Bindings of nothing. */
 export function newTypeBindings(): TypeBindings {
@@ -20,8 +20,7 @@ export function newTypeBindings(): TypeBindings {
 }
 
 function step(bindings: TypeBindings): void {
-  if (++bindings.steps > maximumSteps)
-    throw new CelError("size", "ERROR: <input>:-1:0: types are too large to be checked");
+  if (++bindings.steps > maxSteps) throw new CelError("size", "ERROR: <input>:-1:0: types are too large to be checked");
 }
 
 /** Follows parameters to what stands for them, at every depth. */

@@ -141,9 +141,9 @@ export function isCelFailure(value: unknown): value is CelFailure {
 }
 
 /** The least and the greatest integer of 64 bits with a sign, and the greatest without. */
-export const int64Minimum: bigint = -(2n ** 63n);
-export const int64Maximum: bigint = 2n ** 63n - 1n;
-export const uint64Maximum: bigint = 2n ** 64n - 1n;
+export const minInt64: bigint = -(2n ** 63n);
+export const maxInt64: bigint = 2n ** 63n - 1n;
+export const maxUint64: bigint = 2n ** 64n - 1n;
 
 /** A bigint in the one form that integers have. The caller has checked that it fits 64 bits. */
 export function celInt(value: bigint): CelInt {

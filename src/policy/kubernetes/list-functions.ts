@@ -21,11 +21,11 @@ import {
   celInt,
   celUint,
   fromJson,
-  int64Maximum,
-  int64Minimum,
+  maxInt64,
+  minInt64,
   isCelFailure,
   kindOf,
-  uint64Maximum,
+  maxUint64,
   type CelDouble,
   type CelDuration,
   type CelFailure,
@@ -155,7 +155,7 @@ function added(one: CelValue, other: CelValue): CelValue | CelFailure {
   if (kind === "double") return celDouble((one as CelDouble).value + (other as CelDouble).value);
   if (kind === "uint") {
     const sum = (one as CelUint).value + (other as CelUint).value;
-    return sum > uint64Maximum ? celFailure("unsigned integer overflow") : celUint(sum);
+    return sum > maxUint64 ? celFailure("unsigned integer overflow") : celUint(sum);
   }
   if (kind === "duration") {
     const sum = (one as CelDuration).nanos + (other as CelDuration).nanos;
@@ -175,7 +175,7 @@ function isInteger(value: CelValue): value is CelInt {
 }
 
 function fits(value: bigint): boolean {
-  return value >= int64Minimum && value <= int64Maximum;
+  return value >= minInt64 && value <= maxInt64;
 }
 
 /** Each element costs one, texts by their length. */

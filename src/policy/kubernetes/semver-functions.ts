@@ -1,6 +1,6 @@
 import type { CelFunction, CelOverload } from "../cel/environment.ts";
 import { boolType, intType, stringType, type CelType } from "../cel/types.ts";
-import { celFailure, celInt, int64Maximum, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
+import { celFailure, celInt, maxInt64, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 import { libraryType } from "./library-type.ts";
 import { compareSemvers, parseLooseSemver, parseSemver, type ParsedSemver, type Semver } from "./semver.ts";
 import { textCost } from "./text-cost.ts";
@@ -39,7 +39,7 @@ function fromText(result: CelType, answer: (parsed: ParsedSemver) => CelValue | 
 function number(name: string, field: (version: Semver) => bigint): CelFunction {
   const apply = (one: CelOpaque): CelValue | CelFailure => {
     const value = field(semver.unwrap(one));
-    return value > int64Maximum ? celFailure("integer overflow") : celInt(value);
+    return value > maxInt64 ? celFailure("integer overflow") : celInt(value);
   };
   return { name, member: true, overloads: [{ args: [semver.type], result: intType, apply }] };
 }

@@ -18,7 +18,7 @@ export interface RegoToken {
 }
 
 /** How long one module may be, in UTF-16 units. */
-const maximumSourceLength = 1_000_000;
+const maxSourceLength = 1_000_000;
 
 const gap = /(?:[ \t\r\n]+|#[^\n]*)+/y;
 const name = /[A-Za-z_][A-Za-z0-9_]*/y;
@@ -34,8 +34,8 @@ const sign = /:=|==|!=|<=|>=|[=<>+\-*/%&|.,:;()[\]{}]/y;
  * @throws RegoError `size` or `rego_parse_error`
  */
 export function tokenize(source: string, file: string): readonly RegoToken[] {
-  if (source.length > maximumSourceLength) {
-    throw new RegoError("size", `longer than ${maximumSourceLength} characters`, { file, line: 1, column: 1 });
+  if (source.length > maxSourceLength) {
+    throw new RegoError("size", `longer than ${maxSourceLength} characters`, { file, line: 1, column: 1 });
   }
   const tokens: RegoToken[] = [];
   const templates: Template[] = [];
