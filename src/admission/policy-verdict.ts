@@ -30,8 +30,8 @@ export interface PolicyVerdict {
 
 const nothing: PolicyVerdict = { failures: [], annotations: [], annotationErrors: [] };
 /** The longest message that an expression may make, in bytes. Source: apiserver pkg/apis/cel MaxEvaluatedMessageExpressionSizeBytes. */
-const maximumMessage = 5 * 1024;
-const maximumAnnotation = 10 * 1024;
+const maxMessage = 5 * 1024;
+const maxAnnotation = 10 * 1024;
 
 /** Evaluates a policy, in steps. Throws nothing. Source: apiserver pkg/admission/plugin/policy/validating validator. */
 export function* judgePolicy(policy: CompiledPolicy, inputs: ExpressionInputs): Steps<PolicyVerdict> {
@@ -66,7 +66,7 @@ function* messageOf(
   const made = messageExpression === undefined ? undefined : yield* evaluateInSteps(messageExpression, inputs, meter);
   if (made !== undefined && "value" in made && typeof made.value === "string") {
     const text = made.value.trim();
-    if (text !== "" && utf8Length(text) <= maximumMessage && !text.includes("\n")) return text;
+    if (text !== "" && utf8Length(text) <= maxMessage && !text.includes("\n")) return text;
   }
   const message = (stored.message ?? "").trim();
   return message === "" ? `failed expression: ${stored.expression.trim()}` : message;
@@ -84,7 +84,7 @@ function* annotationsOf(
     if ("error" in result) {
       if (!ignoresFailure) errors.push(result.error);
     } else if (typeof result.value === "string" && result.value.trim() !== "") {
-      made.push({ key, value: result.value.trim().slice(0, maximumAnnotation) });
+      made.push({ key, value: result.value.trim().slice(0, maxAnnotation) });
     }
   }
   return { annotations: made, annotationErrors: errors };

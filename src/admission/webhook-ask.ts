@@ -93,7 +93,7 @@ export async function timedAsk<T>(
   }
 }
 
-const maximumAnnotation = 10 * 1024;
+const maxAnnotation = 10 * 1024;
 
 /**
  * Asks one webhook and hands on its warnings and audit annotations. Undefined where it could not be asked and that is let pass.
@@ -120,7 +120,7 @@ export async function askWebhook(
   }
   for (const [key, value] of Object.entries(answer.auditAnnotations)) {
     const full = `${webhook.name}/${key}`;
-    if (qualifiedNameProblems(full).length === 0) request.annotate(full, value.slice(0, maximumAnnotation));
+    if (qualifiedNameProblems(full).length === 0) request.annotate(full, value.slice(0, maxAnnotation));
   }
   answer.warnings.forEach(request.warn);
   if (!answer.allowed) throw webhookRefusal(webhook.name, answer.status);

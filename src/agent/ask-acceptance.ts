@@ -27,7 +27,7 @@ export interface AskOptions {
 }
 
 const timeoutMs = 30_000;
-const maximumReplyBytes = 262_144;
+const maxReplyBytes = 262_144;
 /** How our authorizer begins its reason on clusters where a credential that is revoked is still authenticated. */
 const revokedReason = "the credential is revoked: ";
 
@@ -46,7 +46,7 @@ export async function askAcceptance(
     clock,
     userAgent,
     timeoutMs: given.timeoutMs ?? timeoutMs,
-    maximumReplyBytes,
+    maxReplyBytes,
     retryBudgetMs: 0,
   });
   try {

@@ -102,7 +102,7 @@ async function observe(client: Client, request: NodeRequest, observing: Observin
   }
 }
 
-const backoff: Backoff = { initialMs: 2 * pollMs, maximumMs: 30_000 };
+const backoff: Backoff = { initialMs: 2 * pollMs, maxMs: 30_000 };
 
 function troublePause(error: unknown, failures: number, { random }: Observing): number {
   const asked = error instanceof StatusError ? (error.details?.retryAfterSeconds ?? 0) * 1000 : 0;

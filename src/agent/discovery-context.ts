@@ -18,7 +18,7 @@ export interface DiscoveryContext {
 }
 
 const requestTimeoutMs = { min: 1000, max: 10_000 } as const;
-const maximumReplyBytes = 1_048_576;
+const maxReplyBytes = 1_048_576;
 
 /** How long one request of a discovery may take, in milliseconds: all of its time, within 1 to 10 seconds. */
 export function discoveryRequestMs(timeoutMs: number): number {
@@ -91,7 +91,7 @@ export async function anonymously<T>(
     timeoutMs: discoveryRequestMs(context.timeoutMs),
     clock: context.clock,
     retryBudgetMs: 0,
-    maximumReplyBytes,
+    maxReplyBytes,
   });
   try {
     return await run(client);

@@ -16,7 +16,7 @@ export interface DiscoveryFile {
   readonly config: ResolvedKubeconfig;
 }
 
-const maximumBytes = 1_048_576;
+const maxBytes = 1_048_576;
 
 /**
  * Reads a kubeconfig from a path, or from an https URL with the roots of the system. Without a current context the cluster named
@@ -98,7 +98,7 @@ async function download(location: string, context: DiscoveryContext): Promise<st
     timeoutMs: discoveryRequestMs(context.timeoutMs),
     clock: context.clock,
     retryBudgetMs: 0,
-    maximumReplyBytes: maximumBytes,
+    maxReplyBytes: maxBytes,
   });
   try {
     const signal = context.signal === undefined ? {} : { signal: context.signal };

@@ -47,7 +47,7 @@ export interface KeepTrustOptions {
 
 const everyMs = 3_600_000;
 const timeoutMs = 30_000;
-const maximumReplyBytes = 1_048_576;
+const maxReplyBytes = 1_048_576;
 
 /**
  * Keeps the CAs that a machine trusts, and where the files say so the address of the hub, as its hub tells them in cluster-info, once an hour: told over TLS that is verified by what it
@@ -202,7 +202,7 @@ async function calling<T>(
     clock,
     userAgent,
     timeoutMs,
-    maximumReplyBytes,
+    maxReplyBytes,
     retryBudgetMs: 0,
   });
   try {

@@ -17,7 +17,7 @@ export interface PluginProcessOptions {
   readonly graceMs?: number;
 }
 
-const maximumOutput = 1_048_576;
+const maxOutput = 1_048_576;
 
 /** Runs credential plugins as children of this process, without a shell. */
 export function pluginProcesses(options: PluginProcessOptions): PluginHost {
@@ -60,7 +60,7 @@ function ended(program: string, run: PluginRun, options: PluginProcessOptions): 
     );
     child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
       output += chunk;
-      if (output.length > maximumOutput) stop("wrote more than 1 MiB and was stopped");
+      if (output.length > maxOutput) stop("wrote more than 1 MiB and was stopped");
     });
     child.stderr?.setEncoding("utf8").on("data", (chunk: string) => options.stderr?.(chunk));
     child.once("error", (error) => {

@@ -30,7 +30,7 @@ export type Renewal =
 
 const timeoutMs = 30_000;
 const minSeconds = 600;
-const maximumReplyBytes = 262_144;
+const maxReplyBytes = 262_144;
 
 /** Asks once for the next token of the same account, life and audiences, with the token itself. Never throws for what a server does. */
 export async function renewToken(target: RenewalTarget): Promise<Renewal> {
@@ -44,7 +44,7 @@ export async function renewToken(target: RenewalTarget): Promise<Renewal> {
     clock,
     userAgent,
     timeoutMs,
-    maximumReplyBytes,
+    maxReplyBytes,
     retryBudgetMs: 0,
   });
   try {

@@ -51,7 +51,7 @@ export interface FailedRotation {
 }
 
 /** People who said no, or who sleep, are not asked each second. */
-const decidedBackoff: Backoff = { initialMs: 120_000, maximumMs: 3_600_000 };
+const decidedBackoff: Backoff = { initialMs: 120_000, maxMs: 3_600_000 };
 
 /** How long to wait after a failure, in milliseconds: growing pauses, at least as long as the server asked. */
 export function rotationPause(failed: FailedRotation): number {

@@ -74,7 +74,7 @@ export interface FailedTry {
   readonly random: number;
 }
 
-const backoff: Backoff = { initialMs: 1000, maximumMs: 300_000 };
+const backoff: Backoff = { initialMs: 1000, maxMs: 300_000 };
 const minPauseMs = 1000;
 const maxRetryAfterMs = 3_600_000;
 

@@ -16,7 +16,7 @@ export interface SignatureOptions {
 }
 
 /** Longer ones cannot come in a header, and those in a review would only keep the hub busy. */
-const maximumLength = 16_384;
+const maxLength = 16_384;
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
@@ -26,7 +26,7 @@ const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
  */
 export function signedClaims({ issuers, keys }: SignatureOptions): (token: string) => Promise<SignedClaims> {
   return async function verifySignature(token) {
-    if (token.length > maximumLength || !tokenForm.test(token)) return { kind: "absent" };
+    if (token.length > maxLength || !tokenForm.test(token)) return { kind: "absent" };
     const parts = token.split(".");
     const [header, claims] = parts.slice(0, 2).map(jsonPart);
     if (header === undefined || claims === undefined) return { kind: "absent" };

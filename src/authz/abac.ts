@@ -32,7 +32,7 @@ export class AbacError extends Error {
 }
 
 const apiVersion = "abac.authorization.kubernetes.io/v1beta1";
-const maximumCharacters = 16 << 20;
+const maxCharacters = 16 << 20;
 const texts = ["user", "group", "apiGroup", "resource", "namespace", "nonResourcePath"] as const;
 const oldTexts = ["user", "group", "resource", "namespace"] as const;
 
@@ -42,7 +42,7 @@ const oldTexts = ["user", "group", "resource", "namespace"] as const;
  * @throws AbacError that names line and field. Source: pkg/auth/authorizer/abac, pkg/apis/abac/v0.
  */
 export function parseAbacPolicies(text: string): readonly AbacPolicy[] {
-  if (text.length > maximumCharacters) throw new AbacError("size", "is larger than 16 MiB");
+  if (text.length > maxCharacters) throw new AbacError("size", "is larger than 16 MiB");
   return text.split("\n").flatMap((line, index) => {
     const trimmed = line.trim();
     if (trimmed === "" || trimmed.startsWith("#")) return [];

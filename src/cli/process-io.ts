@@ -24,7 +24,7 @@ export function processIo(): Io {
     },
     stdinBytes: () => {
       isStdinRead = true;
-      return readStdin(maximumBytes);
+      return readStdin(maxBytes);
     },
     env: process.env,
     cwd: process.cwd(),
@@ -104,20 +104,20 @@ function onFirstSignal(): AbortSignal {
 }
 
 const mebibyte = 1 << 20;
-const maximumTextBytes = mebibyte;
+const maxTextBytes = mebibyte;
 /** As much as a list of revocations may hold. */
-const maximumBytes = 32 * mebibyte;
+const maxBytes = 32 * mebibyte;
 
 async function readStdinText(): Promise<string> {
-  return (await readStdin(maximumTextBytes)).toString("utf8");
+  return (await readStdin(maxTextBytes)).toString("utf8");
 }
 
-async function readStdin(maxBytes: number): Promise<Buffer> {
+async function readStdin(limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > maxBytes) throw new CliError("usage", `standard input holds more than ${maxBytes / mebibyte} MiB`);
+    if (length > limit) throw new CliError("usage", `standard input holds more than ${limit / mebibyte} MiB`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,13 +1,13 @@
-/** Growing pauses between tries: the first lasts `initialMs`, each next one twice as long, none longer than `maximumMs`. In milliseconds. */
+/** Growing pauses between tries: the first lasts `initialMs`, each next one twice as long, none longer than `maxMs`. In milliseconds. */
 export interface Backoff {
   readonly initialMs: number;
-  readonly maximumMs: number;
+  readonly maxMs: number;
 }
 
 /** The pause in milliseconds after `failures` failures in a row (counted from 1). */
 export function backoffMs(backoff: Backoff, failures: number): number {
   const doublings = Math.min(Math.max(failures - 1, 0), 60);
-  return Math.min(backoff.initialMs * 2 ** doublings, backoff.maximumMs);
+  return Math.min(backoff.initialMs * 2 ** doublings, backoff.maxMs);
 }
 
 /** The same pause spread over its upper half, so that many clients of a failed server do not return together; `random` yields [0, 1). */

@@ -47,7 +47,7 @@ function scene(options: Partial<InformerOptions> = {}): Scene {
     client: api.client,
     resource: configMaps,
     clock,
-    backoff: { initialMs: 100, maximumMs: 1000 },
+    backoff: { initialMs: 100, maxMs: 1000 },
     random: () => 1,
     onError: (error) => errors.push(error),
     ...options,

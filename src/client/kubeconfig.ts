@@ -68,7 +68,7 @@ const contextKind: EntryKind = {
   unsupported: [],
 };
 
-const maximumCharacters = 1_048_576;
+const maxCharacters = 1_048_576;
 const execExtensionName = "client.authentication.k8s.io/exec";
 
 /**
@@ -118,7 +118,7 @@ export function wayTo({ texts }: KubeconfigEntry): { readonly proxyUrl?: string;
 
 function readRoot(text: string, file: string, numbers: "text" | "number" = "text"): YamlObject {
   try {
-    const root = loadYaml(text, { maximumCharacters, numbers });
+    const root = loadYaml(text, { maxCharacters, numbers });
     if (isObject(root)) {
       return root;
     }

@@ -1,4 +1,4 @@
-/** Cuts a byte stream into lines; holds at most `maximumBytes` of an unfinished one. */
+/** Cuts a byte stream into lines; holds at most `maxBytes` of an unfinished one. */
 export interface LineCutter {
   /** The lines that `chunk` completes, without their newline and without blank ones; undefined when a line is too long. */
   push(chunk: Buffer): readonly Buffer[] | undefined;
@@ -7,7 +7,7 @@ export interface LineCutter {
 }
 
 /** A cutter for streams of JSON objects, one on each line, as a Kubernetes watch sends them. */
-export function lineCutter(maximumBytes: number): LineCutter {
+export function lineCutter(maxBytes: number): LineCutter {
   let held: Buffer[] = [];
   let heldBytes = 0;
 
@@ -16,7 +16,7 @@ export function lineCutter(maximumBytes: number): LineCutter {
     let start = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
       const tail = chunk.subarray(start, end);
-      if (heldBytes + tail.length > maximumBytes) return undefined;
+      if (heldBytes + tail.length > maxBytes) return undefined;
       const line = heldBytes === 0 ? tail : Buffer.concat([...held, tail]);
       held = [];
       heldBytes = 0;
@@ -27,7 +27,7 @@ export function lineCutter(maximumBytes: number): LineCutter {
       held.push(chunk.subarray(start));
       heldBytes += chunk.length - start;
     }
-    return heldBytes > maximumBytes ? undefined : lines;
+    return heldBytes > maxBytes ? undefined : lines;
   }
 
   return { push, rest: () => Buffer.concat(held) };

@@ -228,7 +228,7 @@ describe("remoteClient", () => {
         items: items.slice(first, end),
       });
     };
-    const { client } = connect({ maximumReplyBytes: 2048 });
+    const { client } = connect({ maxReplyBytes: 2048 });
     const list = await client.list(configMaps, { labelSelector: "a=b", resourceVersion: "5" });
     expect(list.items.map(({ metadata }) => metadata.name)).toEqual(items.map(({ metadata }) => metadata.name));
     expect(list.metadata).toEqual({ resourceVersion: "7" });
@@ -247,7 +247,7 @@ describe("remoteClient", () => {
     [
       "an informer",
       async (client: RemoteClient) => {
-        const backoff = { initialMs: 1, maximumMs: 1 };
+        const backoff = { initialMs: 1, maxMs: 1 };
         const following = informer({ client, resource: configMaps, clock: fakeClock(), backoff, random: () => 0 });
         const stop = new AbortController();
         const run = following.run(stop.signal);
@@ -313,7 +313,7 @@ describe("remoteClient", () => {
 
   test("refuses a reply that is too large, and one that is not JSON", async () => {
     handle = (_, response) => json(response, 200, { metadata: { name: "x".repeat(2000) } });
-    expect(await failure(connect({ maximumReplyBytes: 1000 }).client.get(configMaps, a))).toMatchObject({
+    expect(await failure(connect({ maxReplyBytes: 1000 }).client.get(configMaps, a))).toMatchObject({
       code: "REPLY_TOO_LARGE",
     });
     handle = (_, response) => response.writeHead(200).end("ok");
@@ -504,7 +504,7 @@ describe("watch", () => {
   ])("refuses %s", async (_, text, code) => {
     handle = (_request, response) => void response.writeHead(200).write(text);
     const { signal } = new AbortController();
-    const { client } = connect({ maximumEventBytes: 1000 });
+    const { client } = connect({ maxEventBytes: 1000 });
     expect(await failure(take(client.watch(configMaps, { signal }), 1))).toMatchObject({ code });
   });
 

@@ -26,9 +26,9 @@ export interface RemoteOptions extends Omit<TransportOptions, "credentials">, Cl
   /** How long the waits that `Retry-After` asks for may take together for one call, in milliseconds, default 30000 (30 seconds); 0 never waits. */
   readonly retryBudgetMs?: number;
   /** The longest reply, in bytes, default 64 MiB. */
-  readonly maximumReplyBytes?: number;
+  readonly maxReplyBytes?: number;
   /** The longest watch event, in bytes, default 8 MiB. */
-  readonly maximumEventBytes?: number;
+  readonly maxEventBytes?: number;
 }
 
 /** A reply as it came; `body` is complete. */
@@ -61,7 +61,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
   const credentials = options.credentials ?? fixedCredentials(options);
   const transport = httpsTransport({ ...options, credentials });
   const withCredentials = credentialed(credentials, options.refused);
-  const maximumBytes = options.maximumReplyBytes ?? 64 * 1024 * 1024;
+  const maxBytes = options.maxReplyBytes ?? 64 * 1024 * 1024;
   const common = { accept: "application/json", "user-agent": options.userAgent };
 
   async function once(
@@ -76,7 +76,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       return {
         status: message.statusCode ?? 0,
         headers: message.headers,
-        body: await wholeBody(message, options.server, maximumBytes),
+        body: await wholeBody(message, options.server, maxBytes),
       };
     });
   }
@@ -97,7 +97,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       if (message.statusCode === 200) return { status: 200, headers: message.headers, message };
       const body = await withDeadline(options, signal, (reading) => {
         reading.addEventListener("abort", () => message.destroy());
-        return wholeBody(message, options.server, maximumBytes);
+        return wholeBody(message, options.server, maxBytes);
       });
       return { status: message.statusCode ?? 0, headers: message.headers, body };
     };
@@ -131,7 +131,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     try {
       if (signal.aborted) return;
       const message = await openWatch(path, ended.signal);
-      yield* watchEvents<T>(message, options.server, options.maximumEventBytes ?? 8 * 1024 * 1024);
+      yield* watchEvents<T>(message, options.server, options.maxEventBytes ?? 8 * 1024 * 1024);
     } catch (error) {
       if (late) throw new ConnectionError("TIMEOUT", `the watch of ${resource.plural} did not end in time`);
       if (!signal.aborted) throw error;
@@ -164,14 +164,13 @@ function fixedCredentials(options: ClientCredentials): () => ClientCredentials {
   return () => fixed;
 }
 
-async function wholeBody(message: IncomingMessage, server: string, maximumBytes: number): Promise<Buffer> {
+async function wholeBody(message: IncomingMessage, server: string, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
     for await (const chunk of message as AsyncIterable<Buffer>) {
       length += chunk.length;
-      if (length > maximumBytes)
-        throw new ConnectionError("REPLY_TOO_LARGE", `the reply exceeds ${maximumBytes} bytes`);
+      if (length > maxBytes) throw new ConnectionError("REPLY_TOO_LARGE", `the reply exceeds ${maxBytes} bytes`);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -51,7 +51,7 @@ interface Found {
   readonly file?: string;
 }
 
-const maximumFileBytes = 1_048_576;
+const maxFileBytes = 1_048_576;
 
 /**
  * Follows a context to its cluster and user and reads the files that they name; no program is run. Data counts before a file, a token
@@ -234,8 +234,8 @@ async function fileText(path: string, where: string, readFile: ReadFile): Promis
     const why = systemErrorText(error, { operation: "read", at: path });
     throw new KubeconfigError("unreadable-file", `${where}: ${why}`, { cause: error });
   });
-  if (bytes.length > maximumFileBytes) {
-    throw new KubeconfigError("unreadable-file", `${where}: ${path} is larger than ${maximumFileBytes} bytes`);
+  if (bytes.length > maxFileBytes) {
+    throw new KubeconfigError("unreadable-file", `${where}: ${path} is larger than ${maxFileBytes} bytes`);
   }
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
 }

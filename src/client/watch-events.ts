@@ -7,17 +7,17 @@ import { lineCutter } from "./lines.ts";
 import { parsedJson, watchError } from "./replies.ts";
 import { connectionError } from "./transport.ts";
 
-/** The events of an open watch, as they arrive, until the server ends it; an event has at most `maximumBytes` bytes. @throws StatusError for an event of type ERROR; ConnectionError EVENT_TOO_LARGE, INVALID_EVENT, TRUNCATED, and the codes of a connection that fails. */
+/** The events of an open watch, as they arrive, until the server ends it; an event has at most `maxBytes` bytes. @throws StatusError for an event of type ERROR; ConnectionError EVENT_TOO_LARGE, INVALID_EVENT, TRUNCATED, and the codes of a connection that fails. */
 export async function* watchEvents<T extends ApiObject>(
   message: IncomingMessage,
   server: string,
-  maximumBytes: number,
+  maxBytes: number,
 ): AsyncGenerator<WatchEvent<T>> {
-  const cutter = lineCutter(maximumBytes);
+  const cutter = lineCutter(maxBytes);
   try {
     for await (const chunk of message as AsyncIterable<Buffer>) {
       const lines = cutter.push(chunk);
-      if (lines === undefined) throw new ConnectionError("EVENT_TOO_LARGE", `an event exceeds ${maximumBytes} bytes`);
+      if (lines === undefined) throw new ConnectionError("EVENT_TOO_LARGE", `an event exceeds ${maxBytes} bytes`);
       for (const line of lines) yield eventOf<T>(line);
     }
   } catch (error) {

@@ -40,7 +40,7 @@ export interface SharedInformers {
   stopped(): Promise<void>;
 }
 
-const watchBackoff: Backoff = { initialMs: 200, maximumMs: 30_000 };
+const watchBackoff: Backoff = { initialMs: 200, maxMs: 30_000 };
 
 /** An object without everything but its metadata, and without managedFields. */
 function metadataOf({ apiVersion, kind, metadata }: ApiObject): ApiObject {

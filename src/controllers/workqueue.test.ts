@@ -22,7 +22,7 @@ function held(options: Partial<WorkQueueOptions> = {}): {
   const queue = workQueue({
     clock,
     concurrency: 1,
-    backoff: { initialMs: 5, maximumMs: 1000 },
+    backoff: { initialMs: 5, maxMs: 1000 },
     process: (key, attempt) => {
       seen.push(`${key.name}#${attempt}`);
       return new Promise((resolve) => open.set(key.name, resolve));
@@ -193,7 +193,7 @@ describe("workQueue", () => {
         const queue = workQueue({
           clock,
           concurrency: 100,
-          backoff: { initialMs: 5, maximumMs: 5 },
+          backoff: { initialMs: 5, maxMs: 5 },
           process: async (key) => {
             woken.push(Number(key.namespace));
             return { kind: "forget" };

@@ -6,7 +6,7 @@ import type { ObjectKey } from "../core/object.ts";
 import { delays } from "./delays.ts";
 
 /** The pauses of a controller that names none: 5 ms, doubling up to 1000 s. Source: client-go util/workqueue. */
-export const defaultBackoff: Backoff = { initialMs: 5, maximumMs: 1_000_000 };
+export const defaultBackoff: Backoff = { initialMs: 5, maxMs: 1_000_000 };
 
 /** What happens to a key after it was processed. */
 export type Verdict =

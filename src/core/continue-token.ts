@@ -9,7 +9,7 @@ export interface ContinueToken {
 
 const version = "meta.k8s.io/v1";
 /** Keys are far shorter; a longer token was not made here. */
-const maximumLength = 4096;
+const maxLength = 4096;
 const maxShownCharacters = 64;
 
 /** The token as clients carry it: base64url without padding of `{"v":"meta.k8s.io/v1","rv":N,"start":"<key>\u0000"}`. Source: apiserver storage.EncodeContinue. */
@@ -47,7 +47,7 @@ export function decodeContinueToken(text: string): ContinueToken {
 }
 
 function parse(text: string): unknown {
-  if (text.length > maximumLength) throw invalid(": the token is too long");
+  if (text.length > maxLength) throw invalid(": the token is too long");
   const foreign = text.search(/[^A-Za-z0-9_-]/);
   const wrong = foreign < 0 && text.length % 4 === 1 ? text.length - 1 : foreign;
   if (wrong >= 0) throw invalid(`: illegal base64 data at input byte ${wrong}`);

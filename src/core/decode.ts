@@ -1,5 +1,5 @@
 import { DecodeError, type DecodeErrorCode } from "./decode-error.ts";
-import { isJsonArray, isJsonObject, jsonProblem, maximumDepth, type JsonObject } from "./json-value.ts";
+import { isJsonArray, isJsonObject, jsonProblem, maxDepth, type JsonObject } from "./json-value.ts";
 import { propertySchema } from "./schema-lookup.ts";
 import type { ArraySchema, IntegerSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "./schema.ts";
 import {
@@ -30,7 +30,7 @@ export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
   return { object, unknown: state.unknown };
 }
 
-const maximumUnknown = 100;
+const maxUnknown = 100;
 
 /** Where the walk is: `path` up to `depth` names the value at hand. */
 interface State {
@@ -76,7 +76,7 @@ function decodeProperties(state: State, schema: ObjectSchema, value: JsonObject)
     const property = propertySchema(schema, key);
     const member = value[key];
     if (property === undefined) {
-      if (state.unknown.length < maximumUnknown) state.unknown.push(where(state));
+      if (state.unknown.length < maxUnknown) state.unknown.push(where(state));
     } else if (member !== null) {
       result[key] = decodeValue(state, property, member);
     }
@@ -112,7 +112,7 @@ function decodeArray(state: State, schema: ArraySchema, value: unknown): readonl
 }
 
 function decodeAny(state: State, value: unknown): unknown {
-  const problem = jsonProblem(value, maximumDepth - state.depth);
+  const problem = jsonProblem(value, maxDepth - state.depth);
   if (problem === undefined) return value;
   throw fault(state, problem.includes("__proto__") ? "forbiddenKey" : "tooDeep", `${named(state)}: ${problem}`);
 }
@@ -169,7 +169,7 @@ function emptyValue(schema: Schema): unknown {
 /** Goes one level down and says which level that leaves. */
 function enter(state: State): number {
   const { depth } = state;
-  if (depth >= maximumDepth) throw fault(state, "tooDeep", "JSON nested too deeply");
+  if (depth >= maxDepth) throw fault(state, "tooDeep", "JSON nested too deeply");
   state.depth = depth + 1;
   return depth;
 }

@@ -1,5 +1,5 @@
 /** How many duplicates are reported. Source: sigs.k8s.io/json. */
-const maximumReported = 100;
+const maxReported = 100;
 /** Objects with fewer keys than this are searched key by key, which is faster than a set. */
 const smallObject = 8;
 
@@ -12,7 +12,7 @@ export function findDuplicateFields(text: string): readonly string[] {
   const stack: Frame[] = [];
   let frame: Frame | undefined;
   let index = 0;
-  while (index < text.length && found.size < maximumReported) {
+  while (index < text.length && found.size < maxReported) {
     const code = text.charCodeAt(index);
     index += 1;
     if (code === quote) {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { applyJsonPatch, maximumPatchOperations } from "./json-patch.ts";
+import { applyJsonPatch, maxPatchOperations } from "./json-patch.ts";
 import { jsonProblem } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
@@ -125,13 +125,13 @@ describe("attacks", () => {
     expect(
       codeOf(
         {},
-        Array.from({ length: maximumPatchOperations }, () => test),
+        Array.from({ length: maxPatchOperations }, () => test),
       ),
     ).toBe("applied");
     expect(
       codeOf(
         {},
-        Array.from({ length: maximumPatchOperations + 1 }, () => test),
+        Array.from({ length: maxPatchOperations + 1 }, () => test),
       ),
     ).toBe("tooLarge");
   });

@@ -1,15 +1,15 @@
 import { jsonEqual } from "./equal.ts";
-import { isJsonArray, isJsonObject, jsonProblem, maximumDepth, ownValue, type JsonObject } from "./json-value.ts";
+import { isJsonArray, isJsonObject, jsonProblem, maxDepth, ownValue, type JsonObject } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 /** How many operations one JSON patch may have. Source: apiserver maxJSONPatchOperations. */
-export const maximumPatchOperations = 10_000;
+export const maxPatchOperations = 10_000;
 /** How much all `copy` operations of a patch may copy, about in bytes of JSON. Source: apiserver JSONPatchMaxCopyBytes. */
-const maximumCopiedBytes = 3 << 20;
+const maxCopiedBytes = 3 << 20;
 /** How many values all `copy` operations may copy: each is looked at, and made anew where one of the copies changes. About 30 ms of work. */
-const maximumCopiedValues = 50_000;
+const maxCopiedValues = 50_000;
 /** How many array elements all operations may shift; about 25 ms of work. */
-const maximumShiftedElements = 1 << 24;
+const maxShiftedElements = 1 << 24;
 
 /**
  * The document with the JSON patch applied, all operations or none. Neither argument is changed; what the patch leaves alone
@@ -18,13 +18,13 @@ const maximumShiftedElements = 1 << 24;
  */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   if (!isJsonArray(patch)) throw new PatchError("malformed", notOperations(patch));
-  if (patch.length > maximumPatchOperations) {
+  if (patch.length > maxPatchOperations) {
     throw new PatchError(
       "tooLarge",
-      `The allowed maximum operations in a JSON patch is ${maximumPatchOperations}, got ${patch.length}`,
+      `The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${patch.length}`,
     );
   }
-  const problem = jsonProblem(patch, maximumDepth);
+  const problem = jsonProblem(patch, maxDepth);
   if (problem !== undefined) throw new PatchError("malformed", problem);
   if (!patch.every(isJsonObject)) throw new PatchError("malformed", "an operation of a JSON patch is an object");
   const draft: Draft = { root: document, owned: new WeakSet(), copiedBytes: 0, copiedValues: 0, shiftedElements: 0 };
@@ -70,7 +70,7 @@ function applyOperation(draft: Draft, operation: JsonObject): void {
       return;
     case "copy": {
       const value = read(draft, pointer(operation, "from"));
-      chargeCopy(draft, value, maximumDepth);
+      chargeCopy(draft, value, maxDepth);
       add(draft, path, value);
       return;
     }
@@ -89,7 +89,7 @@ function pointer(operation: JsonObject, field: "path" | "from"): Path {
   if (!text.startsWith("/")) throw failed(`${JSON.stringify(text)} is not a JSON pointer`);
   if (/~(?![01])/.test(text)) throw failed(`${JSON.stringify(text)} has an invalid escape`);
   const path = text.slice(1).split("/");
-  if (path.length > maximumDepth) throw failed("the JSON pointer is too long");
+  if (path.length > maxDepth) throw failed("the JSON pointer is too long");
   for (let index = 0; index < path.length; index += 1) {
     const key = (path[index] ?? "").replaceAll("~1", "/").replaceAll("~0", "~");
     if (key === "__proto__") throw new PatchError("malformed", 'the key "__proto__" is not allowed');
@@ -212,16 +212,16 @@ function arrayIndex(array: readonly unknown[], key: string, last: number): numbe
 function chargeCopy(draft: Draft, value: unknown, depth: number): void {
   draft.copiedBytes += typeof value === "string" ? value.length + 3 : 6;
   draft.copiedValues += 1;
-  if (draft.copiedValues > maximumCopiedValues) {
+  if (draft.copiedValues > maxCopiedValues) {
     throw new PatchError(
       "tooLarge",
-      `Unable to complete the copy, the patch copies more than ${maximumCopiedValues} values`,
+      `Unable to complete the copy, the patch copies more than ${maxCopiedValues} values`,
     );
   }
-  if (draft.copiedBytes > maximumCopiedBytes) {
+  if (draft.copiedBytes > maxCopiedBytes) {
     throw new PatchError(
       "tooLarge",
-      `Unable to complete the copy, the accumulated size increase of copy is larger than ${maximumCopiedBytes}`,
+      `Unable to complete the copy, the accumulated size increase of copy is larger than ${maxCopiedBytes}`,
     );
   }
   if (typeof value !== "object" || value === null) return;
@@ -239,10 +239,10 @@ function chargeCopy(draft: Draft, value: unknown, depth: number): void {
 
 function chargeShift(draft: Draft, elements: number): void {
   draft.shiftedElements += elements;
-  if (draft.shiftedElements > maximumShiftedElements) {
+  if (draft.shiftedElements > maxShiftedElements) {
     throw new PatchError(
       "tooLarge",
-      `the patch moves more than ${maximumShiftedElements} array elements; add and remove at the end of lists`,
+      `the patch moves more than ${maxShiftedElements} array elements; add and remove at the end of lists`,
     );
   }
 }

@@ -17,10 +17,10 @@ export function ownValue(object: JsonObject, key: string): unknown {
 }
 
 /** How deep objects and arrays may nest in anything that clients send. */
-export const maximumDepth = 100;
+export const maxDepth = 100;
 
 /** Why a parsed JSON value cannot be worked on, or undefined: a key `__proto__`, or nesting beyond `depth` levels (100 by default). */
-export function jsonProblem(value: unknown, depth: number = maximumDepth): string | undefined {
+export function jsonProblem(value: unknown, depth: number = maxDepth): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (depth === 0) return "JSON nested too deeply";
   if (isJsonArray(value)) {

@@ -8,7 +8,7 @@ const limit = 262_144;
 describe("loadYaml", () => {
   it("keeps numbers as text and knows true, false and null", () => {
     const text = 'token: 123456.0123456789012345\non: yes\nt: true\nf: false\nn:\nm: null\nq: "null"\nl: [1, {a: b}]\n';
-    expect(loadYaml(text, { maximumCharacters: limit })).toEqual({
+    expect(loadYaml(text, { maxCharacters: limit })).toEqual({
       token: "123456.0123456789012345",
       on: "yes",
       t: true,
@@ -21,12 +21,12 @@ describe("loadYaml", () => {
   });
 
   it("reads JSON", () =>
-    expect(loadYaml('{"a": {"b": ["c", null, true]}}', { maximumCharacters: limit })).toEqual({
+    expect(loadYaml('{"a": {"b": ["c", null, true]}}', { maxCharacters: limit })).toEqual({
       a: { b: ["c", null, true] },
     }));
 
   it("keeps __proto__ as a key like any other", () => {
-    const value = loadYaml("__proto__: {polluted: yes}\n", { maximumCharacters: limit });
+    const value = loadYaml("__proto__: {polluted: yes}\n", { maxCharacters: limit });
     expect(Object.keys(value as object)).toEqual(["__proto__"]);
     expect(Reflect.get(Object.prototype, "polluted")).toBeUndefined();
   });
@@ -41,21 +41,19 @@ describe("loadYaml", () => {
     ["an unterminated quote", 'a: "b\n'],
     ["a tab for indentation", "a:\n\tb: c\n"],
     ["more than the limit", "a".repeat(limit + 1)],
-  ])("refuses %s", (_name, text) => expect(() => loadYaml(text, { maximumCharacters: limit })).toThrow(YamlError));
+  ])("refuses %s", (_name, text) => expect(() => loadYaml(text, { maxCharacters: limit })).toThrow(YamlError));
 
   it.each(["[", "{a: ", "- ", "? ", ": ", "{["])("refuses nesting without end: %j", (unit) => {
-    expect(() => loadYaml(unit.repeat(60_000), { maximumCharacters: limit })).toThrow(/nested more than 64 deep/);
+    expect(() => loadYaml(unit.repeat(60_000), { maxCharacters: limit })).toThrow(/nested more than 64 deep/);
   });
 
   it("refuses nesting without end by indentation", () => {
     const text = Array.from({ length: 500 }, (_, at) => `${" ".repeat(at)}a:\n`).join("");
-    expect(() => loadYaml(text, { maximumCharacters: limit })).toThrow(/nested more than 64 deep/);
+    expect(() => loadYaml(text, { maxCharacters: limit })).toThrow(/nested more than 64 deep/);
   });
 
   it("names the line of an error and quotes nothing of the text", () => {
-    expect(() => loadYaml("a: b\ntoken: 'SECRET\n", { maximumCharacters: limit })).toThrow(
-      /^not valid YAML at line [23]$/,
-    );
+    expect(() => loadYaml("a: b\ntoken: 'SECRET\n", { maxCharacters: limit })).toThrow(/^not valid YAML at line [23]$/);
   });
 
   it("throws YamlError or returns, for any text", () => {
@@ -83,14 +81,14 @@ describe("loadYaml", () => {
     })).node;
     fc.assert(
       fc.property(tree, (value) => {
-        expect(loadYaml(stringify(value), { maximumCharacters: limit })).toEqual(value);
+        expect(loadYaml(stringify(value), { maxCharacters: limit })).toEqual(value);
       }),
     );
   });
 });
 
 describe("loadYamlDocuments", () => {
-  const read = (text: string): unknown => loadYamlDocuments(text, { maximumCharacters: 100, numbers: "number" });
+  const read = (text: string): unknown => loadYamlDocuments(text, { maxCharacters: 100, numbers: "number" });
 
   it("reads documents in order, empty ones as null, and JSON as it is", () => {
     expect(read("a: 1\n---\n---\n- b\n")).toEqual([{ a: 1 }, null, ["b"]]);
@@ -107,7 +105,7 @@ describe("loadYamlDocuments", () => {
 
 function failureOf(text: string): unknown {
   try {
-    loadYaml(text, { maximumCharacters: limit });
+    loadYaml(text, { maxCharacters: limit });
     return undefined;
   } catch (error) {
     return error instanceof YamlError ? YamlError : error;

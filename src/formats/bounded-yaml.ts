@@ -12,7 +12,7 @@ export interface YamlObject {
 }
 
 export interface YamlOptions {
-  readonly maximumCharacters: number;
+  readonly maxCharacters: number;
   /** How many values all documents may hold together: mappings, lists and scalars, keys not counted. Default: as many as fit. */
   readonly maxValues?: number;
   /** `text` keeps numbers to the letter, so that `123456.7890` can be a token; `number` reads them as JSON would. Default `text`. */
@@ -21,7 +21,7 @@ export interface YamlOptions {
 
 type ComposerOptions = NonNullable<ConstructorParameters<typeof Composer>[0]>;
 
-const maximumDepth = 64;
+const maxDepth = 64;
 
 /**
  * Reads one YAML or JSON document of at most so many characters, nested at most 64 deep. Aliases, duplicate keys and keys
@@ -80,9 +80,9 @@ const lexemesPerValue = 12;
 const spareLexemes = 4096;
 
 function compose(text: string, lines: LineCounter, options: YamlOptions): readonly Document.Parsed[] {
-  const { maximumCharacters, maxValues = Infinity, numbers = "text" } = options;
-  if (text.length > maximumCharacters) {
-    throw new YamlError("characters", `larger than ${maximumCharacters} characters`);
+  const { maxCharacters, maxValues = Infinity, numbers = "text" } = options;
+  if (text.length > maxCharacters) {
+    throw new YamlError("characters", `larger than ${maxCharacters} characters`);
   }
   const parser = new Parser(lines.addNewLine);
   const tokens = [];
@@ -90,8 +90,8 @@ function compose(text: string, lines: LineCounter, options: YamlOptions): readon
   for (const lexeme of new Lexer().lex(text)) {
     tokens.push(...parser.next(lexeme));
     // Composing recurses: nesting without bound overflows the stack, in which V8 can abort the whole process.
-    if (parser.stack.length > maximumDepth) {
-      throw new YamlError("depth", `nested more than ${maximumDepth} deep`);
+    if (parser.stack.length > maxDepth) {
+      throw new YamlError("depth", `nested more than ${maxDepth} deep`);
     }
     // Tokens take fifty times the memory of their text, so they are counted before there are values.
     lexemesLeft -= 1;

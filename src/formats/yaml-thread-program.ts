@@ -7,8 +7,8 @@ import { yamlText } from "./yaml-text.ts";
 function resultOf(job: YamlJob): YamlJobResult {
   if (job.kind === "stringify") return { text: yamlText(JSON.parse(job.texts.join(""))) };
   try {
-    const { maxCharacters: maximumCharacters, maxValues } = job.limits;
-    return { text: JSON.stringify(loadYaml(job.text, { maximumCharacters, maxValues, numbers: "number" })) };
+    const { maxCharacters, maxValues } = job.limits;
+    return { text: JSON.stringify(loadYaml(job.text, { maxCharacters, maxValues, numbers: "number" })) };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     return { code: error.code, message: error.message };

@@ -24,7 +24,7 @@ afterEach(async () => {
 
 function inline(text: string): unknown {
   try {
-    return loadYaml(text, { maximumCharacters: limits.maxCharacters, maxValues: limits.maxValues, numbers: "number" });
+    return loadYaml(text, { maxCharacters: limits.maxCharacters, maxValues: limits.maxValues, numbers: "number" });
   } catch (error) {
     return saidOf(error);
   }

@@ -5,7 +5,7 @@ import { invalid, invalidObject } from "../core/field-error.ts";
 import { findDuplicateFields } from "../core/json-duplicates.ts";
 import { jsonFault } from "../core/json-fault.ts";
 import { jsonExcess } from "../core/json-measure.ts";
-import { isJsonObject, maximumDepth, type JsonObject } from "../core/json-value.ts";
+import { isJsonObject, maxDepth, type JsonObject } from "../core/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import { StatusError, badRequest } from "../core/status.ts";
@@ -92,7 +92,7 @@ export function textOf(bytes: Buffer): string {
 
 /** Any JSON, nested at most as deep as objects may be. @throws SyntaxError in the words of Go; StatusError RequestEntityTooLarge. */
 export function jsonOf(text: string, maxValues: number): unknown {
-  const excess = jsonExcess(text, { maxDepth: maximumDepth, maxValues });
+  const excess = jsonExcess(text, { maxDepth, maxValues });
   if (excess === "depth") throw new SyntaxError("JSON nested too deeply");
   if (excess === "values") throw tooManyValues(maxValues);
   try {

@@ -31,7 +31,7 @@ export async function parseYamlBody(
   try {
     if (text.length <= maxInlineCharacters) {
       const { loadYaml } = await import("../formats/bounded-yaml.ts");
-      return loadYaml(text, { maximumCharacters: maxBodyBytes, maxValues, numbers: "number" });
+      return loadYaml(text, { maxCharacters: maxBodyBytes, maxValues, numbers: "number" });
     }
     return JSON.parse(await thread.parse(text, { maxCharacters: maxBodyBytes, maxValues })) as unknown;
   } catch (error) {

@@ -12,7 +12,7 @@ import {
 import { HubError } from "./hub-error.ts";
 
 /** What a policy may be at most, in characters. */
-const maximumCharacters = 1 << 20;
+const maxCharacters = 1 << 20;
 
 const texts: ArraySchema = { type: "array", items: { type: "string" } };
 const flag = { schema: { type: "boolean" } } as const;
@@ -92,7 +92,7 @@ export function parseAuditPolicy(text: string, file: string): AuditPolicy {
 
 function written(text: string, file: string): WrittenPolicy {
   try {
-    const { object, unknown } = decodeObject(policySchema, loadYaml(text, { maximumCharacters, numbers: "number" }));
+    const { object, unknown } = decodeObject(policySchema, loadYaml(text, { maxCharacters, numbers: "number" }));
     if (unknown.length === 0) return object;
     throw new HubError("options", `--audit-policy-file ${file}: unknown field ${quoted(unknown[0] ?? "")}`);
   } catch (error) {

@@ -53,7 +53,7 @@ export function issueOwn(
   const key = generatePrivateKey();
   const validity = certificateValidity({
     now: at.now,
-    maximumSeconds: certificateSeconds,
+    maxSeconds: certificateSeconds,
     caNotAfter: authority.notAfter,
   });
   const { pem } = issueCertificate({

@@ -9,7 +9,7 @@ import { HubError } from "./hub-error.ts";
 import type { LogEntry } from "./hub-options.ts";
 import { systemErrorText } from "../core/system-error.ts";
 
-const maximumCharacters = 1 << 20;
+const maxCharacters = 1 << 20;
 /** How often the file is looked at, in milliseconds. */
 const pollMs = 5_000;
 /** How long a chain that was replaced may still answer what it was asked, in milliseconds. */
@@ -24,7 +24,7 @@ export async function readAuthorizationFile(
   let value: unknown;
   try {
     text = await readFile(file, "utf8");
-    value = loadYaml(text, { maximumCharacters, numbers: "number" });
+    value = loadYaml(text, { maxCharacters, numbers: "number" });
   } catch (error) {
     const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
     throw new HubError("options", `${place}: ${why}`, { cause: error });

@@ -9,7 +9,7 @@ import { openKubeconfigTarget, TargetError } from "./kubeconfig-target.ts";
 import { webhookFailure } from "./webhook-failure.ts";
 import { retriedReview } from "./webhook-retry.ts";
 
-const maximumBytes = 1 << 20;
+const maxBytes = 1 << 20;
 
 export interface AuthorizationWebhookOptions {
   /** The option that names the file, for messages. */
@@ -57,7 +57,7 @@ async function openService({
   metrics,
 }: AuthorizationWebhookOptions): Promise<Service> {
   const { kubeconfigFile: file, timeoutMs } = webhook;
-  const target = await openKubeconfigTarget({ flag, file, clock, release, timeoutMs, maximumBytes });
+  const target = await openKubeconfigTarget({ flag, file, clock, release, timeoutMs, maxBytes });
   const usable = async (review: object): Promise<unknown> => {
     const reply = await target.post(review);
     webhookAnswer(reply, webhook.version);

@@ -7,7 +7,7 @@ import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
 import { HubError } from "./hub-error.ts";
 import { systemErrorText } from "../core/system-error.ts";
 
-const maximumCharacters = 1 << 20;
+const maxCharacters = 1 << 20;
 
 const kind = {
   kind: "ClusterRegistration",
@@ -64,7 +64,7 @@ function ruleErrors({ user, clusters }: AutoApproval, index: number): readonly F
 
 async function valueIn(file: string): Promise<unknown> {
   try {
-    return loadYaml(await readFile(file, "utf8"), { maximumCharacters, numbers: "number" });
+    return loadYaml(await readFile(file, "utf8"), { maxCharacters, numbers: "number" });
   } catch (error) {
     const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
     throw new HubError("options", `--registration-config ${file}: ${why}`, { cause: error });

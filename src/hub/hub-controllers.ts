@@ -155,7 +155,7 @@ function sign(order: SigningOrder, { authorities, clock, random, signingSeconds 
   const validity = certificateValidity({
     now: clock.now(),
     expirationSeconds,
-    maximumSeconds: signingSeconds,
+    maxSeconds: signingSeconds,
     caNotAfter: authorities.signer.notAfter,
   });
   return issueCertificate({

@@ -43,7 +43,7 @@ export interface KubeconfigTargetOptions {
   /** In milliseconds, for a whole answer. */
   readonly timeoutMs: number;
   /** The longest answer that is read, in bytes. */
-  readonly maximumBytes: number;
+  readonly maxBytes: number;
 }
 
 /** Reads the file. Nothing is sent yet. @throws HubError that names option, file and field. */
@@ -60,7 +60,7 @@ export async function openKubeconfigTarget(options: KubeconfigTargetOptions): Pr
       timeoutMs: options.timeoutMs,
       clock: options.clock,
       retryBudgetMs: 0,
-      maximumReplyBytes: options.maximumBytes,
+      maxReplyBytes: options.maxBytes,
     });
     return { post: (body) => post(client, url.pathname, body), close: () => client.close() };
   } catch (error) {

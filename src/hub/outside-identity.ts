@@ -40,8 +40,8 @@ export interface OutsideIdentityOptions {
 }
 
 const readMs = 30_000;
-const maximumBytes = 1 << 20;
-const maximumCharacters = 1 << 20;
+const maxBytes = 1 << 20;
+const maxCharacters = 1 << 20;
 
 /** Reads the files that name outside issuers and services. Nobody is asked before the first token comes. @throws HubError naming option and field. */
 export async function outsideIdentity(options: OutsideIdentityOptions): Promise<OutsideIdentity> {
@@ -86,7 +86,7 @@ async function configurationOf({ hub, issuers }: OutsideIdentityOptions): Promis
 
 async function yamlIn(file: string, place: string): Promise<unknown> {
   try {
-    return loadYaml(await readFile(file, "utf8"), { maximumCharacters, numbers: "number" });
+    return loadYaml(await readFile(file, "utf8"), { maxCharacters, numbers: "number" });
   } catch (error) {
     const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
     throw new HubError("options", `${place}: ${why}`, { cause: error });
@@ -119,7 +119,7 @@ function jsonReader(
         timeoutMs: readMs,
         clock,
         retryBudgetMs: 0,
-        maximumReplyBytes: maximumBytes,
+        maxReplyBytes: maxBytes,
       });
       try {
         const reply = await client.raw("GET", pathname + search, { headers: { accept: "application/json" } });
@@ -144,7 +144,7 @@ async function tokenWebhook(
     clock,
     release: hub.release,
     timeoutMs: readMs,
-    maximumBytes,
+    maxBytes,
   });
   const post = retriedReview((review: object) => target.post(review), clock);
   return { target, member: webhookTokens({ version, post, audiences, cacheMs, now: () => clock.now() }) };

@@ -25,7 +25,7 @@ export const servingProviders: readonly ServingProvider[] = ["inventory", "netwo
 const apiVersion = "pratique.dev/v1alpha1";
 const kind = "ServingApproval";
 const maxFileCharacters = 8 << 20;
-const maximumCharacters = 1 << 20;
+const maxCharacters = 1 << 20;
 
 const texts: ArraySchema = { type: "array", items: { type: "string" } };
 
@@ -115,7 +115,7 @@ export function parseServingApproval(written: string, file: string): WrittenConf
 
 function decoded(written: string, refuse: (problem: string) => HubError): WrittenConfig {
   try {
-    const { object, unknown } = decodeObject(configSchema, loadYaml(written, { maximumCharacters, numbers: "number" }));
+    const { object, unknown } = decodeObject(configSchema, loadYaml(written, { maxCharacters, numbers: "number" }));
     if (unknown.length > 0) throw refuse(`unknown field ${quoted(unknown[0] ?? "")}`);
     return object;
   } catch (error) {

@@ -8,7 +8,7 @@ let caller: ReturnType<typeof webhookCaller>;
 
 beforeEach(async () => {
   server = await startWebhook();
-  caller = webhookCaller({ maximumBytes: 1000 });
+  caller = webhookCaller({ maxBytes: 1000 });
 });
 afterEach(async () => {
   caller.close();

@@ -17,7 +17,7 @@ export interface WebhookCallerOptions {
   /** The proxy for an `https://` server, as text that may hold a password; undefined where it is reached directly. Default: none is used. */
   readonly proxyOf?: (server: string) => string | undefined;
   /** The longest answer that is read, in bytes; default 16 MiB. */
-  readonly maximumBytes?: number;
+  readonly maxBytes?: number;
 }
 
 /** Where to connect, through which proxy, and what certificate to expect there. */
@@ -30,7 +30,7 @@ interface Endpoint {
   readonly ca: string | undefined;
 }
 
-const defaultMaximumBytes = 16 << 20;
+const defaultMaxBytes = 16 << 20;
 /** How many calls to one target are under way at once; further ones wait, and their time runs. */
 const connectionsPerTarget = 64;
 const idleMs = 30_000;
@@ -41,7 +41,7 @@ const idleMs = 30_000;
  * proxy, as kube-apiserver has it. Redirects are not followed, so that a webhook is who its configuration names. `close` ends the connections.
  */
 export function webhookCaller(options: WebhookCallerOptions = {}): { readonly call: CallWebhook; close(): void } {
-  const { maximumBytes = defaultMaximumBytes, resolveService = resolveByDns, proxyOf = () => undefined } = options;
+  const { maxBytes = defaultMaxBytes, resolveService = resolveByDns, proxyOf = () => undefined } = options;
   const agents = agentsByProxy();
   return {
     call: async (call) => {
@@ -49,7 +49,7 @@ export function webhookCaller(options: WebhookCallerOptions = {}): { readonly ca
       const endpoint = await endpointOf(call, { resolveService: within(signal, resolveService), proxyOf });
       const shown = `Post ${JSON.stringify(endpoint.url.href)}`;
       try {
-        return await post(call, endpoint, { agent: agents.of(endpoint.proxy), signal, maximumBytes });
+        return await post(call, endpoint, { agent: agents.of(endpoint.proxy), signal, maxBytes });
       } catch (error) {
         throw signal.aborted
           ? new WebhookCallError("timeout", `${shown}: context deadline exceeded`)
@@ -147,7 +147,7 @@ async function resolveByDns({ name, namespace }: ServiceReference): Promise<{ re
 interface Terms {
   readonly agent: Agent;
   readonly signal: AbortSignal;
-  readonly maximumBytes: number;
+  readonly maxBytes: number;
 }
 
 async function post(call: WebhookCall, endpoint: Endpoint, terms: Terms): Promise<unknown> {
@@ -177,7 +177,7 @@ async function post(call: WebhookCall, endpoint: Endpoint, terms: Terms): Promis
     response.destroy();
     throw new WebhookCallError("status", statusText(response.statusCode ?? 0));
   }
-  return parsed(await whole(response, terms.maximumBytes));
+  return parsed(await whole(response, terms.maxBytes));
 }
 
 /** The head of the answer. A kept connection that the webhook has closed meanwhile is replaced once by a new one. */
@@ -194,14 +194,14 @@ function answer(body: Buffer, options: RequestOptions, isRepeated = false): Prom
   });
 }
 
-async function whole(response: IncomingMessage, maximumBytes: number): Promise<string> {
+async function whole(response: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
     // Leaving the loop destroys the response, and with it the connection.
-    if (length > maximumBytes) {
-      throw new WebhookCallError("body", `the answer is longer than ${maximumBytes} bytes`);
+    if (length > maxBytes) {
+      throw new WebhookCallError("body", `the answer is longer than ${maxBytes} bytes`);
     }
     chunks.push(chunk);
   }

@@ -38,7 +38,7 @@ describe.skipIf(!hasOpenssl)("openssl (skipped where the program is not installe
       spki: csr.spki,
       rawSans: csr.rawSans,
       usages: ["digital signature", "client auth"],
-      ...certificateValidity({ now, maximumSeconds: 3600, caNotAfter: issuer.notAfter }),
+      ...certificateValidity({ now, maxSeconds: 3600, caNotAfter: issuer.notAfter }),
       serial: randomBytes(16),
     });
     return pem;

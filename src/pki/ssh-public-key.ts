@@ -24,7 +24,7 @@ interface SshKeyType {
   readonly write: (jwk: JsonWebKey) => readonly Uint8Array[];
 }
 
-const maximumText = 16_384;
+const maxText = 16_384;
 const minRsaBits = 2048;
 const maxRsaBits = 8192;
 const maxExponentBytes = 8;
@@ -77,7 +77,7 @@ const keyTypes: readonly SshKeyType[] = [
  * @see RFC 4253 section 6.6, RFC 5656, RFC 8709; sshd(8) AUTHORIZED_KEYS FILE FORMAT
  */
 export function parseSshPublicKey(line: string): SshPublicKey {
-  if (line.length > maximumText) throw new SshKeyError("malformed", `longer than ${maximumText} characters`);
+  if (line.length > maxText) throw new SshKeyError("malformed", `longer than ${maxText} characters`);
   const [name = "", encoded = "", ...comment] = line.trim().split(/[ \t]+/);
   const type = keyTypes.find((one) => one.name === name);
   if (type === undefined) {

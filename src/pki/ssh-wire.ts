@@ -1,6 +1,6 @@
 import { SshKeyError } from "./ssh-key-error.ts";
 
-const maximumField = 8192;
+const maxField = 8192;
 
 /** Reads the fields of an SSH wire format in order; nothing may be left at the end. @see RFC 4251 section 5 */
 export interface SshReader {
@@ -19,7 +19,7 @@ export function sshReader(wire: Uint8Array): SshReader {
   function bytes(): Uint8Array {
     if (wire.length - at < 4) throw new SshKeyError("malformed", "the key ends too early");
     const length = view.getUint32(at);
-    if (length > maximumField || length > wire.length - at - 4) {
+    if (length > maxField || length > wire.length - at - 4) {
       throw new SshKeyError("malformed", "a field of the key is longer than the key");
     }
     at += 4 + length;

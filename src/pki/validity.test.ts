@@ -5,8 +5,8 @@ const now = Date.UTC(2026, 10, 21, 2, 5, 49, 700);
 const second = 1000;
 const year = 365 * 86_400;
 const far = now + 10 * year * second;
-const lifetime = (expirationSeconds: number | undefined, maximumSeconds = year, caNotAfter = far) => {
-  const { notBefore, notAfter } = certificateValidity({ now, expirationSeconds, maximumSeconds, caNotAfter });
+const lifetime = (expirationSeconds: number | undefined, maxSeconds = year, caNotAfter = far) => {
+  const { notBefore, notAfter } = certificateValidity({ now, expirationSeconds, maxSeconds, caNotAfter });
   return {
     back: (Math.floor(now / 1000) * 1000 - notBefore) / 1000,
     ahead: (notAfter - Math.floor(now / 1000) * 1000) / 1000,

@@ -12,7 +12,7 @@ export interface ValidityInput {
   /** What the requester asks for; the maximum when absent. */
   readonly expirationSeconds?: number | undefined;
   /** `--cluster-signing-duration`. */
-  readonly maximumSeconds: number;
+  readonly maxSeconds: number;
   readonly caNotAfter: number;
 }
 
@@ -34,7 +34,7 @@ export class ValidityError extends Error {
 }
 
 const backdateMs = 5 * 60_000;
-const minimumSeconds = 600;
+const minSeconds = 600;
 const shortSeconds = 8 * 3600;
 
 /**
@@ -47,8 +47,8 @@ export function certificateValidity(input: ValidityInput): Validity {
   if (input.now >= input.caNotAfter) {
     throw new ValidityError("the CA certificate has expired");
   }
-  const asked = Math.max(minimumSeconds, input.expirationSeconds ?? input.maximumSeconds);
-  const seconds = Math.min(input.maximumSeconds, asked);
+  const asked = Math.max(minSeconds, input.expirationSeconds ?? input.maxSeconds);
+  const seconds = Math.min(input.maxSeconds, asked);
   const end = input.now + seconds * 1000 - (seconds < shortSeconds ? 0 : backdateMs);
   return { notBefore: wholeSeconds(input.now - backdateMs), notAfter: wholeSeconds(Math.min(end, input.caNotAfter)) };
 }

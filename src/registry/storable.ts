@@ -1,6 +1,6 @@
 import type { ApiObject } from "../core/object.ts";
 import { jsonExcess } from "../core/json-measure.ts";
-import { maximumDepth } from "../core/json-value.ts";
+import { maxDepth } from "../core/json-value.ts";
 import { StatusError } from "../core/status.ts";
 import { largeBytes } from "./large-work.ts";
 import { encodeObject } from "../storage/stored-object.ts";
@@ -29,7 +29,7 @@ export function storable(object: ApiObject): Buffer {
 
 /** Each later request works on the whole object, however little it changes. */
 function checkValues(bytes: Buffer, maxValues: number): void {
-  if (jsonExcess(bytes.toString("latin1"), { maxDepth: maximumDepth, maxValues }) !== "values") return;
+  if (jsonExcess(bytes.toString("latin1"), { maxDepth, maxValues }) !== "values") return;
   throw new StatusError(
     "RequestEntityTooLarge",
     `the object and its managedFields would hold more than ${maxValues} JSON values; split the object into several, or let fewer managers apply it`,

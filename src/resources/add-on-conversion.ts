@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, jsonProblem, maximumDepth, ownValue, type JsonObject } from "../core/json-value.ts";
+import { isJsonArray, isJsonObject, jsonProblem, maxDepth, ownValue, type JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import { badRequest } from "../core/status.ts";
 import { addOnInVersion, olderAddOnVersion } from "./add-on-versions.ts";
@@ -36,7 +36,7 @@ export function answeredConversion(review: unknown): JsonObject {
 }
 
 /** Without keys that are not allowed, and without what lies too deep. */
-function pruned(value: unknown, depth: number = maximumDepth): unknown {
+function pruned(value: unknown, depth: number = maxDepth): unknown {
   if (isJsonArray(value)) return depth === 1 ? [] : value.map((one) => pruned(one, depth - 1));
   if (!isJsonObject(value)) return value;
   const members = depth === 1 ? [] : Object.entries(value).filter(([key]) => key !== "__proto__");

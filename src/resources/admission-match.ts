@@ -27,7 +27,7 @@ export type ExpressionCheck = (expression: string, path: string) => readonly Fie
 
 const failurePolicies: readonly string[] = ["Fail", "Ignore"];
 const matchPolicies: readonly string[] = ["Equivalent", "Exact"];
-const maximumConditions = 64;
+const maxConditions = 64;
 /** How many expressions one object may hold: compiling them holds up everybody else. Kubernetes sets no bound. */
 export const maximumExpressions = 1000;
 
@@ -72,8 +72,8 @@ export function validateMatchConditions(parent: Fields, path: string, check: Exp
   const at = `${path}.matchConditions`;
   const names = conditions.map((condition) => stringAt(condition, "name"));
   return [
-    ...(conditions.length > maximumConditions ? [tooMany(at, conditions.length, maximumConditions)] : []),
-    ...collectErrors(conditions.slice(0, maximumConditions), (condition, index) => {
+    ...(conditions.length > maxConditions ? [tooMany(at, conditions.length, maxConditions)] : []),
+    ...collectErrors(conditions.slice(0, maxConditions), (condition, index) => {
       const [name, expression] = [names[index] ?? "", stringAt(condition, "expression").trim()];
       const [namePath, expressionPath] = [`${at}[${index}].name`, `${at}[${index}].expression`];
       return [

@@ -8,7 +8,7 @@ export const clusterInfoKey = { namespace: "kube-public", name: "cluster-info" }
 
 const kubeconfigKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";
-const maximumCharacters = 262_144;
+const maxCharacters = 262_144;
 
 /** The data key that holds the signature of the token with this id. */
 export function signatureKey(tokenId: string): string {
@@ -198,7 +198,7 @@ function isHubUrl(text: string): boolean {
 
 function readRoot(kubeconfig: string): YamlObject | undefined {
   try {
-    const root = loadYaml(kubeconfig, { maximumCharacters: maximumCharacters });
+    const root = loadYaml(kubeconfig, { maxCharacters });
     return isObject(root) ? root : undefined;
   } catch (error) {
     if (error instanceof YamlError) {

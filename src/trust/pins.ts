@@ -44,7 +44,7 @@ export interface PinnableCertificate {
   readonly pin: CaPin;
 }
 
-const maximumCertificates = 100;
+const maxCertificates = 100;
 
 /**
  * The certificates of a PEM bundle in order, 1 to 100 of them; words between the blocks are passed over.
@@ -52,7 +52,7 @@ const maximumCertificates = 100;
  */
 export function certificatesOfBundle(bundle: string): readonly PinnableCertificate[] {
   const blocks = readBlocks(bundle);
-  if (blocks.length > maximumCertificates || blocks.some((block) => block.label !== certificateLabel)) {
+  if (blocks.length > maxCertificates || blocks.some((block) => block.label !== certificateLabel)) {
     throw new PinError("malformed-bundle", "the CA data is not a bundle of 1 to 100 PEM certificates and nothing else");
   }
   return blocks.map(({ bytes }) => ({

@@ -56,7 +56,7 @@ export async function beatHeart(serving: Serving): Promise<void> {
       if (signal.aborted) return;
       failures += 1;
       tellFailure(serving, "heartbeat", `no heartbeat: ${saidFailure(error, session.server)}`);
-      const backoff = { initialMs: 1000, maximumMs: Math.max(1000, everyMs / 2) };
+      const backoff = { initialMs: 1000, maxMs: Math.max(1000, everyMs / 2) };
       pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(random));
     }
     await untilDue(clock.now() + pauseMs, everyMs, serving);

@@ -14,7 +14,7 @@ import { readRegistrationState } from "./registration-state.ts";
 import { saidFailure } from "./said-failure.ts";
 import { serveCluster } from "./serve-cluster.ts";
 
-const backoff = { initialMs: 1000, maximumMs: 60_000 };
+const backoff = { initialMs: 1000, maxMs: 60_000 };
 
 /**
  * Makes a cluster one of a hub's and keeps it so: registers, waits for both decisions, beats, reports, renews its certificate, follows the

@@ -11,7 +11,7 @@ import { saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const maxSleepMs = 60_000;
-const backoff = { initialMs: 10_000, maximumMs: 600_000 };
+const backoff = { initialMs: 10_000, maxMs: 600_000 };
 const rotatedType = "ClusterCertificateRotated";
 
 /**

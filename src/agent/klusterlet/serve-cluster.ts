@@ -11,7 +11,7 @@ import { reportStatus } from "./report-status.ts";
 import { isRace, saidFailure } from "./said-failure.ts";
 import { tellFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
 
-const informerBackoff = { initialMs: 1000, maximumMs: 15_000 };
+const informerBackoff = { initialMs: 1000, maxMs: 15_000 };
 const lookMs = 60_000;
 const defaultHubTimeoutMs = 600_000;
 

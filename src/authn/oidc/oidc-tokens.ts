@@ -31,7 +31,7 @@ export interface OidcOptions {
   readonly now: () => number;
 }
 
-const maximumLength = 16_384;
+const maxLength = 16_384;
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** How far the clock of an issuer may be ahead. Source: go-oidc. */
 const notBeforeLeewaySeconds = 300;
@@ -46,7 +46,7 @@ export function oidcTokens(options: OidcOptions): TokenAuthenticator {
 }
 
 async function verdictOn(token: string, options: OidcOptions): Promise<TokenAuthentication> {
-  if (token.length > maximumLength || !tokenForm.test(token)) return { kind: "absent" };
+  if (token.length > maxLength || !tokenForm.test(token)) return { kind: "absent" };
   const claims = claimsOf(token);
   // What it says of its issuer is not verified yet; it only says whose keys to ask.
   if (claims === undefined || stringAt(claims, "iss") !== options.issuer) return { kind: "absent" };

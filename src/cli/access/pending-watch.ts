@@ -14,7 +14,7 @@ import { entriesText, entryName, pendingText, unseenLines } from "./pending-text
 
 /** Changes that come together are shown together, and a storm of requests costs one look in this time. */
 const togetherMs = 500;
-const backoff: Backoff = { initialMs: 1000, maximumMs: 30_000 };
+const backoff: Backoff = { initialMs: 1000, maxMs: 30_000 };
 
 /**
  * Prints what waits, then each request that is new or has changed, until a signal. Whatever happens to the connection, the next look shows

@@ -28,7 +28,7 @@ export interface WatchedRevocationsOptions {
   readonly meanwhile?: string;
 }
 
-const backoff = { initialMs: 200, maximumMs: 10_000 };
+const backoff = { initialMs: 200, maxMs: 10_000 };
 
 /** Follows the revocations until `signal` aborts. What was known stays known while the API cannot be reached. */
 export function watchedRevocations(options: WatchedRevocationsOptions): WatchedRevocations {

@@ -23,7 +23,7 @@ export interface ClusterRevocationsOptions {
   readonly signal: AbortSignal;
 }
 
-const backoff = { initialMs: 200, maximumMs: 10_000 };
+const backoff = { initialMs: 200, maxMs: 10_000 };
 const lookAgainMs = 10_000;
 
 /**

@@ -205,7 +205,7 @@ async function guarded({ args, io, server, pins, log }: Serving, signal: AbortSi
       resource,
       clock,
       random: Math.random,
-      backoff: { initialMs: 200, maximumMs: 10_000 },
+      backoff: { initialMs: 200, maxMs: 10_000 },
       onError: (error) =>
         log({
           level: "warn",

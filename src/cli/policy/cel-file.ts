@@ -8,13 +8,13 @@ import { reloadingPolicy, type DecidingPolicy, type Judge } from "./deciding-pol
 import { policyFile } from "./policy-file.ts";
 import type { PolicyWorld } from "./policy-source.ts";
 
-const maximumBytes = 1 << 20;
+const maxBytes = 1 << 20;
 
 /** A policy in CEL: a CelPolicy in YAML or JSON, or one expression where the name ends in `.cel`. @throws CliError usage */
 export async function openCelPolicy(path: string, { io, log, reloaded }: PolicyWorld): Promise<DecidingPolicy> {
   return reloadingPolicy({
     read: async () => {
-      const { key, bytes } = await policyFile(path, io, maximumBytes);
+      const { key, bytes } = await policyFile(path, io, maxBytes);
       return { key, compile: async () => ({ ask: judge(compiled(path, (await bytes()).toString("utf8"))) }) };
     },
     log,
@@ -26,7 +26,7 @@ export async function openCelPolicy(path: string, { io, log, reloaded }: PolicyW
 function compiled(path: string, text: string): CelPolicy {
   try {
     if (path.endsWith(".cel")) return celExpressionPolicy(text);
-    const read = readCelPolicy(loadYaml(text, { maximumCharacters: maximumBytes, numbers: "number" }));
+    const read = readCelPolicy(loadYaml(text, { maxCharacters: maxBytes, numbers: "number" }));
     if (read.policy !== undefined) return read.policy;
     const why = read.errors.map(({ path: at, message }) => `${at}: ${onOneLine(message)}`).join("; ");
     throw new CliError("usage", `${path}: ${why}`);

@@ -10,17 +10,17 @@ export interface PolicyFile {
   readonly bytes: () => Promise<Buffer>;
 }
 
-/** Looks at a file of at most `maximumBytes`. @throws CliError usage when it is not there, or larger */
-export async function policyFile(path: string, io: Io, maximumBytes: number): Promise<PolicyFile> {
+/** Looks at a file of at most `maxBytes`. @throws CliError usage when it is not there, or larger */
+export async function policyFile(path: string, io: Io, maxBytes: number): Promise<PolicyFile> {
   const found = await stat(resolve(io.cwd, path)).catch(() => undefined);
   if (found === undefined || !found.isFile()) throw new CliError("usage", `${path} is not there, or no file`);
-  const tooLarge = new CliError("usage", `${path} is larger than ${maximumBytes} bytes`);
-  if (found.size > maximumBytes) throw tooLarge;
+  const tooLarge = new CliError("usage", `${path} is larger than ${maxBytes} bytes`);
+  if (found.size > maxBytes) throw tooLarge;
   return {
     key: [found.dev, found.ino, found.size, found.mtimeMs, found.ctimeMs].join(":"),
     bytes: async () => {
       const bytes = Buffer.from(await io.readFile(path));
-      if (bytes.length > maximumBytes) throw tooLarge;
+      if (bytes.length > maxBytes) throw tooLarge;
       return bytes;
     },
   };

@@ -11,7 +11,7 @@ import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { readText } from "../read-text.ts";
 
-const maximumCharacters = 32 << 20;
+const maxCharacters = 32 << 20;
 /** Roles gather from roles that gather; Kubernetes' own do so once. */
 const maxRounds = 8;
 
@@ -61,8 +61,8 @@ async function objectsOf(
 
 async function documentsOf(file: string, io: Io): Promise<readonly unknown[]> {
   const text = await readText("rbac", file, io);
-  if (text.length > maximumCharacters) {
-    throw new CliError("usage", `--rbac ${file} is larger than ${maximumCharacters} characters`);
+  if (text.length > maxCharacters) {
+    throw new CliError("usage", `--rbac ${file} is larger than ${maxCharacters} characters`);
   }
   if (text.trimStart().startsWith("{")) {
     try {
@@ -72,7 +72,7 @@ async function documentsOf(file: string, io: Io): Promise<readonly unknown[]> {
     }
   }
   try {
-    return loadYamlDocuments(text, { maximumCharacters, numbers: "number" });
+    return loadYamlDocuments(text, { maxCharacters, numbers: "number" });
   } catch (error) {
     if (error instanceof YamlError) throw new CliError("usage", `--rbac ${file}: ${error.message}`);
     throw error;

@@ -61,7 +61,7 @@ export interface NameCheck {
 }
 
 // As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
-const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
+const backoff: Backoff = { initialMs: 200, maxMs: 1_000_000 };
 
 /**
  * Approves kubelet client certificates whose requester has the permission for them; never denies. One that is recognised and not

@@ -64,7 +64,7 @@ export interface ServingApprovingOptions extends ServingApproval {
 }
 
 // DNS may know more tomorrow; all else that could change is watched.
-const backoff: Backoff = { initialMs: 1000, maximumMs: 1_000_000 };
+const backoff: Backoff = { initialMs: 1000, maxMs: 1_000_000 };
 
 /**
  * Approves serving certificates of kubelets, each of whose names is proven to be the node's; never denies. What is left to people

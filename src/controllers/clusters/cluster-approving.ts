@@ -60,7 +60,7 @@ export interface ClusterApprovingOptions {
   readonly marks?: boolean;
 }
 
-const backoff: Backoff = { initialMs: 200, maximumMs: 1_000_000 };
+const backoff: Backoff = { initialMs: 200, maxMs: 1_000_000 };
 
 /**
  * Approves certificates of agents of clusters: a renewal when the agent itself asks and may, a first one for the identities and

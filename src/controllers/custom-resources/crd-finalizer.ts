@@ -19,7 +19,7 @@ export interface CrdFinalizerOptions {
 }
 
 // What is left waits for finalizers of others; nothing here tells when they are gone.
-const backoff: Backoff = { initialMs: 100, maximumMs: 5_000 };
+const backoff: Backoff = { initialMs: 100, maxMs: 5_000 };
 
 /** Deletes the objects of definitions that are to go, and lets the definitions go when none is left. Source: apiextensions-apiserver pkg/controller/finalizer. */
 export function crdFinalizer(options: CrdFinalizerOptions): Controller {

@@ -24,7 +24,7 @@ export interface NamespaceOptions {
 }
 
 // What is left waits for other finalizers, which take seconds rather than milliseconds; nothing tells when they are gone.
-const backoff: Backoff = { initialMs: 100, maximumMs: 60_000 };
+const backoff: Backoff = { initialMs: 100, maxMs: 60_000 };
 
 /** Empties namespaces that are being deleted, tells what holds them up, and lets them go when nothing is left. Source: Kubernetes pkg/controller/namespace. */
 export function namespaceController(options: NamespaceOptions): Controller {

@@ -10,7 +10,7 @@ export interface Conflict {
 }
 
 /** How many conflicting fields the answer names; Kubernetes names all. */
-const maximumNamed = 100;
+const maxNamed = 100;
 
 interface NamedConflict {
   readonly owner: string;
@@ -26,7 +26,7 @@ export function applyConflict(conflicts: readonly Conflict[]): StatusError {
     .map(({ owner, fields }) => ({ owner: ownerText(owner), fields }))
     .sort((a, b) => (a.owner < b.owner ? -1 : 1));
   const named: NamedConflict[] = [];
-  let [room, count] = [maximumNamed, 0];
+  let [room, count] = [maxNamed, 0];
   for (const { owner, fields } of byOwner) {
     const paths = pathsOf(fields, room).map(pathText);
     count += countFields(fields);
@@ -42,7 +42,7 @@ export function applyConflict(conflicts: readonly Conflict[]): StatusError {
 function conflictText(named: readonly NamedConflict[], count: number): string {
   if (count === 1) return `Apply failed with 1 conflict: conflict with ${named[0]?.owner}: ${named[0]?.paths[0]}`;
   const lines = named.flatMap(({ owner, paths }) => [`conflicts with ${owner}:`, ...paths.map((path) => `- ${path}`)]);
-  const more = count > maximumNamed ? [`and ${count - maximumNamed} more conflicts`] : [];
+  const more = count > maxNamed ? [`and ${count - maxNamed} more conflicts`] : [];
   return `Apply failed with ${count} conflicts: ${[...lines, ...more].join("\n")}`;
 }
 

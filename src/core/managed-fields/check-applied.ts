@@ -24,10 +24,10 @@ interface Walk {
 }
 
 /** More than these say nothing new. */
-const maximumProblems = 20;
+const maxProblems = 20;
 
 function complain({ problems, path }: Walk, problem: string): void {
-  if (problems.length >= maximumProblems) return;
+  if (problems.length >= maxProblems) return;
   const at = path();
   problems.push(at === "" ? problem : `${at}: ${problem}`);
 }

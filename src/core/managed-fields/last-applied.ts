@@ -14,7 +14,7 @@ export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configu
 export const kubectlManager = "kubectl";
 
 /** Bytes that all annotations of an object may have together. Source: apimachinery api/validation TotalAnnotationSizeLimitB. */
-const maximumAnnotations = 256 * 1024;
+const maxAnnotations = 256 * 1024;
 
 /** The fields that kubectl applied by itself and that stand as it left them: they may be taken over without force. */
 export function* fieldsLastApplied(schema: ObjectSchema, live: JsonObject): Steps<FieldSet> {
@@ -38,7 +38,7 @@ export function withLastApplied(object: JsonObject, config: JsonObject): JsonObj
   const { [lastAppliedAnnotation]: _before, ...others } = annotations;
   const updated: JsonObject = { ...others, [lastAppliedAnnotation]: lastAppliedText(config) };
   const size = Object.entries(updated).reduce((sum, [key, value]) => sum + key.length + String(value).length, 0);
-  return { ...object, metadata: { ...metadata, annotations: size > maximumAnnotations ? others : updated } };
+  return { ...object, metadata: { ...metadata, annotations: size > maxAnnotations ? others : updated } };
 }
 
 /** As Go writes a map: keys in order, a line break at the end. */

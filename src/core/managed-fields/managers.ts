@@ -29,7 +29,7 @@ export interface Writer {
 export type Managers = ReadonlyMap<string, ManagedFieldsEntry>;
 
 /** How many entries of updates an object has at most; older ones are folded into one. */
-const maximumUpdaters = 10;
+const maxUpdaters = 10;
 const folded = "ancient-changes";
 /** What decoding makes of every time. */
 const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
@@ -108,9 +108,9 @@ export function* sortedEntry(entry: ManagedFieldsEntry, pace: Pace): Steps<Manag
 
 /** Folds the oldest entries of updates, those of one version into one, until there are at most ten. Source: apimachinery managedfields capManagers. */
 export function* foldedManagers(managers: Managers, pace: Pace): Steps<Managers> {
-  if (managers.size <= maximumUpdaters) return managers;
+  if (managers.size <= maxUpdaters) return managers;
   const updaters = [...managers].filter(([, { operation }]) => operation === "Update");
-  let surplus = updaters.length - maximumUpdaters;
+  let surplus = updaters.length - maxUpdaters;
   if (surplus <= 0) return managers;
   const result = new Map(managers);
   const first = new Map<string, string>();

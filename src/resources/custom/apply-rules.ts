@@ -13,7 +13,7 @@ const costOfPlace = 16;
 const maxMessageBytes = 5 * 1024;
 
 /** Many errors tell no more than some, and each shows the value. */
-const maximumErrors = 100;
+const maxErrors = 100;
 const maxErrorCharacters = 1_000_000;
 
 /** One evaluation of all rules of a schema over one value. */
@@ -37,7 +37,7 @@ export function newRuleRun(budget: number): RuleRun {
 export function* applyRules(run: RuleRun, node: RuledNode, place: RulePlace): Steps<void> {
   for (const { compiled, fieldPath } of node.rules) {
     if (endsStep(run.pace)) yield;
-    if (run.exhausted || run.errors.length >= maximumErrors || run.length >= maxErrorCharacters) return;
+    if (run.exhausted || run.errors.length >= maxErrors || run.length >= maxErrorCharacters) return;
     applyRule(run, node, { ...place, compiled, fieldPath });
   }
 }

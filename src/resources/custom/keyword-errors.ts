@@ -106,7 +106,7 @@ function metaChange(raw: JsonObject, name: string, place: Place): Partial<Place>
 }
 
 /** Each of these errors shows all keys. */
-const maximumErrors = 4;
+const maxErrors = 4;
 
 const types = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -253,7 +253,7 @@ function mapItemErrors(raw: JsonObject, keys: readonly string[], path: string): 
   for (const key of new Set(keys)) {
     const property = valueAt(items, "properties", key);
     const propertyType = stringAt(property, "type");
-    if (errors.length >= maximumErrors) break;
+    if (errors.length >= maxErrors) break;
     if (property === undefined) errors.push(invalid(keysAt, keys, "entries must all be names of item properties"));
     else if (propertyType === "array" || propertyType === "object") {
       const why = "must be a scalar type if parent array's x-kubernetes-list-type is map";

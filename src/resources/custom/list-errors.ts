@@ -23,7 +23,7 @@ export function canonicalText(value: unknown): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key])}`).join(",")}}`;
 }
 
-const maximumErrors = 100;
+const maxErrors = 100;
 
 interface Walk {
   readonly path: string;
@@ -32,7 +32,7 @@ interface Walk {
 }
 
 function* collect(schema: StructuralSchema, value: unknown, walk: Walk): Steps<void> {
-  if (!schema.holdsUniqueLists || walk.errors.length >= maximumErrors) return;
+  if (!schema.holdsUniqueLists || walk.errors.length >= maxErrors) return;
   if (endsStep(walk.pace)) yield;
   if (isJsonArray(value)) yield* collectArray(schema, value, walk);
   else if (isJsonObject(value)) yield* collectObject(schema, value, walk);
@@ -57,7 +57,7 @@ function* collectArray(schema: StructuralSchema, value: readonly unknown[], walk
   if (schema.listType === "map") errors.push(...(yield* mapErrors(schema, value, walk)));
   if (schema.items?.holdsUniqueLists !== true) return;
   for (const [index, element] of value.entries()) {
-    if (errors.length >= maximumErrors) return;
+    if (errors.length >= maxErrors) return;
     yield* collect(schema.items, element, { ...walk, path: `${path}[${index}]` });
   }
 }
@@ -95,7 +95,7 @@ function* repeated(
     const shown = text(value);
     const times = seen.get(shown) ?? 0;
     seen.set(shown, times + 1);
-    if (times === 1 && errors.length < maximumErrors) {
+    if (times === 1 && errors.length < maxErrors) {
       errors.push({ path: `${path}[${index}]`, type: "FieldValueDuplicate", message: `Duplicate value: ${shown}` });
     }
   }

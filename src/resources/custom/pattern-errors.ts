@@ -8,7 +8,7 @@ import type { StructuralSchema } from "./structural-schema.ts";
  * How many characters the different patterns of one definition may have in all. Compiling a pattern takes time, and there would be
  * room for thousands of long ones in one definition; those of real kinds have a few hundred.
  */
-const maximumCharacters = 65_536;
+const maxCharacters = 65_536;
 const placesOfPattern = 16;
 
 /** The patterns of a schema that are none, each different one compiled once. Source: apiextensions-apiserver pkg/apiserver/schema. */
@@ -61,8 +61,8 @@ function* collect(schema: StructuralSchema, path: string, walk: Walk): Steps<voi
 function problemOf(source: string, seen: SeenPatterns): string | undefined {
   if (seen.problems.has(source)) return seen.problems.get(source);
   seen.characters += source.length;
-  if (seen.characters > maximumCharacters) {
-    return `must not bring the patterns of the definition above ${maximumCharacters} characters in all`;
+  if (seen.characters > maxCharacters) {
+    return `must not bring the patterns of the definition above ${maxCharacters} characters in all`;
   }
   const why = patternProblem(source);
   const problem = why === undefined ? undefined : `must be a valid regular expression, but isn't: ${why}`;

@@ -4,7 +4,7 @@ import type { Steps } from "../../core/steps.ts";
 import { estimateCost } from "../../policy/cel-cost/estimate-cost.ts";
 import { compileRule, type CompiledRule } from "./compile-rule.ts";
 import { ruleFieldPath } from "./rule-field-path.ts";
-import { maximumRequest, ruleType, type RuleType } from "./rule-type.ts";
+import { maxRequest, ruleType, type RuleType } from "./rule-type.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 
 /** What one expression may cost at worst, times the number of values that it applies to. Source: apiextensions-apiserver validation. */
@@ -14,7 +14,7 @@ const schemaLimit = 100_000_000;
 /** What a rule costs to compile, besides its characters, next to looking at a place. */
 const placesOfRule = 64;
 /** Many errors tell no more than some. */
-const maximumErrors = 100;
+const maxErrors = 100;
 
 /**
  * Everything for which Kubernetes refuses the CEL rules of a schema in which nothing else is wrong: expressions that do not compile
@@ -31,11 +31,11 @@ export function* ruleSchemaErrors(
   if (own.rules === 0) return [];
   used.rules += own.rules * versions;
   used.characters += own.characters * versions;
-  if (used.rules > maximumRules || used.characters > maximumCharacters) return [tooManyRules(used, path)];
+  if (used.rules > maxRules || used.characters > maxCharacters) return [tooManyRules(used, path)];
   yield;
   const shapes: FieldError[] = [];
   collectShapes(schema, path, shapes);
-  if (shapes.length > 0) return shapes.slice(0, maximumErrors);
+  if (shapes.length > 0) return shapes.slice(0, maxErrors);
   yield;
   const walk: Walk = { errors: [], costs: [], pace: { places: 0 } };
   const type = ruleType(schema, { name: "selfType", isResource: true });
@@ -61,8 +61,8 @@ export function newRulesSize(): RulesSize {
  * How many rules all versions of a definition may have, and how many characters they may have together: compiling a rule takes up to a millisecond,
  * and each is kept compiled for as long as its kind is served. Kubernetes bounds what rules cost when they run, not this.
  */
-const maximumRules = 2_000;
-const maximumCharacters = 262_144;
+const maxRules = 2_000;
+const maxCharacters = 262_144;
 
 /** How many rules there are, and how many characters they have. */
 export interface RulesSize {
@@ -81,7 +81,7 @@ function measureRules(schema: StructuralSchema, size: RulesSize): void {
 }
 
 function tooManyRules({ rules, characters }: RulesSize, path: string): FieldError {
-  const why = `the definition has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have ${maximumRules} with ${maximumCharacters}; combine rules, or move them into an admission policy`;
+  const why = `the definition has ${rules} rules of x-kubernetes-validations with ${characters} characters in all, and may have ${maxRules} with ${maxCharacters}; combine rules, or move them into an admission policy`;
   return forbiddenField(path, why);
 }
 
@@ -195,9 +195,9 @@ function* checkRules(walk: Walk, schema: StructuralSchema, place: Place): Steps<
     walk.errors.push(invalid(at, "", "rules are not supported where the type of values is not known"));
     return;
   }
-  const count = place.count ?? Math.floor(maximumRequest / (type.minimumSize + 1));
+  const count = place.count ?? Math.floor(maxRequest / (type.minSize + 1));
   for (const [index, rule] of schema.validations.entries()) {
-    if (walk.errors.length >= maximumErrors) return;
+    if (walk.errors.length >= maxErrors) return;
     if (endsStep(walk.pace, placesOfRule + rule.rule.length)) yield;
     const compiled = compileRule(rule, type.type);
     costErrors(walk, compiled, { path: `${at}[${index}]`, count });

@@ -15,7 +15,7 @@ import type { StructuralSchema } from "./structural-schema.ts";
 export interface RuleType {
   readonly type: CelType;
   /** How many bytes of JSON a value has at least. */
-  readonly minimumSize: number;
+  readonly minSize: number;
   /** The types of what lies below, by property, for as far as it can be reached. */
   readonly properties: ReadonlyMap<string, RuleType>;
   /** The type of the elements of a list, or of the values of a map. */
@@ -23,11 +23,11 @@ export interface RuleType {
 }
 
 /** The most bytes of a request. Source: apiserver apis/cel MaxRequestSizeBytes. */
-export const maximumRequest: number = 3 * 1024 * 1024;
+export const maxRequest: number = 3 * 1024 * 1024;
 
-const maximumText = maximumRequest - 2;
+const maxText = maxRequest - 2;
 /** Names are DNS subdomains; of generated ones at least one character is generated. */
-const maximumName = 253;
+const maxName = 253;
 const noProperties: ReadonlyMap<string, RuleType> = new Map();
 
 /** Which schema, where it stands, and whether it is that of a resource (the root, or an embedded one). */
@@ -61,8 +61,8 @@ export function ruleType(schema: StructuralSchema, place: RuleTypePlace): RuleTy
   }
 }
 
-function leaf(type: CelType, minimumSize: number): RuleType {
-  return { type, minimumSize, properties: noProperties, inside: undefined };
+function leaf(type: CelType, minSize: number): RuleType {
+  return { type, minSize, properties: noProperties, inside: undefined };
 }
 
 function listRuleType(
@@ -71,7 +71,7 @@ function listRuleType(
 ): RuleType | undefined {
   const inside = items === undefined ? undefined : below(items, `${name}.@idx`);
   if (inside === undefined) return undefined;
-  const maxSize = bounded(maxItems) ?? Math.floor(maximumText / (inside.minimumSize + 1));
+  const maxSize = bounded(maxItems) ?? Math.floor(maxText / (inside.minSize + 1));
   const identity = listType === "set" ? listType : listType === "map" ? listMapKeys : undefined;
   const type: CelType = {
     kind: "list",
@@ -79,7 +79,7 @@ function listRuleType(
     maxSize,
     ...(identity === undefined ? {} : { identity }),
   };
-  return { type, minimumSize: 2, properties: noProperties, inside };
+  return { type, minSize: 2, properties: noProperties, inside };
 }
 
 function objectRuleType(schema: StructuralSchema, place: RuleTypePlace): RuleType | undefined {
@@ -87,10 +87,10 @@ function objectRuleType(schema: StructuralSchema, place: RuleTypePlace): RuleTyp
   if (typeof additionalProperties !== "object") return fieldsRuleType(schema, place);
   const inside = below(additionalProperties, `${place.name}.@elem`);
   if (inside === undefined) return undefined;
-  const maxSize = bounded(maxProperties) ?? Math.floor(maximumText / (inside.minimumSize + 6));
+  const maxSize = bounded(maxProperties) ?? Math.floor(maxText / (inside.minSize + 6));
   // Kubernetes reckons with keys of no length.
   const type: CelType = { kind: "map", key: { kind: "string", maxSize: 0 }, value: inside.type, maxSize };
-  return { type, minimumSize: 2, properties: noProperties, inside };
+  return { type, minSize: 2, properties: noProperties, inside };
 }
 
 function fieldsRuleType(schema: StructuralSchema, { name, isResource }: RuleTypePlace): RuleType {
@@ -103,16 +103,16 @@ function fieldsRuleType(schema: StructuralSchema, { name, isResource }: RuleType
     for (const [property, type] of metaRuleTypes(schema, name)) properties.set(property, type);
   }
   const fields = new Map<string, CelField>();
-  let minimumSize = 2;
-  for (const [property, { type, minimumSize: size }] of properties) {
+  let minSize = 2;
+  for (const [property, { type, minSize: size }] of properties) {
     const escaped = escapeName(property);
     if (escaped !== undefined) fields.set(escaped, { type, ...(escaped === property ? {} : { key: property }) });
     // A word that CEL keeps for itself can be read as it is, too, behind a dot.
     if (escaped === `__${property}__`) fields.set(property, { type });
     const isGiven = schema.required.includes(property) && schema.properties.get(property)?.default === undefined;
-    if (isGiven) minimumSize += property.length + size + 4;
+    if (isGiven) minSize += property.length + size + 4;
   }
-  return { type: { kind: "object", name, fields }, minimumSize, properties, inside: undefined };
+  return { type: { kind: "object", name, fields }, minSize, properties, inside: undefined };
 }
 
 function below(schema: StructuralSchema, name: string): RuleType | undefined {
@@ -133,19 +133,19 @@ function declaresMeta({ properties }: StructuralSchema): boolean {
 /** What rules of a resource see of it whatever its schema says: what it is and what it is called, and nothing else of its metadata. */
 function metaRuleTypes(schema: StructuralSchema, name: string): ReadonlyMap<string, RuleType> {
   const declared = schema.properties.get("metadata")?.properties;
-  const text = leaf({ kind: "string", maxSize: maximumText }, 2);
+  const text = leaf({ kind: "string", maxSize: maxText }, 2);
   const nameType = (property: string, limit: number): RuleType => {
     const maxLength = Math.min(declared?.get(property)?.maxLength ?? limit, limit);
     return leaf({ kind: "string", maxSize: maxLength * 4 }, 2);
   };
   const names = new Map([
-    ["name", nameType("name", maximumName)],
-    ["generateName", nameType("generateName", maximumName - 1)],
+    ["name", nameType("name", maxName)],
+    ["generateName", nameType("generateName", maxName - 1)],
   ]);
   const fields = new Map(Array.from(names, ([key, { type }]) => [key, { type }]));
   const metadata: RuleType = {
     type: { kind: "object", name: `${name}.metadata`, fields },
-    minimumSize: 2,
+    minSize: 2,
     properties: names,
     inside: undefined,
   };
@@ -160,7 +160,7 @@ function textRuleType(schema: StructuralSchema): RuleType {
   const maxLength = bounded(schema.maxLength);
   switch (schema.format) {
     case "byte":
-      return leaf({ kind: "bytes", maxSize: maxLength ?? maximumText }, 2);
+      return leaf({ kind: "bytes", maxSize: maxLength ?? maxText }, 2);
     case "duration":
       return leaf(durationType, 3);
     case "date":
@@ -176,7 +176,7 @@ function textRuleType(schema: StructuralSchema): RuleType {
 }
 
 function longestOf(values: readonly unknown[]): number {
-  if (values.length === 0) return maximumText;
+  if (values.length === 0) return maxText;
   return Math.max(0, ...values.map((value) => (typeof value === "string" ? Buffer.byteLength(value) : 0)));
 }
 

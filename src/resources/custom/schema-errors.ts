@@ -52,11 +52,11 @@ export function* schemaErrorSteps(
     // A type that is none reads as absent, but it is there.
     ...structure.filter((error) => error.type !== "FieldValueRequired" || !typed.has(error.path)),
     ...keywords.errors,
-  ].slice(0, maximumErrors);
+  ].slice(0, maxErrors);
   return errors.length === 0 && options.rules !== undefined ? yield* options.rules(schema, path) : errors;
 }
 
-const maximumErrors = 100;
+const maxErrors = 100;
 
 function* structureErrors(
   schema: StructuralSchema,

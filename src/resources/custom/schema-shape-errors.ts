@@ -18,7 +18,7 @@ interface Walk {
   readonly pace: Pace;
 }
 
-const maximumErrors = 32;
+const maxErrors = 32;
 
 type Shape =
   | "text"
@@ -102,7 +102,7 @@ function* collect(raw: JsonObject, path: string, walk: Walk): Steps<void> {
   for (const [keyword, value] of Object.entries(raw)) {
     const shape = shapes.get(keyword);
     if (shape === undefined || value === null) continue;
-    if (errors.length >= maximumErrors) return;
+    if (errors.length >= maxErrors) return;
     const at = `${path}.${keyword}`;
     if (!hasShape[shape](value)) errors.push(typeInvalid(at, value, wording[shape]));
     else if (shape === "schemas by name" && isJsonObject(value)) {

@@ -7,7 +7,7 @@ export interface ValueResult {
 }
 
 /** Enough for any reader; a hostile object must not make the reply, and the work for it, many times as large as itself. */
-export const maximumErrors = 100;
+export const maxErrors = 100;
 
 /** A result to add to. */
 export function emptyResult(): ValueResult {
@@ -18,7 +18,7 @@ export function emptyResult(): ValueResult {
 export function merge(result: ValueResult, other: ValueResult): void {
   result.passed += other.passed;
   for (const error of other.errors) {
-    if (result.errors.length >= maximumErrors) return;
+    if (result.errors.length >= maxErrors) return;
     result.errors.push(error);
   }
 }

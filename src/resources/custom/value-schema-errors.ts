@@ -17,7 +17,7 @@ import { isInt64, numberErrors, numberFormat } from "./number-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { isUnchanged, memberStructure, storedElements } from "./unchanged.ts";
 import { newValueBudget, takeChecks, takePattern, type ValueBudget } from "./value-budget.ts";
-import { emptyResult, maximumErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
+import { emptyResult, maxErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
 
 /**
  * What the schema finds wrong with a value, in the words of Kubernetes, at most 100 errors; in steps. With `stored`, what equals its
@@ -198,7 +198,7 @@ function* checkArray(schema: StructuralSchema, value: readonly unknown[], visit:
   if (items !== undefined) {
     const storedElement = yield* storedElements(visit.structure, visit.stored, visit.budget.pace);
     for (const [index, element] of value.entries()) {
-      if (result.errors.length >= maximumErrors) break;
+      if (result.errors.length >= maxErrors) break;
       merge(
         result,
         yield* checkPlace(items, element, {
@@ -246,7 +246,7 @@ function* checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit)
   if (additionalProperties !== undefined && additionalProperties !== true) {
     for (const key of keys) {
       if (properties.has(key)) continue;
-      if (result.errors.length >= maximumErrors) break;
+      if (result.errors.length >= maxErrors) break;
       if (additionalProperties === false) {
         add(result, [invalid(pathOf(where), key, `${where.name}.${key} in body is a forbidden property`)]);
       } else {
