@@ -49,15 +49,15 @@ export function forbiddenField(path: string, why: string): FieldError {
   return { path, type: "FieldValueForbidden", message: `Forbidden: ${why}` };
 }
 
-export function tooLong(path: string, maximum: number): FieldError {
-  const unit = maximum === 1 ? "byte" : "bytes";
-  return { path, type: "FieldValueTooLong", message: `Too long: may not be more than ${maximum} ${unit}` };
+export function tooLong(path: string, max: number): FieldError {
+  const unit = max === 1 ? "byte" : "bytes";
+  return { path, type: "FieldValueTooLong", message: `Too long: may not be more than ${max} ${unit}` };
 }
 
-/** More entries than `maximum`; `actual` is how many there are. */
-export function tooMany(path: string, actual: number, maximum: number): FieldError {
-  const unit = maximum === 1 ? "item" : "items";
-  return { path, type: "FieldValueTooMany", message: `Too many: ${actual}: must have at most ${maximum} ${unit}` };
+/** More entries than `max`; `actual` is how many there are. */
+export function tooMany(path: string, actual: number, max: number): FieldError {
+  const unit = max === 1 ? "item" : "items";
+  return { path, type: "FieldValueTooMany", message: `Too many: ${actual}: must have at most ${max} ${unit}` };
 }
 
 /** How many errors one answer tells, and how long each may be, in characters: a refusal shall not be many times what was sent. */

@@ -99,7 +99,7 @@ export const approveCommand: Command = {
       name: "wait",
       kind: "duration",
       value: "DURATION",
-      description: "wait until access is issued, at most this long",
+      description: "wait until access is issued, up to this time",
     },
     ...decisionOptions,
     ...serverOptions,

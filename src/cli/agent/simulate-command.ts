@@ -18,7 +18,7 @@ export const simulateCommand: Command = {
       kind: "integer",
       value: "COUNT",
       default: "100",
-      description: "how many machines, at most 20000",
+      description: "the number of machines; the maximum is 20000",
     },
     {
       name: "name-prefix",

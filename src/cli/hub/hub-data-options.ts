@@ -16,7 +16,7 @@ export const hubDataOptions: readonly Option[] = [
     value: "BYTES",
     default: "0",
     description:
-      "how many bytes objects with their history may take in the store before writes are refused with 507; deletions, Leases and revocations go on. 0: 2 GiB, or an eighth of the memory that the hub may use beyond 128 MiB where that is less, and at least 16 MiB",
+      "the maximum size of the store, in bytes of objects with their history; beyond it the hub rejects writes with 507, but not deletions, Leases and revocations. 0: 2 GiB, or an eighth of the memory that the hub may use beyond 128 MiB if that is less, and at least 16 MiB",
   },
   {
     name: "revocations-from",

@@ -8,21 +8,21 @@ export const hubLimitOptions: readonly Option[] = [
     value: "N",
     default: "400",
     description:
-      "how many requests are served at once; beyond them, users wait their turn, and are told 429 when that takes too long",
+      "the maximum number of requests in flight, to which --max-mutating-requests-inflight is added; further requests are queued by user, and get 429 when they wait too long",
   },
   {
     name: "max-mutating-requests-inflight",
     kind: "integer",
     value: "N",
     default: "200",
-    description: "is added to the number before",
+    description: "is added to --max-requests-inflight; the sum is the maximum number of requests in flight",
   },
   {
     name: "max-watches-per-user",
     kind: "integer",
     value: "N",
     default: "10000",
-    description: "how many watches one user may hold open",
+    description: "the maximum number of open watches of one user",
   },
   {
     name: "access-requests-per-address",
@@ -30,21 +30,20 @@ export const hubLimitOptions: readonly Option[] = [
     value: "N",
     default: "30",
     description:
-      "how many access requests a minute one address may make without a credential; an IPv6 network of 64 bits counts as one",
+      "the maximum number of access requests without a credential from one address per minute; an IPv6 network of 64 bits counts as one address",
   },
   {
     name: "access-requests-per-minute",
     kind: "integer",
     value: "N",
     default: "600",
-    description: "how many of them all addresses together may make",
+    description: "the maximum number of access requests without a credential from all addresses per minute",
   },
   {
     name: "access-requests-pending",
     kind: "integer",
     value: "N",
     default: "1000",
-    description:
-      "how many access requests may wait for an answer at once; one address fills a quarter of the places at most",
+    description: "the maximum number of pending access requests; one address may have a quarter of it",
   },
 ];

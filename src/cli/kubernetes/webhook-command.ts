@@ -74,14 +74,14 @@ export const webhookCommand: Command = {
       kind: "integer",
       value: "N",
       default: "1000",
-      description: "how many requests may wait for an answer at once",
+      description: "the maximum number of pending access requests",
     },
     {
       name: "requests-per-minute",
       kind: "integer",
       value: "N",
       default: "600",
-      description: "how many new requests without a credential are taken",
+      description: "the maximum number of new access requests without a credential per minute",
     },
     {
       name: "register",

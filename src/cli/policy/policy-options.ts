@@ -59,6 +59,6 @@ export const policyOptions: readonly Option[] = [
     kind: "duration",
     value: "DURATION",
     default: "3s",
-    description: "how long that server may take, at most 30s",
+    description: "the maximum time for one answer of that server; up to 30s",
   },
 ];
