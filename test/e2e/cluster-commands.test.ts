@@ -562,7 +562,7 @@ describe("pratique cluster join", () => {
 
 describe("docs/managed-clusters.md", () => {
   it("says what to type, from the token to the end", async () => {
-    const { setup } = await docsSection("managed-clusters.md", "By command");
+    const { setup } = await docsSection("managed-clusters.md", "Join a cluster");
     const [token, join = "", pending, accept = "", klusterlet = "", list, detach, ...more] = setup;
     expect(more).toEqual([]);
     const typed = (text: string | undefined): Promise<Running> => {
