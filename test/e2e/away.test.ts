@@ -240,7 +240,7 @@ async function nodeOutcome(at: Stage, dir: string, node: string): Promise<readon
   try {
     if (await good("client")) {
       await soon(() => running.err().includes("the client certificate is kept"));
-      return ["goes on", (await good("server")) ? "goes on" : "lost"];
+      return ["continues", (await good("server")) ? "continues" : "lost"];
     }
     await soon(async () => (await good("client")) || running.err().includes("waiting to come back"), running.err);
     const waits = !(await good("client"));
@@ -249,7 +249,7 @@ async function nodeOutcome(at: Stage, dir: string, node: string): Promise<readon
     }
     await soon(() => good("client"), running.err);
     await soon(() => good("server"), running.err);
-    const outcome = waits ? "waits for a person" : "comes back";
+    const outcome = waits ? "waits for an approver" : "recovers";
     return [outcome, outcome];
   } finally {
     expect(await running.stop()).toBe(0);
@@ -270,7 +270,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
   try {
     if ((await tokenEnd(dir)) > time.now()) {
       await soon(() => running.err().includes("the token is kept"));
-      return "goes on";
+      return "continues";
     }
     let asked: readonly RequestObject[] = [];
     await soon(async () => {
@@ -278,7 +278,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
       const waits = asked[0]?.status?.conditions?.some(({ type }) => type === "Returning") === true;
       return waits || (await tokenEnd(dir)) > time.now();
     }, running.err);
-    if ((await tokenEnd(dir)) > time.now()) return "comes back";
+    if ((await tokenEnd(dir)) > time.now()) return "recovers";
     expect(asked).toHaveLength(1);
     expect(asked[0]?.status?.evidence?.returning).toMatchObject({ times: 1 });
     expect(await printed(at, "pending")).toMatch(/accessrequest\/\S+: its key was let in once since .*, last as vm-/);
@@ -286,7 +286,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
     const path = `${access}/accessrequests/${asked[0]?.metadata.name}/status`;
     expect((await ops(path, { method: "PATCH", type, body: { status: { accepted: true } } })).status).toBe(200);
     await soon(async () => (await tokenEnd(dir)) > time.now(), running.err);
-    return "waits for a person";
+    return "waits for an approver";
   } finally {
     await running.stop();
   }
@@ -294,7 +294,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
 
 const lanes = [
   { heading: "Without a policy", recovery: undefined, ttlSeconds: 86_400 },
-  { heading: "With one of 100 days", recovery: { windowSeconds: 100 * 86_400 }, ttlSeconds: undefined },
+  { heading: "With a policy of 100 days", recovery: { windowSeconds: 100 * 86_400 }, ttlSeconds: undefined },
 ] as const;
 
 describe.each(lanes)("a machine that was off: $heading", ({ heading, recovery, ttlSeconds }) => {
@@ -368,7 +368,7 @@ describe.each(lanes)("a machine that was off: $heading", ({ heading, recovery, t
       const dir = dirOf(`join ${absence}`);
       const nodeName = `late-${nodeOf(absence)}`;
       const went = await joined(at, { dir, nodeName, token: tokens.get(absence) ?? "" });
-      const join = went === "joined" ? "goes on" : "token has ended";
+      const join = went === "joined" ? "continues" : "token has expired";
       expect(["join", join, went]).toEqual(["join", cell(/^a join/, absence), went]);
       // Whoever makes another token needs nothing from the machine but the same command.
       if (went !== "joined") await joinedAs("joined", at, { dir, nodeName, token: await bootstrapToken(at, 3600) });
