@@ -39,7 +39,7 @@ peerSuite("kubectl", "the walk-through of docs/policy.md on a hub", () => {
         else await shell.ok(line);
       }
       expect(spoken.length).toBeGreaterThan(10);
-      const after = await docsSection("policy.md", "Before it is rolled out");
+      const after = await docsSection("policy.md", "Check a policy before rollout");
       for (const { command, printed } of reasons ? [...spoken, ...after.spoken] : withoutReasons(spoken)) {
         const said = await shell.run(command, { KUBECONFIG: join(shell.dir, "users.kubeconfig") });
         expect({ command, printed: said }).toEqual({ command, printed });

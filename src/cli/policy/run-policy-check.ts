@@ -131,6 +131,6 @@ function conclusion(answers: readonly Answered[], names: readonly string[]): str
     ...(lost === 0
       ? []
       : [`${lost} of ${answers.length} requests would be refused while a webhook cannot be reached.`]),
-    ...(refused + lost === 0 ? [] : ["What to do: docs/authorization.md, So that nobody is locked out."]),
+    ...(refused + lost === 0 ? [] : ["What to do: docs/authorization.md, Avoid a lockout."]),
   ].join("\n");
 }
