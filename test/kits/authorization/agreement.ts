@@ -50,8 +50,8 @@ function isSame(one: Answer, other: Answer): boolean {
 /** All differences that are known. */
 export const differences: readonly Difference[] = [
   {
-    name: "another of several bindings",
-    why: "Where several bindings allow something, kube-apiserver names whichever it finds first in a hash table, and the hub the first by name; each is named only where it allows the request.",
+    name: "one of several bindings",
+    why: "Where several bindings allow a request, kube-apiserver names the first in a hash table, and the hub the first by name; both name only bindings that allow the request.",
     explains: ({ question, kubernetes, hub, policy }) => {
       const { allowing } = rbacReasons(question, policy);
       const [theirs, ours] = [kubernetes.reason ?? "", hub.reason ?? ""];
@@ -61,8 +61,8 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    name: "another order of missing roles",
-    why: "Several missing roles are told in no order by kube-apiserver, and in the order of their bindings by the hub.",
+    name: "order of missing roles",
+    why: "kube-apiserver lists several missing roles in no order, and the hub in the order of their bindings.",
     explains: ({ question, kubernetes, hub, policy }) => {
       const { missing } = rbacReasons(question, policy);
       const text = `RBAC: [${[...missing].sort().join(", ")}]`;
@@ -79,7 +79,7 @@ export const differences: readonly Difference[] = [
   },
   {
     name: "nodes and pods of other nodes",
-    why: "Since release 1.34 a node reads its own Node and its own pods alone (AuthorizeNodeWithSelectors), and so it is here; in 1.20 it could read all of them.",
+    why: "Since release 1.34, and on the hub, a node reads its own Node and its own pods alone (AuthorizeNodeWithSelectors); in 1.20 it could read all of them.",
     explains: ({ question, modes, kubernetes, hub }) => {
       const { verb = "", group = "", resource = "", subresource = "" } = question.resource ?? {};
       const isRead = ["get", "list", "watch"].includes(verb) && group === "" && subresource === "";
@@ -97,7 +97,7 @@ export const differences: readonly Difference[] = [
   },
   {
     name: "volumes of a cluster",
-    why: "A hub keeps no PersistentVolumes and no VolumeAttachments, since pods run nowhere on it: no node reaches one, or a secret through one. In kube-apiserver it reaches those that the claims of its pods are bound to, their secrets, and what is attached to it.",
+    why: "A hub stores no PersistentVolumes and no VolumeAttachments, since no pods run on it: no node reaches one, or a secret through one. In kube-apiserver a node reaches those that the claims of its pods are bound to, their secrets, and what is attached to it.",
     explains: ({ question, modes, kubernetes, hub, world }) =>
       isNode(question, modes) &&
       isReachedByVolume(world, question.user.slice(nodeUserPrefix.length), question.resource ?? {}) &&
@@ -107,7 +107,7 @@ export const differences: readonly Difference[] = [
   },
   {
     name: "accounts of a node's own pods",
-    why: "Since release 1.33 a node reads the ServiceAccounts of its own pods (KubeletServiceAccountTokenForCredentialProviders), and so it does here; in 1.20 it could only ask for their tokens.",
+    why: "Since release 1.33, and on the hub, a node reads the ServiceAccounts of its own pods (KubeletServiceAccountTokenForCredentialProviders); in 1.20 it could only request their tokens.",
     explains: ({ question, modes, kubernetes, hub }) => {
       const [first = "", ...rest] = (kubernetes.reason ?? "").split("\n");
       const [told = "", ...later] = (hub.reason ?? "").split("\n");
@@ -122,7 +122,7 @@ export const differences: readonly Difference[] = [
   },
   {
     name: "resources of later releases",
-    why: "What nodes may do with ResourceClaims and ResourceSlices, which 1.20 did not know: the hub says why not, and 1.20 says nothing.",
+    why: "What nodes may do with ResourceClaims and ResourceSlices, which 1.20 does not know: the hub gives a reason for its denial, and 1.20 gives none.",
     explains: ({ question, modes, kubernetes, hub }) => {
       const { group, resource = "" } = question.resource ?? {};
       const [first = "", ...rest] = (hub.reason ?? "").split("\n");
@@ -138,7 +138,7 @@ export const differences: readonly Difference[] = [
   },
   {
     name: "bindings that come with a hub",
-    why: "A hub lets nodes ask for certificates and read whether they were given, by the ClusterRoleBindings `pratique:node-renewal` and others that kube-apiserver leaves to kubeadm.",
+    why: "A hub allows nodes to request certificates and to read the result, by the ClusterRoleBindings `pratique:node-renewal` and others that kube-apiserver leaves to kubeadm.",
     explains: ({ kubernetes, hub }) =>
       hub.allowed === true &&
       // Whoever is asked after RBAC may allow it there too.
@@ -146,8 +146,8 @@ export const differences: readonly Difference[] = [
       /^RBAC: allowed by ClusterRoleBinding "pratique:[a-z-]+" of /.test(hub.reason ?? ""),
   },
   {
-    name: "reviews are not admitted",
-    why: "kube-apiserver puts reviews to admission, whose NodeRestriction refuses a node without a name; here reviews are answered without it, and the Node authorizer says the same of that node.",
+    name: "no admission of reviews",
+    why: "kube-apiserver runs admission on reviews, whose NodeRestriction rejects a node without a name; the hub answers reviews without admission, and its Node authorizer says the same of that node.",
     explains: ({ question, kubernetes, hub }) =>
       question.by === "self" &&
       question.user === "system:node:" &&

@@ -20,7 +20,7 @@ export interface RulesSample {
 /** The one way in which lists of rules differ. */
 export const listedPaths: Pick<Difference, "name" | "why"> = {
   name: "paths through RoleBindings",
-  why: "SelfSubjectRulesReview of kube-apiserver also lists paths of ClusterRoles that a RoleBinding refers to, though no RoleBinding grants them; the hub lists what is granted.",
+  why: "SelfSubjectRulesReview of kube-apiserver also lists paths of ClusterRoles that a RoleBinding refers to, though no RoleBinding grants them; the hub lists only what is granted.",
 };
 
 /** How the lists of a sample differ. */

@@ -26,11 +26,11 @@ const jsonValue = /(?<=value: )(?:0|null|\[.*?\]|\{.*?\})(?=: [a-zA-Z/])/g;
 /** How answers of release 1.20 are read. Each is what section of the contract proves. */
 export const readings: readonly Reading[] = [
   {
-    what: "A value in a message is JSON (section 8); 1.20 printed it as Go would, with addresses in place of what they point to.",
+    what: "A value in a message is JSON (section 8); 1.20 prints it as Go does, with addresses in place of what they point to.",
     read: covered(goValue, jsonValue, "VALUE"),
   },
   {
-    what: "`cannot be handled as a <Expected>: <why>` (section 6): the contract leaves the why open. 1.20 decoded by a library that names offsets and types of Go.",
+    what: "`cannot be handled as a <Expected>: <why>` (section 6): the contract leaves the why open. The decoder of 1.20 names offsets and Go types.",
     read: covered(
       /(?<=cannot be handled as a \w+: ).*error found in #\d+ byte of[^]*$/g,
       /(?<=cannot be handled as a \w+: )(?:json: cannot unmarshal .*|\S+: (?:illegal base64|parsing|quantities).*)$/g,
@@ -38,7 +38,7 @@ export const readings: readonly Reading[] = [
     ),
   },
   {
-    what: "`Too long: may not be more than N bytes` (section 8); 1.20 said `must have at most`.",
+    what: "`Too long: may not be more than N bytes` (section 8); 1.20 says `must have at most`.",
     read: reworded(/Too long: must have at most (\d+) bytes/g, "Too long: may not be more than $1 bytes"),
   },
   {
@@ -49,18 +49,18 @@ export const readings: readonly Reading[] = [
     ),
   },
   {
-    what: "`Precondition failed: UID in precondition: ...` (section 6); kube-apiserver puts its key in etcd before it.",
+    what: "`Precondition failed: UID in precondition: ...` (section 6); kube-apiserver puts the etcd key before it.",
     read: reworded(
       /StorageError: invalid object, Code: 4, Key: \S+, ResourceVersion: 0, AdditionalErrorMsg: (?=Precondition failed: UID)/g,
       "",
     ),
   },
   {
-    what: "`only the following media types are accepted: ...` (section 3); in kube-apiserver a router that comes first says `406: Not Acceptable`.",
+    what: "`only the following media types are accepted: ...` (section 3); in kube-apiserver a router before it answers `406: Not Acceptable`.",
     read: covered(/^406: Not Acceptable$/g, /^only the following media types are accepted: .*$/g, "NOT ACCEPTABLE"),
   },
   {
-    what: "`the body of the request was in an unknown format - accepted media types include: ...` (section 3); in kube-apiserver a router that comes first says `415: Unsupported Media Type`.",
+    what: "`the body of the request was in an unknown format - accepted media types include: ...` (section 3); in kube-apiserver a router before it answers `415: Unsupported Media Type`.",
     read: covered(/^415: Unsupported Media Type$/g, unknownType, "UNSUPPORTED"),
   },
   {
@@ -72,7 +72,7 @@ export const readings: readonly Reading[] = [
     ),
   },
   {
-    what: "A patch that is no JSON, or no list, is malformed, 400 (sections 6.1 and 8, which leave the message open).",
+    what: "A patch that is not JSON, or not a list, is malformed, 400 (sections 6.1 and 8, which leave the message open).",
     read: covered(
       /^(?:unexpected (?:end of JSON input|EOF)|json: cannot unmarshal \w+ into Go value of type jsonpatch\.Patch)$/g,
       /^(?:error decoding patch: )?(?:unexpected end of JSON input|json: cannot unmarshal .*)$/g,
@@ -87,13 +87,13 @@ export const readings: readonly Reading[] = [
 
 const scheme = /(?<=in scheme )"[^"]*"/g;
 
-/** A path behind which there is nothing: a Status, or this text (section 8 of the contract). */
+/** A path that does not exist: a Status, or this text (section 8 of the contract). */
 export const nothingThere =
-  "A path behind which there is nothing: `the server could not find the requested resource` or the text `404 page not found` (section 8).";
+  "A path that does not exist: `the server could not find the requested resource` or the text `404 page not found` (section 8).";
 
 /** A PUT of what is not there. */
 export const notThere =
-  "PUT: 404 where nothing is stored and the kind does not allow create-on-update (section 6); 1.20 looked at the uid first.";
+  "PUT: 404 where nothing is stored and the kind does not allow create-on-update (section 6); 1.20 checks the uid first.";
 
 /** The readings by which the two agree; empty where they are the same, undefined where they differ. */
 export function agreement(theirs: Answer, ours: Answer): readonly string[] | undefined {

@@ -11,7 +11,7 @@ const options: Readonly<
   "options of another apiVersion": { body: { kind: "DeleteOptions", apiVersion: "example.com/v7" } },
   "options of the group of options": { body: { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1" } },
   "broken JSON": { body: "{", type: "application/json" },
-  "a media type that nobody knows": { body: "{}", type: "text/csv" },
+  "an unknown media type": { body: "{}", type: "text/csv" },
   "another uid": { body: { preconditions: { uid: "00000000-0000-4000-8000-000000000000" } } },
   "another version": { body: { preconditions: { resourceVersion: "1" } } },
   "the background": { body: { propagationPolicy: "Background" } },

@@ -8,7 +8,7 @@ export interface Difference {
 /** Every row on which the hub and kube-apiserver 1.20.2 are known to differ. */
 export const differences: readonly Difference[] = [
   {
-    why: "Kubernetes 1.36 answers 400 BadRequest, and so does the hub; 1.20 answered 500 without a reason.",
+    why: "The hub answers 400 BadRequest like Kubernetes 1.36; 1.20 answers 500 without a reason.",
     rows: [
       "*: apply patch with another kind",
       "*: apply patch with no kind",
@@ -20,16 +20,16 @@ export const differences: readonly Difference[] = [
       "*: delete with broken JSON",
       "*: delete with a policy as a number",
       "*: delete with a grace as text",
-      "*: list with a version that is none",
-      "identity: a group of nobody",
+      "*: list with an invalid version",
+      "identity: a group without a user",
     ],
   },
   {
-    why: "Kubernetes 1.36 answers 400 BadRequest, and so does the hub; 1.20 answered 422.",
+    why: "The hub answers 400 BadRequest like Kubernetes 1.36; 1.20 answers 422.",
     rows: ["*: merge patch with a list"],
   },
   {
-    why: "Reworded since 1.20; the hub has the words of 1.36 (lengths in bytes, owners with their kind, what a selector may hold).",
+    why: "The hub uses the wording of 1.36, which differs from that of 1.20 (lengths in bytes, owners with their kind, what a selector may contain).",
     rows: [
       "*: create with a long label value",
       "*: create with two controllers",
@@ -46,11 +46,11 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "Node's parser refuses methods that HTTP does not list, before the hub sees the request.",
-    rows: ["*: a method that nobody knows", "*: a method that nobody knows, on all"],
+    why: "Node's parser rejects methods that HTTP does not list, before the hub sees the request.",
+    rows: ["*: an unknown method", "*: an unknown method, on all"],
   },
   {
-    why: "kube-apiserver quotes the whole object, which who may patch it need not be allowed to read; the hub quotes the patch alone.",
+    why: "kube-apiserver quotes the whole object, also to users who may patch but not read it; the hub quotes the patch alone.",
     rows: [
       "*: json patch with a number as name",
       "*: merge patch with a new kind",
@@ -60,7 +60,7 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "kube-apiserver shows the patch as Go prints a map; the hub shows the JSON that was sent.",
+    why: "kube-apiserver prints the patch as a Go map; the hub prints the JSON that the client sent.",
     rows: [
       "* but things: strategic patch with a number as label",
       "* but things: strategic patch with a list as metadata",
@@ -68,53 +68,53 @@ export const differences: readonly Difference[] = [
   },
   {
     why: "A malformed patch is 400 (section 6.1 of the contract); kube-apiserver answers 500 to this one.",
-    rows: ["* but things: strategic patch with a directive that nobody knows"],
+    rows: ["* but things: strategic patch with an unknown directive"],
   },
   {
-    why: "Faults of 1.20 that 1.36 no longer has: it kept a directive as if it were a label, and added what a patch removes.",
+    why: "Faults of 1.20 that 1.36 no longer has: it stores a directive as a label, and adds what a patch removes.",
     rows: [
       "* but things: strategic patch with a directive to replace labels",
       "* but things: strategic patch with a removal from a list",
     ],
   },
   {
-    why: "RFC 6902: the place that a copy is from must exist; kube-apiserver copies a null.",
-    rows: ["*: json patch with a copy from nowhere"],
+    why: "RFC 6902: the source of a copy must exist; kube-apiserver copies a null.",
+    rows: ["*: json patch with a copy from a missing path"],
   },
   {
-    why: "What is wrong with YAML is told by line; kube-apiserver adds what its parser was looking for.",
+    why: "The hub names the line of an error in YAML; kube-apiserver adds what its parser expected.",
     rows: ["*: create with broken YAML"],
   },
   {
-    why: "A wildcard such as `application/*` is accepted (RFC 9110, section 12.5.1).",
+    why: "The hub accepts a wildcard such as `application/*` (RFC 9110, section 12.5.1).",
     rows: ["* but things: get as any application", "* but things: list as any application"],
   },
   {
-    why: "A watch from a version that is none is 400 (section 5.2 of the contract); kube-apiserver does so for events alone, and answers 500 without a reason for all else.",
-    rows: ["*: list with a watch from a version that is none"],
+    why: "A watch from an invalid version is 400 (section 5.2 of the contract); kube-apiserver answers so for events alone, and 500 without a reason for all else.",
+    rows: ["*: list with a watch from an invalid version"],
   },
   {
-    why: "Bodies of Secrets, and what is wrong inside of them, are not quoted: messages are logged.",
+    why: "The hub quotes neither bodies of Secrets nor the faults in them, since messages are logged.",
     rows: [
-      "secrets: create with an apiVersion that is none",
+      "secrets: create with an invalid apiVersion",
       "secrets: create with a number as kind",
       "secrets: create with a docker type with text",
       "secrets: replace with broken JSON",
     ],
   },
   {
-    why: "A certificate request is not quoted, and the hub says what is wrong with it.",
+    why: "The hub does not quote a certificate request, and says what is wrong with it.",
     rows: [
       "certificatesigningrequests: create with no request",
-      "certificatesigningrequests: create with a request that is no PEM",
+      "certificatesigningrequests: create with a request that is not PEM",
     ],
   },
   {
-    why: "A token is not sent back to who asks about it.",
-    rows: ["reviews: ask about a token that nobody knows", "reviews: ask about a bootstrap token that nobody knows"],
+    why: "The hub does not return the token of a TokenReview.",
+    rows: ["reviews: ask about an unknown token", "reviews: ask about an unknown bootstrap token"],
   },
   {
-    why: "1.36 puts the name of a namespace into a label, and so does the hub; the label is checked as well.",
+    why: "1.36 puts the name of a namespace into a label, and so does the hub; the label is validated as well.",
     rows: [
       "namespaces: create with a name with a slash",
       "namespaces: create with a name of two dots",
@@ -123,11 +123,11 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "Pods run nowhere on a hub: it checks what every reader of pods and nodes relies on, and leaves networks and mounts to who runs them.",
+    why: "No pods run on a hub: it validates what every reader of pods and nodes relies on, but no networks and mounts.",
     rows: ["nodes: create with a bad network", "pods: create with a mount of a volume that is missing"],
   },
   {
-    why: "1.36 has one more field that may change; the hub leaves out the difference of two structures of Go that follows in both releases.",
+    why: "1.36 has one more field that may change; the hub leaves out the difference of two Go structures that follows in both releases.",
     rows: [
       "pods: replace with itself",
       "pods: replace with a change",
@@ -139,7 +139,7 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "Columns of 1.36, which differ from those of 1.20 in their number or type.",
+    why: "The hub has the columns of 1.36, which differ from those of 1.20 in number or type.",
     rows: [
       "pods: create with a reply as a table",
       "certificatesigningrequests: create with a reply as a table",
@@ -150,17 +150,17 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "Finalizers of events are checked like those of all other objects.",
+    why: "The hub validates finalizers of Events like those of all other objects.",
     rows: ["events: create with a bad finalizer", "events: create with a finalizer without a domain"],
   },
   {
-    why: "Types of causes that 1.36 has for values of schemas (FieldValueTypeInvalid, FieldValueTooLong, FieldValueTooMany, FieldValueRequired), and its words for lengths.",
+    why: "The hub has the types of causes of 1.36 for values of schemas (FieldValueTypeInvalid, FieldValueTooLong, FieldValueTooMany, FieldValueRequired), and its wording for lengths.",
     rows: [
       "things: create with a size as text",
       "things: create with a size with a fraction",
       "things: create with a long word",
       "things: create with a number as a word",
-      "things: create with a time that is no time",
+      "things: create with an invalid time",
       "things: create with either as an object",
       "things: create with too many parts",
       "things: create with two parts of one name",
@@ -170,10 +170,10 @@ export const differences: readonly Difference[] = [
   },
   {
     why: "Custom objects have no protobuf: 415 (section 3 of the contract).",
-    rows: ["things: create with protobuf that is none"],
+    rows: ["things: create with invalid protobuf"],
   },
   {
-    why: "Paths of custom objects are read as those of built-in kinds are; kube-apiserver reads them in a second place, which overlooks what follows a name or a subresource.",
+    why: "The hub parses paths of custom objects like those of built-in kinds; kube-apiserver parses them in a second place, which ignores what follows a name or a subresource.",
     rows: [
       "things: create with no namespace",
       "things: replace with another kind",
@@ -183,11 +183,11 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "One fault of a definition is told once.",
+    why: "The hub reports one fault of a definition once.",
     rows: ["customresourcedefinitions: create with unknown fields for all"],
   },
   {
-    why: "Addresses and versions are each server's own; 1.36 has no beta versions of these groups, and singular names in discovery.",
+    why: "Addresses and versions are each server's own; 1.36 has singular names in discovery, and no beta versions of these groups.",
     rows: [
       "paths: GET /api",
       "paths: GET /api/",
@@ -200,7 +200,7 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "An unknown path is a Status; 1.20 answered 404 with a list of all paths, which 1.36 no longer does.",
+    why: "The hub answers an unknown path with a Status; 1.20 answers 404 with a list of all paths, which 1.36 no longer does.",
     rows: [
       "paths: GET /none",
       "paths: GET /none/at/all",
@@ -215,15 +215,15 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "Slashes that stand twice are one.",
+    why: "The hub treats repeated slashes as one.",
     rows: ["paths: GET //api//v1//namespaces//default"],
   },
   {
-    why: "Discovery and health are only read; kube-apiserver answers any method as if it were GET.",
+    why: "Discovery and health are read-only; kube-apiserver answers any method as if it were GET.",
     rows: ["paths: POST /apis", "paths: POST /healthz"],
   },
   {
-    why: "406 comes with a Status, as everywhere; kube-apiserver sends nothing with it here.",
+    why: "The hub sends 406 with a Status, as everywhere; kube-apiserver sends no body here.",
     rows: ["paths: the specification as CSV"],
   },
 ];

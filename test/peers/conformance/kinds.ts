@@ -223,7 +223,7 @@ export const kinds: readonly Kind[] = [
     wrong: {
       "no duration": { spec: { leaseDurationSeconds: 0 } },
       "negative transitions": { spec: { leaseTransitions: -1 } },
-      "a renewal that is no time": { spec: { renewTime: "yesterday" } },
+      "an invalid renewal time": { spec: { renewTime: "yesterday" } },
       "text as duration": { spec: { leaseDurationSeconds: "40" } },
     },
   }),
@@ -278,7 +278,7 @@ export const kinds: readonly Kind[] = [
     change: { metadata: { labels: { changed: "1" } } },
     wrong: {
       "no request": { spec: { request: undefined } },
-      "a request that is no PEM": { spec: { request: "eHg=" } },
+      "a request that is not PEM": { spec: { request: "eHg=" } },
       "no signer": { spec: { signerName: undefined } },
       "a signer without a domain": { spec: { signerName: "any" } },
       "the signer of old": { spec: { signerName: "kubernetes.io/legacy-unknown" } },
@@ -328,7 +328,7 @@ export const kinds: readonly Kind[] = [
       "a word of other letters": { spec: { word: "A1" } },
       "a long word": { spec: { word: "abcdefghi" } },
       "a number as a word": { spec: { word: 7 } },
-      "a time that is no time": { spec: { when: "yesterday" } },
+      "an invalid time": { spec: { when: "yesterday" } },
       "either as an object": { spec: { either: {} } },
       "either as a number": { spec: { either: 7 } },
       "too many parts": { spec: { parts: [{ name: "a" }, { name: "b" }, { name: "c" }] } },

@@ -14,7 +14,7 @@ const label = { op: "add", path: "/metadata/labels", value: { a: "b" } };
 const operations: Readonly<Record<string, unknown>> = {
   "a label": [label],
   "no operation": [],
-  "an operation that nobody knows": [{ op: "look", path: "/metadata" }],
+  "an unknown operation": [{ op: "look", path: "/metadata" }],
   "an operation without path": [{ op: "add", value: 1 }],
   "an operation without op": [{ path: "/metadata/labels", value: {} }],
   "a test that holds": [{ op: "test", path: "/metadata/name", value: "p-{row}" }, label],
@@ -23,7 +23,7 @@ const operations: Readonly<Record<string, unknown>> = {
   "a replacement of what is not there": [{ op: "replace", path: "/metadata/labels/none", value: "1" }],
   "an addition below what is not there": [{ op: "add", path: "/metadata/none/a", value: "1" }],
   "a path without slash": [{ op: "add", path: "metadata", value: {} }],
-  "a copy from nowhere": [{ op: "copy", from: "/none", path: "/metadata/labels" }],
+  "a copy from a missing path": [{ op: "copy", from: "/none", path: "/metadata/labels" }],
   "a move without from": [{ op: "move", path: "/metadata/labels" }],
   "an object in place of a list": { metadata: { labels: { a: "b" } } },
   "text in place of a list": "text",
@@ -43,7 +43,7 @@ const merges: Readonly<Record<string, unknown>> = {
   "a new name": { metadata: { name: "other" } },
   "a name removed": { metadata: { name: null } },
   "a stale version": { metadata: { resourceVersion: "1", labels: { a: "b" } } },
-  "a version that is none": { metadata: { resourceVersion: "x", labels: { a: "b" } } },
+  "an invalid version": { metadata: { resourceVersion: "x", labels: { a: "b" } } },
   "another uid": { metadata: { uid: "00000000-0000-4000-8000-000000000000" } },
   "a new kind": { kind: "Robot" },
   "a new apiVersion": { apiVersion: "apps/v1" },
@@ -51,12 +51,12 @@ const merges: Readonly<Record<string, unknown>> = {
   "a number as label": { metadata: { labels: { a: 1 } } },
   "a list as metadata": { metadata: [] },
   "metadata removed": { metadata: null },
-  "a field that nobody knows": { unknownField: 1 },
+  "an unknown field": { unknownField: 1 },
   "a bad finalizer": { metadata: { finalizers: ["a b"] } },
 };
 
 const directives: Readonly<Record<string, unknown>> = {
-  "a directive that nobody knows": { metadata: { $patch: "look" } },
+  "an unknown directive": { metadata: { $patch: "look" } },
   "a directive to delete metadata": { metadata: { $patch: "delete" } },
   "a directive to replace labels": { metadata: { labels: { $patch: "replace", z: "1" } } },
   "a removal from a list": { metadata: { "$deleteFromPrimitiveList/finalizers": ["a.example.com/b"] } },

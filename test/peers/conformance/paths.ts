@@ -58,8 +58,8 @@ const questions: Readonly<Record<string, readonly [path: string, body: object]>>
     { metadata: { namespace: "default" }, spec: { user: "asked", nonResourceAttributes: { path: "/x", verb: "get" } } },
   ],
   "all rules without a namespace": [`${reviews}/selfsubjectrulesreviews`, { spec: {} }],
-  "a token that nobody knows": [tokens, { spec: { token: "abc" } }],
-  "a bootstrap token that nobody knows": [tokens, { spec: { token: "aaaaaa.0123456789abcdef" } }],
+  "an unknown token": [tokens, { spec: { token: "abc" } }],
+  "an unknown bootstrap token": [tokens, { spec: { token: "aaaaaa.0123456789abcdef" } }],
   "no token": [tokens, { spec: {} }],
   "a token as a number": [tokens, { spec: { token: 7 } }],
 };
@@ -158,7 +158,7 @@ const wanted: Readonly<Record<string, readonly [path: string, accept: string]>> 
 
 const identities: readonly Row[] = [
   {
-    id: "identity: a bearer token that nobody knows",
+    id: "identity: an unknown bearer token",
     ask: {
       path: "/api/v1/namespaces/default/configmaps?labelSelector=none%3Dsuch",
       headers: { authorization: "Bearer none" },
@@ -180,7 +180,7 @@ const identities: readonly Row[] = [
     "/metrics",
   ].map((path) => ({ id: `identity: ${path} as another`, ask: { path, headers: { "impersonate-user": "somebody" } } })),
   {
-    id: "identity: a group of nobody",
+    id: "identity: a group without a user",
     ask: {
       path: "/api/v1/namespaces/default/configmaps?labelSelector=none%3Dsuch",
       headers: { "impersonate-group": "a" },

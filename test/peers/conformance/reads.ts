@@ -20,9 +20,9 @@ const accepts: Readonly<Record<string, string>> = {
 
 /** What a query may say of one object. */
 const getQueries: Readonly<Record<string, string>> = {
-  "a version that is none": "resourceVersion=x",
+  "an invalid version": "resourceVersion=x",
   "a negative version": "resourceVersion=-1",
-  "a parameter that nobody knows": "colour=red",
+  "an unknown parameter": "colour=red",
   pretty: "pretty=true",
 };
 
@@ -37,7 +37,7 @@ const listQueries: Readonly<Record<string, string>> = {
   "a continue elsewhere": `continue=${Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}').toString("base64url")}`,
   "a continue of another version": `continue=${Buffer.from('{"v":"meta.k8s.io/v9","rv":1,"start":"x"}').toString("base64url")}`,
   "a continue and a version": "continue=x&resourceVersion=5",
-  "a version that is none": "resourceVersion=x",
+  "an invalid version": "resourceVersion=x",
   "a match without version": "resourceVersionMatch=Exact",
   "an unknown match": "resourceVersion=1&resourceVersionMatch=Nearly",
   "an exact match of version 0": "resourceVersion=0&resourceVersionMatch=Exact",
@@ -54,7 +54,7 @@ const listQueries: Readonly<Record<string, string>> = {
   "a field selector of nothing": "fieldSelector=metadata.name%3Dnone",
   "a field selector of the namespace": "fieldSelector=metadata.namespace%3Dnone",
   "a watch that is none": "watch=perhaps&labelSelector=none%3Dsuch",
-  "a watch from a version that is none": "watch=true&resourceVersion=x",
+  "a watch from an invalid version": "watch=true&resourceVersion=x",
   "a watch with a bad label selector": "watch=true&labelSelector=%21%21",
   "a watch with an unknown field": "watch=true&fieldSelector=spec.none%3D1",
   "a watch with a timeout that is none": "watch=true&timeoutSeconds=x",
@@ -116,10 +116,10 @@ export const oddities: RowsOf<Kind> = (kind) => {
   });
   return [
     ask("create at a name", "POST", one, make("o-{row}")),
-    ask("a method that nobody knows", "LOOK", one),
-    ask("a method that nobody knows, on all", "LOOK", at()),
-    ask("get a subresource that nobody knows", "GET", `${one}/none`),
-    ask("replace a subresource that nobody knows", "PUT", `${one}/none`, make("o-{row}")),
+    ask("an unknown method", "LOOK", one),
+    ask("an unknown method, on all", "LOOK", at()),
+    ask("get an unknown subresource", "GET", `${one}/none`),
+    ask("replace an unknown subresource", "PUT", `${one}/none`, make("o-{row}")),
     ask("get below a subresource", "GET", `${one}/status/none`),
     ask("get the status", "GET", `${one}/status`),
     ask("replace the status", "PUT", `${one}/status`, make("o-{row}")),
