@@ -89,7 +89,7 @@ describe("a bootstrap identity", () => {
     expect((await agent(`${clustersPath}/edge-1`)).status).toBe(200);
   });
 
-  it("gets none for a cluster that somebody else asked for", async () => {
+  it("gets none for a cluster that another user requested", async () => {
     await stage.create("edge-2", {}, stage.booter);
     const request = await stage.request("edge-2", {}, auto);
     expect(await settled(request.name)).toBe("pending");
@@ -256,7 +256,7 @@ const nearly: Readonly<Record<string, AskedCertificate>> = {
 };
 
 describe("a request that is nearly one of an agent", () => {
-  it.each(Object.keys(nearly))("%s is approved by nobody but a person", async (what) => {
+  it.each(Object.keys(nearly))("%s is approved only by a person", async (what) => {
     await stage.create("lab", {}, auto);
     const sent = await stage.request("lab", nearly[what], auto);
     expect([sent.reply.status, await settled(sent.name)]).toEqual([201, "pending"]);
@@ -371,7 +371,7 @@ describe("the agent of a cluster", () => {
     expect((await write(agent, "v1beta1", ways[1][1])).status).toBe(200);
   });
 
-  it("gets no add-on's certificate of a cluster whose name its own begins with", async () => {
+  it("gets no add-on certificate of a cluster whose name is a prefix of its own", async () => {
     const path = "/apis/addon.open-cluster-management.io/v1beta1/namespaces/prod/managedclusteraddons";
     const body = {
       apiVersion: "addon.open-cluster-management.io/v1beta1",
@@ -396,7 +396,7 @@ describe("the agent of a cluster", () => {
 });
 
 describe("ten requests that nobody waits for any more", () => {
-  it("do not keep an agent from asking: the oldest go", async () => {
+  it("do not keep an agent from requesting: the hub deletes the oldest", async () => {
     await stage.create("flooded");
     const names = [];
     for (let count = 0; count < 12; count += 1) {

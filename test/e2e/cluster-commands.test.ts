@@ -140,7 +140,7 @@ async function beat(agent: ApiClient, name: string): Promise<{ readonly status: 
 }
 
 describe("pratique cluster token", () => {
-  it("writes a file for its owner with an identity that may ask and nothing else, and says how long it lives", async () => {
+  it("writes a file for its owner with an identity that may only request, and prints how long it is valid", async () => {
     const made = await cluster("admin", "token", "--bootstrap-kubeconfig", "first.kubeconfig", "--ttl", "10m");
     expect([made.code, made.err]).toEqual([0, expect.stringContaining("leads other machines to themselves")]);
     const path = join(stage.hub.dir, "first.kubeconfig");
@@ -174,7 +174,7 @@ describe("pratique cluster token", () => {
 });
 
 describe("pratique cluster accept", () => {
-  it("waits for the agent to ask, lets it in, and waits until it has come", async () => {
+  it("waits for the request of the agent, approves it, and waits until the agent has joined", async () => {
     const accepting = await started("admin", "accept", "alpha");
     await told(accepting, /alpha: waiting for the cluster to be registered/);
     const agent = await asked("alpha");
@@ -203,7 +203,7 @@ describe("pratique cluster accept", () => {
     expect(other["status"] ?? {}).toEqual({});
   });
 
-  it("does nothing where one id comes with two keys, as ids can be read by all who ask", async () => {
+  it("does nothing where one id has two keys, since all requesters can read ids", async () => {
     const first = await asked("copied");
     await stage.request("copied");
     const refused = await cluster("admin", "accept", "copied", "--agent-id", "a1b2c");
@@ -213,7 +213,7 @@ describe("pratique cluster accept", () => {
     expect([named.code, named.out]).toEqual([0, expect.stringContaining(`csr/${first.csr} approved`)]);
   });
 
-  it("does nothing for a newcomer in the name of a cluster that has an agent, until it is named", async () => {
+  it("does nothing for a new agent of a cluster that has one, until it is named", async () => {
     await (await stageJoined("taken")).enter();
     await stage.cluster(
       "taken",

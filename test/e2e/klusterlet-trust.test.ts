@@ -54,7 +54,7 @@ async function hubInFile(): Promise<{ readonly server: string; readonly pins: re
   return { server: cluster?.texts.get("server") ?? "", pins };
 }
 
-it("a joined cluster believes the next CA of its hub before that signs, and forgets it when it is canceled", async () => {
+it("a joined cluster trusts the next CA of its hub before that signs, and removes it when it is canceled", async () => {
   const before = await hubInFile();
   expect(before.pins).toHaveLength(1);
   await ca("prepare");
@@ -72,7 +72,7 @@ it("a joined cluster believes the next CA of its hub before that signs, and forg
 
 peerSuite("kubectl", "a change that leaves a cluster behind", () => {
   it(
-    "a cluster that was left behind registers again with its old bootstrap kubeconfig, by what it has learned since",
+    "a cluster that missed a change of the CA registers again with its old bootstrap kubeconfig, by the CA that it has learned",
     {
       timeout: 180_000,
     },

@@ -167,7 +167,7 @@ describe("a cluster that joins", () => {
     await agent.told("available");
   });
 
-  it("goes on with its id, its key and its request when it restarts while that is pending", async () => {
+  it("keeps its id, its key and its request when it restarts while that is pending", async () => {
     const first = start("patient");
     const asked = await first.told("requested");
     await first.stop();
@@ -205,7 +205,7 @@ describe("a cluster that joins", () => {
     }
   }, 120_000);
 
-  it("goes on with a credential that another agent of the same name has left", async () => {
+  it("uses the credential that another agent of the same name has left", async () => {
     const first = start("adopted");
     const request = await letIn("adopted", first);
     await first.stop();
@@ -236,7 +236,7 @@ describe("a cluster that joins", () => {
     await expect(second.done).rejects.toMatchObject({ code: "already-joined" });
   });
 
-  it("gets in although ten requests of its name are about", async () => {
+  it("joins although ten requests of its name exist", async () => {
     await stage.create("crowded");
     for (let count = 0; count < 10; count += 1) await sendRequest(stage.booter, "crowded", { agent: `old${count}` });
     const clock = skippingClock();
@@ -253,7 +253,7 @@ describe("a cluster that joins", () => {
 });
 
 describe("a cluster that is refused", () => {
-  it("asks anew, with the same id and another key, once its denied request is gone", async () => {
+  it("creates another request, with the same id and another key, once its denied one is gone", async () => {
     const clock = skippingClock();
     const agent = start("unwanted", { clock });
     const { request, agent: id, fingerprint } = await agent.told("requested");
@@ -280,7 +280,7 @@ describe("a cluster that is refused", () => {
     expect(status?.request?.denied).toContain("was denied: No: no");
   });
 
-  it("stops beating when it is denied, and registers with a new id when it is accepted again", async () => {
+  it("stops updating its lease when it is denied, and registers with a new id when it is accepted again", async () => {
     const clock = skippingClock();
     const agent = start("denied", { clock });
     await letIn("denied", agent);
@@ -317,7 +317,7 @@ describe("a cluster that is refused", () => {
 });
 
 describe("a cluster that stays", () => {
-  it("renews its certificate with the one that it has and another key, without a person", async () => {
+  it("renews its certificate with the current one and another key, without a person", async () => {
     const clock = skippingClock();
     const agent = start("renewing", { clock, expirationSeconds: 3600 });
     await letIn("renewing", agent);
@@ -330,7 +330,7 @@ describe("a cluster that stays", () => {
     expect([after === before, (await keyOf("renewing")) === key]).toEqual([false, false]);
   });
 
-  it("beats on with a clock that is wrong, and says why its status is not written", async () => {
+  it("updates its lease with a wrong clock, and reports why its status is not written", async () => {
     const agent = start("skewed", { clock: skippingClock(10 * 60_000) });
     const { request } = await agent.told("requested");
     await stage.approve(request);
@@ -385,7 +385,7 @@ describe("a cluster with several hubs", () => {
     expect(agent.events.filter(({ kind }) => kind === "failed")).toHaveLength(1);
   });
 
-  it("goes to the next one when the first is silent for too long", async () => {
+  it("goes to the next one when the first does not answer in time", async () => {
     await stage.create("safe");
     await stage.accept("safe");
     const { agent, left } = await startAtDyingHub("safe");
@@ -497,7 +497,7 @@ describe("a cluster with an API", () => {
     await spoke.close();
   });
 
-  it("tells its version, its size and its claims, and keeps its credential as a Secret", async () => {
+  it("reports its version, its capacity and its claims, and stores its credential as a Secret", async () => {
     for (const [name, cpu, unschedulable] of [
       ["a", "2", false],
       ["b", "500m", true],

@@ -71,7 +71,7 @@ const taintsOf = ({ spec }: ApiObject): readonly string[] =>
   );
 
 peerSuite("kubectl", "a cluster that joins", () => {
-  it("is let in by two decisions, with the calls that a klusterlet makes", async () => {
+  it("is accepted by two decisions, with the calls that a klusterlet makes", async () => {
     const { booter, admin } = stage;
     expect((await booter(`${clustersPath}?fieldSelector=metadata.name%3Deast`)).status).toBe(200);
     expect((await booter(`${clustersPath}/east`)).status).toBe(404);
@@ -116,7 +116,7 @@ peerSuite("kubectl", "a cluster that joins", () => {
     expect((await agent(lease("early"))).status).toBe(200);
   });
 
-  it("may do what the check of the klusterlet operator asks about, and no more", async () => {
+  it("has the rights that the klusterlet operator checks, and no others", async () => {
     const agent = await stage.joined("sound");
     const may = async (resourceAttributes: object): Promise<boolean> => {
       const body = {
@@ -199,7 +199,7 @@ peerSuite("kubectl", "a cluster that joins", () => {
     expect(stored.json()).toMatchObject({ message: "The managed cluster is available", reason: "Available" });
   });
 
-  it("renews its certificate by itself, with the one that it has", async () => {
+  it("renews its certificate with the current one", async () => {
     const agent = await stage.joined("renewing");
     const request = await stage.request("renewing", {}, agent);
     const renewed = await stage.issued(request);
@@ -210,7 +210,7 @@ peerSuite("kubectl", "a cluster that joins", () => {
     });
   });
 
-  it("shows in the columns of the original", async () => {
+  it("is printed in the columns of the original", async () => {
     await stage.joined("shown", {});
     const found = await stage.hub.kubectl("get", "mcl", "shown");
     expect(found.out.split("\n")[0]).toMatch(/^NAME +HUB ACCEPTED +MANAGED CLUSTER URLS +JOINED +AVAILABLE +AGE/);
@@ -270,7 +270,7 @@ describe("the two decisions", () => {
 });
 
 describe("a cluster that is denied", () => {
-  it("loses everything at once, and being accepted again does not bring its certificate back", async () => {
+  it("loses all rights at once, and its certificate stays rejected when it is accepted again", async () => {
     const agent = await stage.joined("denied");
     await stage.cluster(
       "denied",
@@ -299,7 +299,7 @@ describe("a cluster that is denied", () => {
 });
 
 describe("a cluster that leaves", () => {
-  it("goes with its namespace, its rights and its heartbeat", async () => {
+  it("is deleted with its namespace, its rights and its lease", async () => {
     const agent = await stage.joined("leaving");
     await stage.admin(`${clustersPath}/leaving`, { method: "DELETE" });
     await stage.gone(clustersPath, "leaving");
@@ -311,7 +311,7 @@ describe("a cluster that leaves", () => {
     expect((await agent(`${clustersPath}/leaving`)).status).toBe(401);
   });
 
-  it("may say so itself, and is taken off the hub", async () => {
+  it("may announce it itself, and the hub removes it", async () => {
     const agent = await stage.joined("departing");
     const stored = (await agent(`${clustersPath}/departing`)).object();
     const annotations = { ...stored.metadata.annotations, "agent.open-cluster-management.io/leave": "true" };
@@ -375,7 +375,7 @@ describe("sets of clusters", () => {
     ).toMatchObject({ spec });
   });
 
-  it("take clusters from those who may join them only", async () => {
+  it("accept clusters only of users who may join them", async () => {
     await stage.admin(setsPath, {
       method: "POST",
       body: {
@@ -417,7 +417,7 @@ describe("sets of clusters", () => {
 });
 
 describe("add-ons", () => {
-  it("are followed and reported in v1alpha1 by agents before v1.3, and stay what they are in v1beta1", async () => {
+  it("are followed and reported in v1alpha1 by agents before v1.3, and stay unchanged in v1beta1", async () => {
     const agent = await stage.joined("older");
     await addOn("older", "logs");
     const path = `${addOns("older")}/logs`;

@@ -112,7 +112,7 @@ peerSuite(kubePrograms, "add-ons in both versions, on a real control plane", () 
   }
 
   test(
-    "one add-on that nobody could convert does not keep the others from being read",
+    "an add-on that cannot be converted does not break the list of the others",
     async () => {
       await create(newer, "odd", { spec: {} });
       await create(newer, "plain", { spec: {} });

@@ -118,7 +118,7 @@ peerSuite(kubePrograms, "pratique cluster, on a real control plane", () => {
   );
 
   test(
-    "the two decisions are of two people, and neither does the other's half",
+    "the two decisions are of two people, and neither may make the other's",
     async () => {
       const ann = await person("ann", "open-cluster-management:approver");
       const acc = await person("acc", "open-cluster-management:accepter");
@@ -153,7 +153,7 @@ peerSuite(kubePrograms, "pratique cluster, on a real control plane", () => {
   );
 
   test(
-    "a spoke that is gone is said to hold its add-on, and is taken off when its operator says so",
+    "detach names the add-on that a spoke which is gone leaves, and removes the cluster with --force",
     async () => {
       const { kubectl } = hub.kube;
       await ends(0, operator("cluster", "token", "--bootstrap-kubeconfig", "gone.kubeconfig"));

@@ -88,7 +88,7 @@ peerSuite(kubePrograms, "a managed cluster's agent, with a real control plane as
     });
 
   test(
-    "joins, tells its version, and leaves a kubeconfig that a client of Kubernetes uses",
+    "joins, reports its version, and writes a kubeconfig that a client of Kubernetes uses",
     async () => {
       const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } };
       await hub.admin("/api/v1/nodes", { method: "POST", body: node });
@@ -114,7 +114,7 @@ peerSuite(kubePrograms, "a managed cluster's agent, with a real control plane as
   );
 
   test(
-    "goes on after a restart while pending, renews, is denied and comes back",
+    "continues after a restart while pending, renews, is denied and returns",
     async () => {
       const clock = skippingClock();
       const first = start("west", { clock });

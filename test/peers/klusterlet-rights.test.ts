@@ -133,7 +133,7 @@ peerSuite(kubePrograms, "the rights of a klusterlet in its cluster, on a real co
   }
 
   test(
-    "suffice to join, beat, report and make namespaces, and each of them is used",
+    "suffice to join, update the lease, report and create namespaces, and each of them is used",
     async () => {
       await letIn(agent, hub.kube.kubeconfig);
       await cluster(says("ManagedClusterConditionAvailable", "True", "ManagedClusterAvailable"));

@@ -78,7 +78,7 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
   }
 
   test(
-    "a cluster is let in by two decisions, beats, renews and writes its status",
+    "a cluster joins by two decisions, updates its lease, renews its certificate and writes its status",
     async () => {
       const agent = await joined("east");
       const path = "/apis/coordination.k8s.io/v1/namespaces/east/leases/managed-cluster-lease";

@@ -68,7 +68,7 @@ await ocmSuite("the registration agent of Open Cluster Management, on a real con
   }
 
   test(
-    "joins, is let in by two decisions of people, becomes available, and follows an add-on in the version that it knows",
+    "joins by two decisions of people, becomes available, and follows an add-on in the version that it knows",
     async () => {
       const { kube, admin, bootstrap } = hub;
       const folder = join(kube.dir, "agent");

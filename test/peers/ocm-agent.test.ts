@@ -108,7 +108,7 @@ await ocmSuite("the registration agent of Open Cluster Management", ["kubectl"],
     new X509Certificate((await dataOf(`hub-${cluster}`))["tls.crt"] ?? "").serialNumber;
 
   test(
-    "joins, is let in by two decisions, beats, tells how its cluster is, and renews its certificate",
+    "joins by two decisions, updates its lease, reports the status of its cluster, and renews its certificate",
     async () => {
       const agent = await startAgent("east");
       const request = await eventually("a request", async () => (await requestsOf("east"))[0]);
@@ -151,7 +151,7 @@ await ocmSuite("the registration agent of Open Cluster Management", ["kubectl"],
   );
 
   test(
-    "tells the claims of its cluster, and that it has become available as an event",
+    "reports the claims of its cluster, and by an Event that it is available",
     async () => {
       await startAgent("west");
       await letIn("west");
@@ -169,7 +169,7 @@ await ocmSuite("the registration agent of Open Cluster Management", ["kubectl"],
   );
 
   test(
-    "gets a certificate for the agent of an add-on, and says by which means",
+    "gets a certificate for the agent of an add-on, and reports its driver",
     async () => {
       await startAgent("north");
       await letIn("north");
@@ -204,7 +204,7 @@ await ocmSuite("the registration agent of Open Cluster Management", ["kubectl"],
   );
 
   test(
-    "is cut off by a denial, and its certificate is not taken again",
+    "loses access by a denial, and its certificate stays rejected",
     async () => {
       const agent = await startAgent("south");
       await letIn("south");
@@ -228,7 +228,7 @@ await ocmSuite("the registration agent of Open Cluster Management", ["kubectl"],
   );
 
   test(
-    "comes back after a new installation as another agent, once that is approved",
+    "returns after a new installation as another agent, once that is approved",
     async () => {
       const first = await startAgent("centre");
       await letIn("centre");

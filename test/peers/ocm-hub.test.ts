@@ -114,7 +114,7 @@ await ocmSuite("our klusterlet, with the registration controller of Open Cluster
     });
 
   test(
-    "joins, is accepted, becomes available and beats",
+    "joins, is accepted, becomes available and updates its lease",
     async () => {
       const agent = start("east");
       await letIn("east", agent);
@@ -146,7 +146,7 @@ await ocmSuite("our klusterlet, with the registration controller of Open Cluster
   );
 
   test(
-    "is told that it is denied, and goes on once it is accepted again",
+    "learns of its denial, and continues once it is accepted again",
     async () => {
       const clock = skippingClock();
       const agent = start("south", { clock });

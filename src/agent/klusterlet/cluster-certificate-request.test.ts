@@ -73,7 +73,7 @@ async function decide(hub: FakeApi, type: "Approved" | "Denied"): Promise<void> 
 }
 
 describe("a request for the certificate of an agent", () => {
-  it("names cluster and agent, and asks for a client certificate of both groups", async () => {
+  it("names cluster and agent, and requests a client certificate of both groups", async () => {
     const { hub, call, clock } = staged();
     const getting = obtainCertificate({ ...(await call()), expirationSeconds: 7200 });
     await clock.advance(0);
@@ -141,7 +141,7 @@ describe("a request for the certificate of an agent", () => {
     expect(sent[0]).toEqual({ ...sent[1], found: false });
   });
 
-  it("is not made while ten of the cluster are about, those of add-ons not counted", async () => {
+  it("is not created while ten of the cluster exist, those of add-ons not counted", async () => {
     const { hub, call, clock, news } = staged();
     const make = (index: number, labels: object): Promise<ApiObject> =>
       hub.client.create(certificateRequests, {

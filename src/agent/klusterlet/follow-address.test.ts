@@ -36,7 +36,7 @@ describe("the address of a hub", () => {
     ]);
   });
 
-  it("is another one once the hub tells another, and the same cluster is seen there", async () => {
+  it("changes once the hub names another, and the same cluster is found there", async () => {
     await started();
     tells("https://new.example:6443");
     expect(await followAddress(stage.serving)).toBe(true);

@@ -15,7 +15,7 @@ const namespaceObject = (name: string): { apiVersion: string; kind: string; meta
 });
 
 describe("the namespaces that a hub wants on its clusters", () => {
-  it("are made or labelled, and said to be there", async () => {
+  it("are created or labelled, and reported as available", async () => {
     const managedNamespaces = [
       { name: "team-a", clusterSet: "prod" },
       { name: "team-b", clusterSet: "prod" },

@@ -64,7 +64,7 @@ describe("the renewal of a certificate", () => {
     expect(stage.serving.notes.rotated).toMatchObject({ status: "False", reason: "ClientCertificateUpdateFailed" });
   });
 
-  it("that fails is tried again with pauses, and said in the status", async () => {
+  it("that fails is tried again with pauses, and reported in the status", async () => {
     await staged();
     stage.hub.failNext("create", certificateRequests, new StatusError("Forbidden", "denied by the hub"));
     await stage.clock.advance(due);
@@ -74,7 +74,7 @@ describe("the renewal of a certificate", () => {
     expect(stage.hub.all(certificateRequests)).toHaveLength(1);
   });
 
-  it("that nobody approves ends with the certificate, and the agent registers again under its name", async () => {
+  it("that is not approved ends with the certificate, and the agent registers again under its name", async () => {
     await staged();
     await stage.clock.advance(3_600_000);
     expect(stage.hub.all(certificateRequests)).toHaveLength(1);

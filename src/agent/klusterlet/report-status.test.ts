@@ -27,7 +27,7 @@ const patches = (): number => stage.hub.writes.filter(({ verb }) => verb === "pa
 const seen = (): Promise<void> => stage.change((cluster) => cluster);
 
 describe("the status of a cluster", () => {
-  it("says that it joined and is available, and its version once the hub has seen that", async () => {
+  it("reports Joined and Available, and its version once the hub has seen that", async () => {
     await staged();
     expect([conditionOf("ManagedClusterJoined"), conditionOf(available)]).toEqual([
       "True ManagedClusterJoined",
@@ -97,7 +97,7 @@ describe("the status of a cluster", () => {
     expect(stage.events).toEqual([{ kind: "withheld", message: expect.stringContaining("off by 6m") as unknown }]);
   });
 
-  it("is written again upon what the hub has written meanwhile", async () => {
+  it("is written again on the version that the hub has written meanwhile", async () => {
     await staged();
     stage.hub.failNext("patch", managedClusters, conflict(managedClusters, "east", "the object has been modified"));
     await seen();

@@ -37,7 +37,7 @@ describe("the claims of a cluster", () => {
 });
 
 describe("the size of a cluster", () => {
-  it("leaves out of what is allocatable the nodes that take no pods", () => {
+  it("counts no unschedulable nodes as allocatable", () => {
     const node = (name: string, unschedulable: boolean): ApiObject => ({
       apiVersion: "v1",
       kind: "Node",

@@ -55,7 +55,7 @@ async function scene(metadata: object = {}): Promise<Scene> {
 }
 
 describe("a cluster that falls silent", () => {
-  it("is unknown after five lease durations, to people and to schedulers", async () => {
+  it("is Unknown after five lease durations, in its condition and by a taint", async () => {
     const { clock, condition, taints, api, counted, log, stop } = await scene();
     await clock.advance(5 * minute - 1);
     expect([condition(available)?.status, taints()]).toEqual(["True", []]);
@@ -71,7 +71,7 @@ describe("a cluster that falls silent", () => {
     await stop();
   });
 
-  it("leaves alone what the agent says", async () => {
+  it("keeps what the agent has written", async () => {
     const bench = await scene();
     const { client, clock, stored, condition } = bench;
     const joined = {
@@ -105,7 +105,7 @@ describe("a cluster that falls silent", () => {
     await stop();
   });
 
-  it("is told by when it was heard, whatever its clock says", async () => {
+  it("is judged by when the hub received its lease, whatever its clock says", async () => {
     const { clock, condition, beat, stop } = await scene();
     await clock.advance(minute);
     await beat(-60 * minute);

@@ -46,7 +46,7 @@ describe("the request of an agent", () => {
     expect(judged(asked)).toEqual(expect.any(String));
   });
 
-  it("is never one of a cluster whose name only begins alike", () => {
+  it("never belongs to a cluster whose name only begins alike", () => {
     const names = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}[a-z0-9]$/);
     fc.assert(
       fc.property(names, names, (cluster, other) => {
