@@ -32,6 +32,8 @@ const maxClauses = 32;
 /** What may be answered besides the three formats of every object. */
 export interface Offer {
   readonly meta: boolean;
+  /** Whether there are tables among `meta`, in JSON and YAML. Default true. */
+  readonly table?: boolean;
   /** `meta`: metadata alone, of kinds that have no protobuf themselves. */
   readonly protobuf: boolean | "meta";
   readonly discovery?: boolean;
@@ -92,7 +94,8 @@ function transformed(plain: MediaType, params: Clause["params"], offer: Offer): 
     return known ? { ...plain, discovery: version } : undefined;
   }
   const known = offer.meta && group === "meta.k8s.io" && isMetaKind(as) && (version === "v1" || version === "v1beta1");
-  return known ? { ...plain, as, version } : undefined;
+  if (!known || (as === "Table" && (offer.table === false || plain.format === "protobuf"))) return undefined;
+  return { ...plain, as, version };
 }
 
 function isMetaKind(as: string): as is NonNullable<MediaType["as"]> {

@@ -98,7 +98,11 @@ export function namespaceOf({ info, resource }: Call): string {
 /** How this call's answer is shown: as itself, as a table or as metadata, in the media type asked for. */
 export function viewOf(call: Call): View {
   const { kind: resource, now, request, query, yaml, flow } = call;
-  const media = negotiate(header(request, "accept"), { meta: true, protobuf: speaksProtobuf(resource) || "meta" });
+  const media = negotiate(header(request, "accept"), {
+    meta: true,
+    table: hasTable(call),
+    protobuf: speaksProtobuf(resource) || "meta",
+  });
   const { turns } = call.options;
   return {
     resource,
@@ -109,6 +113,12 @@ export function viewOf(call: Call): View {
     includeObject: media.as === "Table" ? includeObjectOf(query) : "Metadata",
     media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
   };
+}
+
+/** What is created to be answered has no table, nor have some subresources. Source: apiserver RequestScope.AllowsMediaTypeTransform. */
+function hasTable({ kind, resource, info }: Call): boolean {
+  const isAnswer = kind.verbs.length === 1 && kind.verbs[0] === "create";
+  return !isAnswer && subresourceOf(resource, info)?.table !== false;
 }
 
 /** The selectors of the query. @throws StatusError BadRequest for one that cannot be read or that the resource does not know. */

@@ -118,6 +118,7 @@ const approval: Subresource = {
     return withStatus(told, { ...fieldsAt(stored, "status"), conditions });
   },
   validateUpdate: (next, stored) => [...validateCsrConditions(next), ...validateCsrConditionsKept(next, stored)],
+  table: false,
 };
 
 function isDecided(object: ApiObject): boolean {

@@ -23,6 +23,7 @@ const status: Subresource = {
     metadata: incoming.metadata,
   }),
   validateUpdate: (next) => storedVersionErrors(next),
+  table: false,
 };
 
 /**

@@ -43,6 +43,7 @@ const finalize: Subresource = {
   verbs: ["update"],
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validateUpdate: (next) => validateFinalizers(next),
+  table: false,
 };
 
 export const namespaces: Resource = {

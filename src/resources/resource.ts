@@ -63,6 +63,8 @@ export interface PartOfObject {
   /** Absent where it is read and written in the shape of the object itself. */
   readonly shownAs?: ShownAs;
   readonly creates?: undefined;
+  /** False where Kubernetes answers a wish for a Table with 406: its storage has no TableConvertor. */
+  readonly table?: false;
   readonly connects?: undefined;
 }
 
@@ -82,6 +84,7 @@ export interface CreatedUnderObject {
   /** The kind that is sent and answered. Its plural and names are never used: what is created goes by the object it is under. */
   readonly creates: Resource;
   readonly connects?: undefined;
+  readonly table?: undefined;
   readonly shownAs?: undefined;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;
@@ -95,6 +98,7 @@ export interface ConnectedSubresource {
   /** The kind of the options in the query, which admission sees as a CONNECT; undefined where there is none: a log is read with GET. */
   readonly options?: Resource;
   readonly creates?: undefined;
+  readonly table?: undefined;
   readonly shownAs?: undefined;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;

@@ -363,3 +363,42 @@ describe("an endless body", () => {
     expect(sent).toBeLessThan(64 << 20);
   });
 });
+
+describe("a table of what has no columns in Kubernetes", () => {
+  const review = { spec: { user: "ann", resourceAttributes: { verb: "get", resource: "pods" } } };
+  const reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+  const status = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/none.example.com/status";
+  const approval = "/apis/certificates.k8s.io/v1/certificatesigningrequests/none/approval";
+  const refusal =
+    "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+  const token = "/api/v1/namespaces/default/serviceaccounts/default/token";
+
+  it.each([
+    ["a review", reviews, { method: "POST", body: review }],
+    ["a token", token, { method: "POST", body: { spec: {} } }],
+    ["the status of a definition", status, {}],
+    ["the approval of a certificate request", approval, {}],
+    ["the finalizers of a namespace", "/api/v1/namespaces/default/finalize", { method: "PUT", body: {} }],
+  ])("is 406 for %s", async (_title, path, ask) => {
+    for (const accept of [table, "application/yaml;as=Table;v=v1;g=meta.k8s.io"]) {
+      const reply = await api(path, { ...ask, accept });
+      expect(reply.json()).toMatchObject({ reason: "NotAcceptable", code: 406, message: refusal });
+    }
+  });
+
+  it("gives way to JSON where the client takes that too", async () => {
+    const reply = await api(reviews, { method: "POST", body: review, accept: `${table},application/json` });
+    expect(reply.status).toBe(201);
+    expect(reply.json()).toMatchObject({ kind: "SubjectAccessReview" });
+  });
+
+  it("is answered for the status of a namespace, which has columns", async () => {
+    const reply = await api("/api/v1/namespaces/default/status", { accept: table });
+    expect(reply.json()).toMatchObject({ kind: "Table" });
+  });
+
+  it("is 406 in protobuf for every kind", async () => {
+    const reply = await api(`${maps}/one`, { accept: `${protobuf};as=Table;v=v1;g=meta.k8s.io` });
+    expect(reply.json()).toMatchObject({ reason: "NotAcceptable", code: 406, message: refusal });
+  });
+});
