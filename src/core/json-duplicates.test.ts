@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findDuplicateFields } from "./json-duplicates.ts";
+import { findDuplicateFields, strictFields } from "./json-duplicates.ts";
 
 describe("duplicate fields", () => {
   test.each([
@@ -60,5 +60,27 @@ describe("duplicate fields", () => {
   test("brackets without end cost no more than their number", () => {
     expect(findDuplicateFields("[".repeat(1_000_000))).toEqual([]);
     expect(findDuplicateFields(`"${"\\".repeat(1_000_000)}`)).toEqual([]);
+  });
+});
+
+describe("the fields that strict decoding complains of", () => {
+  // The orders are those of kube-apiserver 1.36.3.
+  test.each([
+    ['{"o":[{"name":"a","name":"b","zz":1}]}', ["o[0].zz"], ["duplicate o[0].name", "unknown o[0].zz"]],
+    [
+      '{"metadata":{"nope":1,"nope":{"a":1,"a":2}},"foo":{"b":1,"b":2},"data":{"a":1,"a":2},"foo":1}',
+      ["metadata.nope", "foo"],
+      ["unknown metadata.nope", "unknown foo", "duplicate data.a"],
+    ],
+    ['{"x":[[{"a":1,"a":2}],{"b":1,"b":2}],"c":1,"c":2}', ["x"], ["unknown x", "duplicate c"]],
+    ['{"a":1,"a":2}', [], ["duplicate a"]],
+    ['{"a":1}', ["a", "not.there"], ["unknown a", "unknown not.there"]],
+  ])("are told in the order of the text %s", (text, unknown, faults) => {
+    expect(strictFields(text, unknown).map(({ fault, path }) => `${fault} ${path}`)).toEqual(faults);
+  });
+
+  test("are a hundred at most", () => {
+    const text = `[${Array.from({ length: 1_000 }, () => '{"a":1,"a":1}').join()}]`;
+    expect(strictFields(text, ["[0].b", "[5].b"])).toHaveLength(100);
   });
 });

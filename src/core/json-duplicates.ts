@@ -9,10 +9,49 @@ const smallObject = 8;
  */
 export function findDuplicateFields(text: string): readonly string[] {
   const found = new Set<string>();
+  eachKey(text, (stack, isNew) => {
+    if (!isNew) found.add(pathOf(stack));
+    return found.size < maxReported;
+  });
+  return [...found];
+}
+
+/** A field that strict decoding complains of. */
+export interface StrictField {
+  readonly fault: "duplicate" | "unknown";
+  readonly path: string;
+}
+
+/**
+ * The fields of `findDuplicateFields` and those at the `unknown` paths, in the order of the text, each once and at most 100; what lies
+ * at or below an unknown field is not searched for duplicates. Source: sigs.k8s.io/json UnmarshalStrict.
+ */
+export function strictFields(text: string, unknown: readonly string[]): readonly StrictField[] {
+  const left = new Set(unknown);
+  const all = new Set(unknown);
+  const found = new Map<string, StrictField>();
+  eachKey(text, (stack, isNew) => {
+    const path = pathOf(stack);
+    const frame = stack.at(-1);
+    const isUnknown = all.has(path);
+    if (frame !== undefined) frame.isUnknown = isUnknown;
+    if (isUnknown && left.delete(path)) found.set(`unknown ${path}`, { fault: "unknown", path });
+    if (!isNew && !isUnknown && !stack.some((one) => one.isUnknown)) {
+      found.set(`duplicate ${path}`, { fault: "duplicate", path });
+    }
+    return found.size < maxReported;
+  });
+  // A path that is too long to be compared.
+  const rest = Array.from(left, (path): StrictField => ({ fault: "unknown", path }));
+  return [...found.values(), ...rest].slice(0, maxReported);
+}
+
+/** Calls `visit` at each key with where it stands, and whether its object does not have it yet, until that returns false. */
+function eachKey(text: string, visit: (stack: readonly Frame[], isNew: boolean) => boolean): void {
   const stack: Frame[] = [];
   let frame: Frame | undefined;
   let index = 0;
-  while (index < text.length && found.size < maxReported) {
+  while (index < text.length) {
     const code = text.charCodeAt(index);
     index += 1;
     if (code === quote) {
@@ -22,10 +61,11 @@ export function findDuplicateFields(text: string): readonly string[] {
       if (frame?.expectsKey === true) {
         frame.expectsKey = false;
         frame.step = keyText(text, start, index - 1);
-        if (!addKey(frame, frame.step)) found.add(pathOf(stack));
+        if (!visit(stack, addKey(frame, frame.step))) return;
       }
     } else if (code === openBrace || code === openBracket) {
-      frame = { step: code === openBrace ? "" : 0, expectsKey: code === openBrace, keys: [], set: undefined };
+      const expectsKey = code === openBrace;
+      frame = { step: expectsKey ? "" : 0, expectsKey, keys: [], set: undefined, isUnknown: false };
       stack.push(frame);
     } else if (code === closeBrace || code === closeBracket) {
       stack.pop();
@@ -35,7 +75,6 @@ export function findDuplicateFields(text: string): readonly string[] {
       else frame.expectsKey = true;
     }
   }
-  return [...found];
 }
 
 const quote = 0x22;
@@ -52,6 +91,8 @@ interface Frame {
   expectsKey: boolean;
   readonly keys: string[];
   set: Set<string> | undefined;
+  /** Whether the key at hand is of a field that the kind does not have. */
+  isUnknown: boolean;
 }
 
 /** The index after the closing quote of the JSON string whose characters begin at `start`; past the end of a text that ends before. */

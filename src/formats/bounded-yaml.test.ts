@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { loadYaml, loadYamlDocuments, YamlError } from "./bounded-yaml.ts";
+import { loadYaml, loadYamlDocuments, readYaml, YamlError } from "./bounded-yaml.ts";
 
 const limit = 262_144;
 
@@ -111,3 +111,35 @@ function failureOf(text: string): unknown {
     return error instanceof YamlError ? YamlError : error;
   }
 }
+
+describe("readYaml", () => {
+  // The lines are those that kube-apiserver 1.36.3 names.
+  it.each([
+    ["a: 1\na: 2\na: 3\n", { a: "3" }, ["2 a", "3 a"]],
+    ["m:\n  a: 1\nm:\n  b: 2\n", { m: { b: "2" } }, ["4 m"]],
+    ["m:\n  a: b\nm:\n  a: b\n  a: c\n", { m: { a: "c" } }, ["5 a", "4 m"]],
+    ["a: 1\na: |\n  x\n  y\na:\n\n  plain\n", { a: "plain" }, ["2 a", "7 a"]],
+    ["a: {}\na:\n", { a: null }, ["2 a"]],
+    ["{a: 1,\n a: 2}", { a: "2" }, ["2 a"]],
+    ['{"a": {"b": 1,\n"b": 2}}', { a: { b: "2" } }, ["2 b"]],
+    ["? a\n: 1\n? a\n: 2\n", { a: "2" }, ["4 a"]],
+    ["a: [x]\na:\n- y\n", { a: ["y"] }, ["3 a"]],
+    ["l:\n- a: 1\n  a: 2\n", { l: [{ a: "2" }] }, ["3 a"]],
+    ["# c\n---\na: 1\n# c\na: 2\n", { a: "2" }, ["5 a"]],
+    ["a: 1\n\n\na:    # c\n  2\n", { a: "2" }, ["5 a"]],
+    ['a: 1\n"a": 2\n', { a: "2" }, ["2 a"]],
+    ["a: 1\nb: 2\n", { a: "1", b: "2" }, []],
+  ])("takes the last value of a key in %j, and names the line of each later one", (text, value, found) => {
+    const { duplicates, ...read } = readYaml(text, { maxCharacters: limit });
+    expect(read).toEqual({ value });
+    expect(duplicates.map(({ line, key }) => `${line} ${key}`)).toEqual(found);
+  });
+
+  it("names a hundred keys at most, and the beginning of a long one", () => {
+    const many = readYaml("a: 1\n".repeat(1_000), { maxCharacters: limit });
+    expect(many.duplicates).toHaveLength(100);
+    const key = "k".repeat(3_000);
+    const [one] = readYaml(`{${key}: 1, ${key}: 2}`, { maxCharacters: limit }).duplicates;
+    expect(one).toEqual({ line: 1, key: `${"k".repeat(1024)}…` });
+  });
+});

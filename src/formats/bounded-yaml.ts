@@ -1,4 +1,4 @@
-import { Composer, type Document, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
+import { Composer, type Document, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
 import { YamlError } from "./yaml-error.ts";
 
 export { YamlError } from "./yaml-error.ts";
@@ -28,12 +28,43 @@ const maxDepth = 64;
  * that are not text are refused. @throws YamlError
  */
 export function loadYaml(text: string, options: YamlOptions): YamlValue {
+  return valueOf(onlyDocument(text, lineCounter(), options));
+}
+
+/** A document, and the keys that stand in one of its mappings already. */
+export interface YamlRead {
+  readonly value: YamlValue;
+  /** The line of each such key's value and the key, at most 100; a mapping comes after those inside it. */
+  readonly duplicates: readonly YamlDuplicate[];
+}
+
+/** A key that its mapping had before; `line` counts from 1. */
+export interface YamlDuplicate {
+  readonly line: number;
+  readonly key: string;
+}
+
+/** How many are reported, and how many characters of each. Source: sigs.k8s.io/json, of JSON. */
+const [maxDuplicates, maxKey] = [100, 1024];
+
+/** The same as `loadYaml`, but that of two values of one key the later one counts, and the key is reported. @throws YamlError */
+export function readYaml(text: string, options: YamlOptions): YamlRead {
   const lines = lineCounter();
+  const duplicates: YamlDuplicate[] = [];
+  const onDuplicate = (offset: number, key: string): void => {
+    if (duplicates.length >= maxDuplicates) return;
+    const shown = key.length > maxKey ? `${key.slice(0, maxKey)}…` : key;
+    duplicates.push({ line: lines.linePos(offset).line, key: shown });
+  };
+  return { value: valueOf({ ...onlyDocument(text, lines, options), onDuplicate }), duplicates };
+}
+
+function onlyDocument(text: string, lines: LineCounter, options: YamlOptions): Reading {
   const [document, another] = compose(text, lines, options);
   if (document === undefined || another !== undefined) {
     throw new YamlError("syntax", "not exactly one YAML document");
   }
-  return valueOf(document, lines, counterOf(options));
+  return { document, lines, counter: counterOf(options), onDuplicate: refuseDuplicate };
 }
 
 /**
@@ -43,7 +74,23 @@ export function loadYaml(text: string, options: YamlOptions): YamlValue {
 export function loadYamlDocuments(text: string, options: YamlOptions): readonly YamlValue[] {
   const lines = lineCounter();
   const counter = counterOf(options);
-  return compose(text, lines, options).map((document) => valueOf(document, lines, counter));
+  return compose(text, lines, options).map((document) =>
+    valueOf({ document, lines, counter, onDuplicate: refuseDuplicate }),
+  );
+}
+
+type OnDuplicate = (offset: number, key: string) => void;
+
+interface Reading {
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+  readonly counter: Counter;
+  /** Called with where the value begins, after what that value itself has. */
+  readonly onDuplicate: OnDuplicate;
+}
+
+function refuseDuplicate(): never {
+  throw new YamlError("syntax", "a YAML key occurs twice in one mapping");
 }
 
 function lineCounter(): LineCounter {
@@ -52,12 +99,12 @@ function lineCounter(): LineCounter {
   return lines;
 }
 
-function valueOf(document: Document.Parsed, lines: LineCounter, counter: Counter): YamlValue {
+function valueOf({ document, lines, counter, onDuplicate }: Reading): YamlValue {
   const [error] = document.errors;
   if (error !== undefined) {
     throw new YamlError("syntax", `not valid YAML at line ${lines.linePos(error.pos[0]).line}`, { cause: error });
   }
-  return plain(document.contents, counter);
+  return plain(document.contents, counter, onDuplicate);
 }
 
 /** What is left of the values that a text may hold. */
@@ -106,7 +153,7 @@ function compose(text: string, lines: LineCounter, options: YamlOptions): readon
   return [...new Composer({ ...scalars, uniqueKeys: false } as ComposerOptions).compose(tokens)];
 }
 
-function plain(node: unknown, counter: Counter): YamlValue {
+function plain(node: unknown, counter: Counter, onDuplicate: OnDuplicate): YamlValue {
   counter.left -= 1;
   if (counter.left < 0) throw tooManyValues(counter.maxValues);
   if (node === null) {
@@ -116,7 +163,7 @@ function plain(node: unknown, counter: Counter): YamlValue {
     return scalar(node.value);
   }
   if (isSeq(node)) {
-    return node.items.map((item) => plain(item, counter));
+    return node.items.map((item) => plain(item, counter, onDuplicate));
   }
   if (!isMap(node)) {
     throw new YamlError("syntax", "YAML aliases are not accepted");
@@ -126,16 +173,16 @@ function plain(node: unknown, counter: Counter): YamlValue {
     if (!isScalar(key) || typeof key.value !== "string") {
       throw new YamlError("syntax", "a YAML key is not text");
     }
-    if (entries.has(key.value)) {
-      throw new YamlError("syntax", duplicateKey);
-    }
-    entries.set(key.value, plain(value, counter));
+    const read = plain(value, counter, onDuplicate);
+    if (entries.has(key.value)) onDuplicate(startOf(value) ?? startOf(key) ?? 0, key.value);
+    entries.set(key.value, read);
   }
   return Object.fromEntries(entries);
 }
 
-/** What is said of a mapping that has a key twice. */
-export const duplicateKey = "a YAML key stands twice in one mapping";
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
+}
 
 /** Only what JSON has too. */
 function scalar(value: unknown): YamlValue {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Worker } from "node:worker_threads";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { loadYaml, YamlError } from "./bounded-yaml.ts";
+import { readYaml, YamlError } from "./bounded-yaml.ts";
 import type { YamlErrorCode } from "./yaml-error.ts";
 import { yamlText } from "./yaml-text.ts";
 import { yamlThread, type YamlThread, type YamlThreadOptions, type YamlWork } from "./yaml-thread.ts";
@@ -24,7 +24,7 @@ afterEach(async () => {
 
 function inline(text: string): unknown {
   try {
-    return loadYaml(text, { maxCharacters: limits.maxCharacters, maxValues: limits.maxValues, numbers: "number" });
+    return readYaml(text, { maxCharacters: limits.maxCharacters, maxValues: limits.maxValues, numbers: "number" });
   } catch (error) {
     return saidOf(error);
   }
@@ -55,7 +55,9 @@ async function codeOf(job: Promise<string>): Promise<YamlErrorCode | "done" | "u
 describe("the YAML thread", () => {
   it("reads a document as JSON text", async () => {
     const text = "a: 1\nb: [x, true, null, 1.5]\n__proto__: {c: d}\n";
-    expect(await thread().parse(text, limits)).toBe('{"a":1,"b":["x",true,null,1.5],"__proto__":{"c":"d"}}');
+    expect(await thread().parse(text, limits)).toBe(
+      '{"value":{"a":1,"b":["x",true,null,1.5],"__proto__":{"c":"d"}},"duplicates":[]}',
+    );
   });
 
   it("refuses what cannot be read, in the words of loadYaml, and goes on", async () => {
@@ -63,13 +65,15 @@ describe("the YAML thread", () => {
     for (const text of ["a: 1\na: 2\n", "a: &x 1\nb: *x\n", "[".repeat(1000), "a: 'b", "a: .nan", "- a\n---\n- b"]) {
       expect(await threaded(yaml, text)).toEqual(inline(text));
     }
-    expect(await yaml.parse("a: b", limits)).toBe('{"a":"b"}');
+    expect(await yaml.parse("a: b", limits)).toBe('{"value":{"a":"b"},"duplicates":[]}');
   });
 
   it("counts values and not keys", async () => {
     const yaml = thread();
     const text = "a: 1\nb:\n- c\n- d: e\n";
-    expect(await yaml.parse(text, { ...limits, maxValues: 6 })).toBe('{"a":1,"b":["c",{"d":"e"}]}');
+    expect(await yaml.parse(text, { ...limits, maxValues: 6 })).toBe(
+      '{"value":{"a":1,"b":["c",{"d":"e"}]},"duplicates":[]}',
+    );
     await expect(yaml.parse(text, { ...limits, maxValues: 5 })).rejects.toMatchObject({
       code: "values",
       message: "more than 5 values",
@@ -136,7 +140,7 @@ describe("the YAML thread", () => {
   ])("comes to an end with %s, and then reads the next text", async (_what, text) => {
     const yaml = thread({ maxJobMs: 60_000 });
     expect(["done", "syntax", "depth"]).toContain(await codeOf(yaml.parse(text, limits)));
-    expect(await yaml.parse("a: b", limits)).toBe('{"a":"b"}');
+    expect(await yaml.parse("a: b", limits)).toBe('{"value":{"a":"b"},"duplicates":[]}');
   });
 
   it("ends a job that takes too long, fails it alone, and starts anew for those that wait", async () => {
@@ -151,7 +155,7 @@ describe("the YAML thread", () => {
     const second = yaml.parse("a: b", limits);
     timers[0]?.();
     expect(await first).toBe("time");
-    expect(await second).toBe('{"a":"b"}');
+    expect(await second).toBe('{"value":{"a":"b"},"duplicates":[]}');
     expect([timers.length, stopped]).toEqual([2, 2]);
   });
 
@@ -185,7 +189,7 @@ describe("the YAML thread", () => {
     const large = codeOf(yaml.stringify(JSON.stringify(Array.from({ length: 200_000 }, (_, index) => ({ index })))));
     const next = yaml.parse("a: b", limits);
     expect(await large).toBe("memory");
-    expect(await next).toBe('{"a":"b"}');
+    expect(await next).toBe('{"value":{"a":"b"},"duplicates":[]}');
   });
 
   it("takes so many jobs and so many characters, and refuses more at once", async () => {

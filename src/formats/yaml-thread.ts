@@ -9,7 +9,7 @@ export type { YamlLimits } from "./yaml-job.ts";
 /** Reads and writes YAML for one flow. */
 export interface YamlWork {
   /**
-   * One YAML document as JSON text; the same that `loadYaml` takes with numbers as JSON has them, refused for the same reasons.
+   * What `readYaml` makes of one YAML document, with numbers as JSON has them, as JSON text; refused for the same reasons.
    * @throws YamlError
    */
   readonly parse: (text: string, limits: YamlLimits) => Promise<string>;

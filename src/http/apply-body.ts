@@ -5,14 +5,17 @@ import { appliedProblem } from "../core/managed-fields/check-applied.ts";
 import { apiVersionOf, type ApiObject } from "../core/object.ts";
 import { StatusError, badRequest, conflict } from "../core/status.ts";
 import { finish, type Steps } from "../core/steps.ts";
+import type { YamlDuplicate } from "../formats/bounded-yaml.ts";
 import { YamlError } from "../formats/yaml-error.ts";
 import type { YamlWork } from "../formats/yaml-thread.ts";
 import { appliedTo, type Write } from "../registry/field-owners.ts";
 import type { Resource, ShownAs } from "../resources/resource.ts";
 import { decodeTyped, textOf, typeText } from "./decode-body.ts";
 import { flag, type Query } from "./exchange.ts";
+import type { FieldValidation } from "./query-options.ts";
 import { shapedConfig } from "./shown-as.ts";
 import { finishInTurns, type Turn } from "../registry/large-work.ts";
+import { yamlErrors, yamlLines } from "./strict-decoding.ts";
 import { parseYamlBody } from "./yaml-body.ts";
 
 /** The media type of server-side apply; JSON is YAML. */
@@ -26,6 +29,8 @@ export interface ApplyOptions {
   /** The shape of the subresource, where it has one of its own. */
   readonly shownAs: ShownAs | undefined;
   readonly query: Query;
+  readonly fieldValidation: FieldValidation;
+  readonly warn: (text: string) => void;
   /** JSON values that the configuration may hold. */
   readonly maxValues: number;
   /** Reads what is YAML. */
@@ -50,7 +55,7 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
   const force = flag(query, "force");
   return async (bytes, large) => {
     if (large !== undefined) await large();
-    const config = await readConfig(textOf(bytes), options);
+    const { config, duplicates } = await readConfig(textOf(bytes), options);
     checkKind(config, kind);
     const steps = function* (stored: ApiObject | undefined): Steps<ApiObject> {
       yield* checkFields(config, kind);
@@ -63,6 +68,7 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
       };
       const whole = shapedConfig(shownAs, config, behind);
       const object = yield* appliedTo(write, stored, { config: whole, force });
+      complain(options, duplicates);
       yield;
       return decodedObject(object, resource);
     };
@@ -72,17 +78,29 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
   };
 }
 
-async function readConfig(text: string, { yaml, maxValues }: ApplyOptions): Promise<JsonObject> {
+interface Config {
+  readonly config: JsonObject;
+  readonly duplicates: readonly YamlDuplicate[];
+}
+
+async function readConfig(text: string, { yaml, maxValues }: ApplyOptions): Promise<Config> {
   try {
-    const value = await parseYamlBody(yaml, text, { maxValues });
-    if (isJsonObject(value)) return value;
+    const { value, duplicates } = await parseYamlBody(yaml, text, { maxValues });
+    if (isJsonObject(value)) return { config: value, duplicates };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    // Kubernetes takes the last of two under fieldValidation Ignore and Warn; here no reader takes them at all.
-    const strict = error.message.includes("twice") ? "strict " : "";
-    throw badRequest(`error ${strict}decoding YAML: ${error.message}`);
+    throw badRequest(`error decoding YAML: ${error.message}`);
   }
   throw badRequest("error decoding YAML: the body is not one YAML mapping");
+}
+
+/** What strict decoding says, after the apply, as in Kubernetes. @throws StatusError BadRequest under Strict */
+function complain({ fieldValidation, warn }: ApplyOptions, duplicates: readonly YamlDuplicate[]): void {
+  if (duplicates.length === 0) return;
+  if (fieldValidation === "Warn") yamlLines(duplicates).forEach(warn);
+  if (fieldValidation === "Strict") {
+    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${yamlErrors(duplicates)}`);
+  }
 }
 
 /** @throws StatusError BadRequest for another kind than that of the path, and for owners, which only the server names. */

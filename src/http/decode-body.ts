@@ -2,7 +2,6 @@ import { isUtf8 } from "node:buffer";
 import { decodeObject } from "../core/decode.ts";
 import { DecodeError } from "../core/decode-error.ts";
 import { invalid, invalidObject } from "../core/field-error.ts";
-import { findDuplicateFields } from "../core/json-duplicates.ts";
 import { jsonFault } from "../core/json-fault.ts";
 import { jsonExcess } from "../core/json-measure.ts";
 import { isJsonObject, maxDepth, type JsonObject } from "../core/json-value.ts";
@@ -18,6 +17,7 @@ import type { Resource } from "../resources/resource.ts";
 import { maxBodyBytes } from "./body.ts";
 import type { FieldValidation } from "./query-options.ts";
 import { tooManyValues } from "./request-limits.ts";
+import { faultsOfJson, faultsOfYaml, noDuplicates, type StrictFaults } from "./strict-decoding.ts";
 import { handledAs, notRegistered, unconvertible, type Refuse } from "./undecodable.ts";
 import { parseYamlBody } from "./yaml-body.ts";
 
@@ -42,8 +42,8 @@ const accepted = [jsonTypes, yamlTypes, protobufType];
 export interface ParsedBody {
   readonly value: JsonObject;
   readonly typed: boolean;
-  /** Paths of fields that occur twice. */
-  readonly duplicates: readonly string[];
+  /** What Strict refuses, and Warn warns of. */
+  readonly faults: StrictFaults;
 }
 
 /** The media type without its parameters, in lower case. */
@@ -107,7 +107,7 @@ async function parseJson({ bytes, maxValues, turn }: RawBody, refuse: Refuse): P
   if (turn !== undefined) await turn();
   const value = objectIn(() => jsonOf(text, maxValues), refuse);
   if (turn !== undefined) await turn();
-  return { value, typed: false, duplicates: findDuplicateFields(text) };
+  return { value, typed: false, faults: faultsOfJson(text) };
 }
 
 /** What Kubernetes reads of a body before it knows its kind; this is how Go writes it. */
@@ -135,8 +135,8 @@ export function jsonTypeOf(value: unknown): string {
 
 async function parseYaml({ bytes, yaml, maxValues }: RawBody, refuse: Refuse): Promise<ParsedBody> {
   try {
-    const loaded = await parseYamlBody(yaml, textOf(bytes), { maxValues });
-    return { value: objectIn(() => loaded, refuse), typed: false, duplicates: [] };
+    const { value, duplicates } = await parseYamlBody(yaml, textOf(bytes), { maxValues });
+    return { value: objectIn(() => value, refuse), typed: false, faults: faultsOfYaml(duplicates) };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     throw refuse(`error converting YAML to JSON: ${error.message}`);
@@ -150,7 +150,7 @@ function parseProtobuf(
 ): ParsedBody {
   try {
     const limits = { maxBytes: maxBodyBytes, maxValues };
-    return { value: decodeProtobuf(bytes, schemaOf, limits).object, typed: true, duplicates: [] };
+    return { value: decodeProtobuf(bytes, schemaOf, limits).object, typed: true, faults: noDuplicates };
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
     if (error.code === "too-large") throw tooManyValues(maxValues);
@@ -178,16 +178,13 @@ export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObj
   if (resource.custom === undefined) checkKind(parsed.value, options);
   else checkNamed(parsed.value, options);
   const { object, unknown } = decodedBody(parsed.value, resource);
-  const complaints = [
-    ...unknown.map((path) => `unknown field "${path}"`),
-    ...parsed.duplicates.map((path) => `duplicate field "${path}"`),
-  ];
-  if (complaints.length > 0 && fieldValidation === "Strict") {
+  if (fieldValidation === "Warn") parsed.faults.warnings(unknown).forEach(warn);
+  const errors = fieldValidation === "Strict" ? parsed.faults.errors(unknown) : [];
+  if (errors.length > 0) {
     throw badRequest(
-      `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: strict decoding error: ${complaints.join(", ")}`,
+      `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: strict decoding error: ${errors.join(", ")}`,
     );
   }
-  if (fieldValidation === "Warn") complaints.forEach(warn);
   return object;
 }
 

@@ -2,7 +2,6 @@ import { applyJsonPatch } from "../core/json-patch.ts";
 import { DecodeError } from "../core/decode-error.ts";
 import { applyMergePatch } from "../core/merge-patch.ts";
 import { applyStrategicMergePatch } from "../core/strategic-merge-patch.ts";
-import { findDuplicateFields } from "../core/json-duplicates.ts";
 import { isJsonObject, type JsonObject } from "../core/json-value.ts";
 import { invalid, invalidObject } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
@@ -15,6 +14,7 @@ import { applyType } from "./apply-body.ts";
 import { checkType, decodeTyped, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
 import type { Query } from "./exchange.ts";
 import type { FieldValidation } from "./query-options.ts";
+import { faultsOfJson, unknownFields } from "./strict-decoding.ts";
 
 export interface PatchOptions {
   readonly contentType: string | undefined;
@@ -34,11 +34,12 @@ type Patcher = (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promis
 
 type Apply = (resource: Resource, stored: ApiObject, patch: unknown) => unknown;
 
+const jsonPatch = "application/json-patch+json";
 const strategicMerge = "application/strategic-merge-patch+json";
 
 /** The patch types served, by media type. */
 const patchTypes: Readonly<Record<string, Apply>> = {
-  "application/json-patch+json": (_resource, stored, patch) => applyJsonPatch(stored, patch),
+  [jsonPatch]: (_resource, stored, patch) => applyJsonPatch(stored, patch),
   "application/merge-patch+json": (_resource, stored, patch) => applyMergePatch(stored, mergeOf(patch)),
   [strategicMerge]: (resource, stored, patch) =>
     applyStrategicMergePatch(resource.schema, stored, objectPatch(patch ?? {})),
@@ -73,7 +74,7 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer, turn: Turn | u
     const text = textOf(bytes);
     const patch = parsePatch(type, text, options.maxValues);
     if (large !== undefined) await large();
-    const duplicates = options.fieldValidation === "Ignore" ? [] : findDuplicateFields(text);
+    const ofPatch = options.fieldValidation === "Ignore" ? [] : patchFaults(type, text, patch);
     const steps = function* (stored: ApiObject): Steps<ApiObject> {
       const patched = attempt(type, () => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
@@ -82,16 +83,30 @@ export function patcherOf(options: PatchOptions): (bytes: Buffer, turn: Turn | u
       if (type !== strategicMerge) attemptType(patched, resource, text);
       const { object, unknown } = decoded(patched, options, text);
       checkUid(resource, stored, object);
-      complain(options, text, [
-        ...unknown.map((path) => `unknown field "${path}"`),
-        ...duplicates.map((path) => `duplicate field "${path}"`),
-      ]);
+      complain(options, text, [...ofPatch, ...unknownFields(unknown)]);
       return object;
     };
     return (stored, turn) => {
       return turn === undefined ? finish(steps(stored)) : finishInTurns(turn, steps(stored));
     };
   };
+}
+
+/** The members of an operation. Source: apiserver pkg/endpoints/handlers jsonPatchOp. */
+const operationMembers: ReadonlySet<string> = new Set(["op", "path", "from", "value"]);
+
+/** What strict decoding says of the patch itself. */
+function patchFaults(type: string, text: string, patch: unknown): readonly string[] {
+  if (type !== jsonPatch) return faultsOfJson(text).errors([]);
+  const operations: readonly unknown[] = Array.isArray(patch) ? patch : [];
+  const unknown = operations.flatMap((operation, at) =>
+    isJsonObject(operation)
+      ? Object.keys(operation).flatMap((member) => (operationMembers.has(member) ? [] : [`[${at}].${member}`]))
+      : [],
+  );
+  return faultsOfJson(text)
+    .errors(unknown)
+    .map((fault) => `json patch ${fault}`);
 }
 
 function parsePatch(type: string, text: string, maxValues: number): unknown {

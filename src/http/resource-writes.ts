@@ -114,7 +114,9 @@ async function apply(call: Call): Promise<Reply> {
   const shownAs = shownAsOf(call);
   const owner = { resource, subresource, context: contextOf(call, write) };
   const { maxValues } = call.limits;
-  const applier = applierOf({ write: owner, name, shownAs, query, maxValues, yaml: call.yaml });
+  const { fieldValidation } = write;
+  const { warn, yaml } = call;
+  const applier = applierOf({ write: owner, name, shownAs, query, fieldValidation, warn, maxValues, yaml });
   const bytes = await call.body();
   call.heard({ bytes, contentType: header(call.request, "content-type") });
   const turn = turnOf(call, bytes);

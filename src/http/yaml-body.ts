@@ -1,6 +1,7 @@
 import { findDuplicateFields } from "../core/json-duplicates.ts";
 import { jsonExcess } from "../core/json-measure.ts";
 import { StatusError } from "../core/status.ts";
+import type { YamlDuplicate, YamlRead } from "../formats/bounded-yaml.ts";
 import { YamlError } from "../formats/yaml-error.ts";
 import type { YamlWork } from "../formats/yaml-thread.ts";
 import { maxBodyBytes } from "./body.ts";
@@ -11,8 +12,14 @@ const maxInlineCharacters = 1024;
 /** As deep as `loadYaml` goes. */
 const maxDepth = 64;
 
+/** What a body of YAML contains, and the keys that occur twice in it; the last value of each is taken. */
+export interface YamlBody {
+  readonly value: unknown;
+  readonly duplicates: readonly YamlDuplicate[];
+}
+
 /**
- * What stands in a body of YAML. JSON, which is YAML too and what kubectl sends, is read as JSON; other text is read by the YAML
+ * What a body of YAML contains. JSON, which is YAML too and what kubectl sends, is read as JSON; other text is read by the YAML
  * thread, unless it is short.
  * @throws YamlError for text that cannot be read; StatusError RequestEntityTooLarge where the text is too much work, TooManyRequests
  * where too many texts wait.
@@ -21,19 +28,16 @@ export async function parseYamlBody(
   thread: YamlWork,
   text: string,
   { maxValues }: { readonly maxValues: number },
-): Promise<unknown> {
+): Promise<YamlBody> {
   const json = jsonIn(text, maxValues);
-  if (json !== undefined) {
-    if (findDuplicateFields(text).length === 0) return json;
-    const { duplicateKey } = await import("../formats/bounded-yaml.ts");
-    throw new YamlError("syntax", duplicateKey);
-  }
+  // In YAML a key that occurs twice goes by its line, which only the reader of YAML knows.
+  if (json !== undefined && findDuplicateFields(text).length === 0) return { value: json, duplicates: [] };
   try {
     if (text.length <= maxInlineCharacters) {
-      const { loadYaml } = await import("../formats/bounded-yaml.ts");
-      return loadYaml(text, { maxCharacters: maxBodyBytes, maxValues, numbers: "number" });
+      const { readYaml } = await import("../formats/bounded-yaml.ts");
+      return readYaml(text, { maxCharacters: maxBodyBytes, maxValues, numbers: "number" });
     }
-    return JSON.parse(await thread.parse(text, { maxCharacters: maxBodyBytes, maxValues })) as unknown;
+    return JSON.parse(await thread.parse(text, { maxCharacters: maxBodyBytes, maxValues })) as YamlRead;
   } catch (error) {
     throw tooCostly(error);
   }

@@ -250,7 +250,6 @@ describe("other bodies", () => {
     "a tag of binary": "metadata: {name: x}\ndata: {a: !!binary aGVsbG8=, b: !!set {x}}",
     "two documents": "metadata: {name: x}\n---\nmetadata: {name: y}\n",
     "a directive": "%YAML 9.9\n---\nmetadata: {name: x}\ndata: [",
-    "a key twice": "metadata: {name: x}\ndata: {a: b}\ndata: {c: d}",
     "a list for a key": "metadata: {name: x}\ndata: {? [a, b] : c}",
     __proto__: "metadata: {name: x}\n__proto__: {polluted: 1}\ndata: {__proto__: x}",
     "lists a hundred thousand deep": `metadata: {name: x}\ndata: ${nested("[", "]", 100_000)}`,
@@ -270,6 +269,14 @@ describe("other bodies", () => {
   test.each(Object.keys(yaml))("of YAML with %s are refused", async (name) => {
     expect(refusal(await post({ type: "application/yaml", body: yaml[name] ?? "" }))).toBe("refused");
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  });
+
+  test("of YAML with a key twice take the last, as those of JSON do, and are refused under Strict", async () => {
+    const sent = { type: "application/yaml", body: "metadata: {name: x}\ndata: {a: b}\ndata: {c: d}\n" };
+    const reply = await post({ path: `${configMaps}?dryRun=All`, ...sent });
+    expect(JSON.parse(reply.text)).toMatchObject({ data: { c: "d" } });
+    expect(reply.headers.get("warning")).toBe('299 - "line 3: key \\"data\\" already set in map"');
+    expect((await post({ path: `${configMaps}?dryRun=All&fieldValidation=Strict`, ...sent })).status).toBe(400);
   });
 
   test("of YAML with tags that would be code elsewhere are plain", async () => {
