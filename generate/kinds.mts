@@ -57,6 +57,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
     "CustomResourceDefinition",
     "CustomResourceDefinitionList",
   ],
+  "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1": ["APIService", "APIServiceList"],
   "io.k8s.apimachinery.pkg.apis.meta.v1": ["Condition", "DeleteOptions", "Patch", "Status"],
 };
 

@@ -40,6 +40,22 @@ export const clusterRoles: ResourceRef = {
 /** The API server itself, which keeps custom resources as it does in Kubernetes: no ServiceAccount has its rights. */
 export const apiserverAccount = "system:apiserver";
 
+export const validatingAdmissionPolicies: ResourceRef = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  kind: "ValidatingAdmissionPolicy",
+  plural: "validatingadmissionpolicies",
+  scope: "Cluster",
+};
+
+export const apiServices: ResourceRef = {
+  group: "apiregistration.k8s.io",
+  version: "v1",
+  kind: "APIService",
+  plural: "apiservices",
+  scope: "Cluster",
+};
+
 export const customResourceDefinitions: ResourceRef = {
   group: "apiextensions.k8s.io",
   version: "v1",

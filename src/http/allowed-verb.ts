@@ -15,7 +15,7 @@ export function checkVerb(resource: Resource, info: RequestInfo, method: string 
   // As in Kubernetes, objects of built-in kinds know no HEAD.
   const head = method === "HEAD" && resource.custom === undefined;
   if (head || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
-    throw resource.custom === undefined ? notAllowed() : notAllowedOfCustom(resource, info);
+    throw resource.custom === undefined ? notAllowed(resource.readOnly) : notAllowedOfCustom(resource, info);
   }
 }
 
@@ -63,10 +63,9 @@ function isNamedReview(resource: Resource, { verb, name, subresource }: RequestI
 }
 
 /** The 405 for a method that a path does not have. */
-function notAllowed(): StatusError {
-  return new StatusError("MethodNotAllowed", "the server does not allow this method on the requested resource", {
-    details: {},
-  });
+function notAllowed(why?: string): StatusError {
+  const refusal = "the server does not allow this method on the requested resource";
+  return new StatusError("MethodNotAllowed", why === undefined ? refusal : `${refusal}: ${why}`, { details: {} });
 }
 
 /** Of custom kinds Kubernetes says what it is that is not done. */

@@ -5,6 +5,7 @@ import { bootstrapSigner } from "../controllers/joining/bootstrap-signer.ts";
 import { clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
 import { clusterRoleAggregation } from "../controllers/objects/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
+import { apiServiceRegistration } from "../controllers/custom-resources/api-service-registration.ts";
 import { crdApproval } from "../controllers/custom-resources/crd-approval.ts";
 import { crdFinalizer } from "../controllers/custom-resources/crd-finalizer.ts";
 import { crdNaming } from "../controllers/custom-resources/crd-naming.ts";
@@ -140,6 +141,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     clusterRoleAggregation({ informers }),
     crdNaming({ informers, clock, builtin: builtinResources }),
     crdApproval({ informers, clock }),
+    apiServiceRegistration({ informers, clock, resources }),
     crdFinalizer({ informers, clock, customKinds: () => resources().filter(({ custom }) => custom !== undefined) }),
     ...(options.clusters?.controllers({ informers, clock, isRevoked }) ?? []),
   ];

@@ -1,3 +1,4 @@
+import { builtinResources } from "../resources/builtin.ts";
 import { managedClusters } from "../resources/managed-cluster.ts";
 import { storagePrefix } from "../resources/resource.ts";
 import { setMaxListeners } from "node:events";
@@ -26,6 +27,7 @@ import { putKubernetesService } from "./kubernetes-service.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { openHubState, type Closer, type HubState } from "./hub-state.ts";
 import { nodeNames } from "./node-names.ts";
+import { putApiServices } from "./api-services.ts";
 import { putInitialObjects } from "./initial-objects.ts";
 import { privateFolder } from "../agent/private-files.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
@@ -259,6 +261,7 @@ async function furnish(options: HubOptions, client: Client, given: Furnishing): 
   const warn = (message: string): void => options.log({ level: "warn", message });
   await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
   await putExtensionAuthentication(client, authorities(), clock);
+  await putApiServices(client, builtinResources, clock);
   await clusters?.furnish(client, clock);
   if (clusters === undefined) warnOfClusters(cache, warn);
 }

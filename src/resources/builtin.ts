@@ -1,6 +1,7 @@
 import { accessExplanations, selfAccessExplanations } from "./access-explanation.ts";
 import { accessProfiles } from "./access-profile.ts";
 import { accessRequests } from "./access-request.ts";
+import { apiServices } from "./api-service.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { clusterRoleBindings } from "./cluster-role-binding.ts";
 import { clusterRoles } from "./cluster-role.ts";
@@ -73,7 +74,7 @@ export const reviewResources: readonly Resource[] = [
 ];
 
 /** Kinds that the hub alone writes. */
-const ownResources: readonly Resource[] = [services];
+const ownResources: readonly Resource[] = [services, apiServices];
 
 /** Every built-in kind. */
 export const builtinResources: readonly Resource[] = [...storedResources, ...ownResources, ...reviewResources];

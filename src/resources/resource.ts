@@ -62,9 +62,9 @@ export interface PartOfObject {
   readonly validateUpdateInSteps?: (next: ApiObject, stored: ApiObject) => Steps<readonly FieldError[]>;
   /** Absent where it is read and written in the shape of the object itself. */
   readonly shownAs?: ShownAs;
-  readonly creates?: undefined;
   /** False where Kubernetes answers a wish for a Table with 406: its storage has no TableConvertor. */
   readonly table?: false;
+  readonly creates?: undefined;
   readonly connects?: undefined;
 }
 
@@ -83,8 +83,8 @@ export interface CreatedUnderObject {
   readonly verbs: readonly ["create"];
   /** The kind that is sent and answered. Its plural and names are never used: what is created goes by the object it is under. */
   readonly creates: Resource;
-  readonly connects?: undefined;
   readonly table?: undefined;
+  readonly connects?: undefined;
   readonly shownAs?: undefined;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;
@@ -97,8 +97,8 @@ export interface ConnectedSubresource {
   readonly connects: "attach" | "exec" | "log" | "portforward" | "proxy";
   /** The kind of the options in the query, which admission sees as a CONNECT; undefined where there is none: a log is read with GET. */
   readonly options?: Resource;
-  readonly creates?: undefined;
   readonly table?: undefined;
+  readonly creates?: undefined;
   readonly shownAs?: undefined;
   readonly prepareForUpdate?: undefined;
   readonly validateUpdate?: undefined;
@@ -166,6 +166,8 @@ export interface Resource {
   readonly categories: readonly string[];
   readonly scope: "Namespaced" | "Cluster";
   readonly verbs: readonly Verb[];
+  /** Why clients cannot write objects of this kind, in the refusal of a write; undefined where they can. */
+  readonly readOnly?: string;
   readonly schema: ObjectSchema;
   readonly columns: readonly Column[];
   readonly subresources: Readonly<Record<string, Subresource>>;

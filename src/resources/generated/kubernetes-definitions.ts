@@ -1569,5 +1569,34 @@ io.k8s.apimachinery.pkg.apis.meta.v1.TypeMeta
  kind 1 string | Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds
  apiVersion 2 string | APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources
 io.k8s.apimachinery.pkg.util.intstr.IntOrString scalar=int-or-string | IntOrString is a type that can hold an int32 or a string.  When used in JSON or YAML marshalling and unmarshalling, it produces or consumes the inner type.  This allows you to have, for example, a JSON field that can accept a name or number.
+io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService | APIService represents a server for a particular GroupVersion. Name must be "version.group".
+ typeMeta io.k8s.apimachinery.pkg.apis.meta.v1.TypeMeta inline
+ metadata 1 io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta default={} | Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
+ spec 2 .APIServiceSpec default={} | Spec contains information for locating and communicating with a server
+ status 3 .APIServiceStatus default={} | Status contains derived information about an API server
+io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition | APIServiceCondition describes the state of an APIService at a particular point
+ type 1 string required default="" | Type is the type of the condition.
+ status 2 string required default="" | Status is the status of the condition. Can be True, False, Unknown.
+ lastTransitionTime 3 time | Last time the condition transitioned from one status to another.
+ reason 4 string | Unique, one-word, CamelCase reason for the condition's last transition.
+ message 5 string | Human-readable message indicating details about last transition.
+io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceList | APIServiceList is a list of APIService objects.
+ typeMeta io.k8s.apimachinery.pkg.apis.meta.v1.TypeMeta inline
+ metadata 1 io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta default={} | Standard list metadata More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
+ items 2 [].APIService required | Items is the list of APIService
+io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec | APIServiceSpec contains information for locating and communicating with a server. Only https is supported, though you are able to disable certificate verification.
+ service 1 *.ServiceReference | Service is a reference to the service for this API server.  It must communicate on port 443. If the Service is nil, that means the handling for the API groupversion is handled locally on this server. The call will simply delegate to the normal handler chain to be fulfilled.
+ group 2 string | Group is the API group name this server hosts
+ version 3 string | Version is the API version this server hosts.  For example, "v1"
+ insecureSkipTLSVerify 4 bool | InsecureSkipTLSVerify disables TLS certificate verification when communicating with this server. This is strongly discouraged.  You should use the CABundle instead.
+ caBundle 5 bytes list=atomic | CABundle is a PEM encoded CA bundle which will be used to validate an API server's serving certificate. If unspecified, system trust roots on the apiserver are used.
+ groupPriorityMinimum 7 int32 required default=0 | GroupPriorityMinimum is the priority this group should have at least. Higher priority means that the group is preferred by clients over lower priority ones. Note that other versions of this group might specify even higher GroupPriorityMinimum values such that the whole group gets a higher priority. The primary sort is based on GroupPriorityMinimum, ordered highest number to lowest (20 before 10). The secondary sort is based on the alphabetical comparison of the name of the object.  (v1.bar before v1.foo) We'd recommend something like: *.k8s.io (except extensions) at 18000 and PaaSes (OpenShift, Deis) are recommended to be in the 2000s
+ versionPriority 8 int32 required default=0 | VersionPriority controls the ordering of this API version inside of its group.  Must be greater than zero. The primary sort is based on VersionPriority, ordered highest to lowest (20 before 10). Since it's inside of a group, the number can be small, probably in the 10s. In case of equal version priorities, the version string will be used to compute the order inside a group. If the version string is "kube-like", it will sort above non "kube-like" version strings, which are ordered lexicographically. "Kube-like" versions start with a "v", then are followed by a number (the major version), then optionally the string "alpha" or "beta" and another number (the minor version). These are sorted first by GA > beta > alpha (where GA is a version with no suffix such as beta or alpha), and then by comparing major version, then minor version. An example sorted list of versions: v10, v2, v1, v11beta2, v10beta3, v3beta1, v12alpha1, v11alpha2, foo1, foo10.
+io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus | APIServiceStatus contains derived information about an API server
+ conditions 1 [].APIServiceCondition list=map:type patch=merge:type | Current service state of apiService.
+io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference | ServiceReference holds a reference to Service.legacy.k8s.io
+ namespace 1 string | Namespace is the namespace of the service
+ name 2 string | Name is the name of the service
+ port 3 *int32 | If specified, the port on the service that hosting webhook. Default to 443 for backward compatibility. \`port\` should be a valid port number (1-65535, inclusive).
 `;
 }
