@@ -41,8 +41,12 @@ export function routes(options: RouteOptions): (admitted: Admitted) => Promise<R
   const derived = derivedDocuments(options);
   const healthRoute =
     (endpoint: keyof HealthChecks): Route =>
-    async ({ query }, rest) =>
-      health(endpoint, { checks: options.health, query, only: rest === "" ? undefined : rest });
+    async ({ query, info: { path } }) => {
+      // Not `rest`: a slash at the end makes another path, as in kube-apiserver.
+      const slash = path.indexOf(`/${endpoint}/`);
+      const only = slash < 0 ? undefined : path.slice(slash + endpoint.length + 2);
+      return health(endpoint, { checks: options.health, query, only });
+    };
   const issuerRoute =
     (first: string): Route =>
     async (_admitted, rest) =>

@@ -7,7 +7,6 @@ import { StatusError } from "../core/status.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import { yamlThread } from "../formats/yaml-thread.ts";
 import type { Incoming } from "../http/exchange.ts";
-import type { HealthCheck } from "../http/health.ts";
 import { largeBodies } from "../http/large-bodies.ts";
 import { peerCertificates } from "../http/peer.ts";
 import { pipeline, type PipelineOptions } from "../http/pipeline.ts";
@@ -35,7 +34,7 @@ import { acceptFailureLog, connectionLimitLog, connectionsText, ownConnectionLim
 import { credentialMetrics } from "./credential-metrics.ts";
 import type { Decisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
-import { HubError } from "./hub-error.ts";
+import { healthChecks } from "./health-checks.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { unreadText } from "./load-metrics.ts";
 import { defaultKubeletAddressTypes } from "./kubelet-address.ts";
@@ -190,7 +189,11 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const notResources = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`, parts.turns),
-    health: healthOf(parts, certificates),
+    health: healthChecks({
+      ...parts,
+      resources: verbs.resources,
+      certificateProblem: (now) => certificates.problem(now),
+    }),
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
@@ -265,35 +268,6 @@ function refusingKubeletCredential(
 function serverNameOf({ socket }: Incoming): string {
   const { servername } = socket as { readonly servername?: string | false };
   return typeof servername === "string" ? servername : "";
-}
-
-/** Alive is what answers; ready is what has a store, controllers and a serving certificate that clients take. */
-function healthOf(
-  { store, isReady, clock }: ServeParts,
-  { problem }: Pick<PortCertificates, "problem">,
-): Parameters<typeof routes>[0]["health"] {
-  const stored: HealthCheck = { name: "store", check: async () => void (await store.currentRevision()) };
-  const started: HealthCheck = {
-    name: "controllers",
-    check: async () => {
-      if (!isReady()) throw new HubError("options", "still starting");
-    },
-  };
-  const writable: HealthCheck = {
-    name: "store-writes",
-    check: async () => {
-      const { refusal } = store.condition();
-      if (refusal !== undefined) throw refusal;
-    },
-  };
-  const serving: HealthCheck = {
-    name: "serving-certificate",
-    check: async () => {
-      const why = problem(clock.now());
-      if (why !== undefined) throw new HubError("ca", why);
-    },
-  };
-  return { healthz: [stored, started], livez: [], readyz: [stored, writable, started, serving] };
 }
 
 function placesOf(options: HubOptions, clock: Clock): RequestPlaces {

@@ -237,10 +237,25 @@ describe("health", () => {
   });
 
   it("lists its checks, leaves some out, and answers for one alone", async () => {
-    const verbose = await api("/readyz?verbose");
-    expect(verbose.text).toMatch(/^(?:\[\+\][\w-]+ ok\n)+readyz check passed\n$/);
-    expect(verbose.text).toContain("[+]ping ok\n");
-    expect((await api("/livez?verbose&exclude=ping")).text).toContain("[+]ping excluded: ok\n");
+    const atStart = [
+      "poststarthook/crd-informer-synced",
+      "poststarthook/rbac/bootstrap-roles",
+      "autoregister-completion",
+    ];
+    const shared = ["ping", "etcd", ...atStart];
+    const own = ["store-writes", "controllers", "serving-certificate", "shutdown"];
+    const ready = ["ping", "etcd", "etcd-readiness", ...atStart, ...own];
+    const lines = (names: readonly string[]): string => names.map((name) => `[+]${name} ok\n`).join("");
+    expect((await api("/readyz?verbose")).text).toBe(`${lines(ready)}readyz check passed\n`);
+    expect((await api("/livez?verbose")).text).toBe(`${lines(shared)}livez check passed\n`);
+    expect((await api("/healthz?verbose")).text).toBe(`${lines([...shared, "controllers"])}healthz check passed\n`);
+    expect((await api("/livez?verbose&exclude=ping&exclude=none")).text).toMatch(
+      /^\[\+\]ping excluded: ok\n.*warn: some health checks cannot be excluded: no matches for "none"\nlivez check passed\n$/s,
+    );
+    for (const name of shared) expect((await api(`/livez/${name}`)).text).toBe("ok");
+    for (const path of ["/livez/", "/livez/none", "/livez/ping/", "/readyz/poststarthook"]) {
+      expect(await api(path)).toMatchObject({ status: 404, text: "404 page not found\n" });
+    }
     expect((await api("/readyz/ping")).text).toBe("ok");
     expect((await api("/readyz/none")).status).toBe(404);
     expect((await api("/readyz", { method: "HEAD" })).status).toBe(200);
