@@ -7,6 +7,7 @@ import { StatusError } from "../core/status.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Turns } from "../registry/turns.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { errorText } from "./error-text.ts";
 import { hubControllers, type HubControllersOptions } from "./hub-controllers.ts";
@@ -22,6 +23,7 @@ import { systemRandom } from "./system-random.ts";
 /** What the controllers need of the parts made before. */
 export interface ControlParts {
   readonly verbs: Registry;
+  readonly turns: Turns;
   readonly clientOf: (user: UserInfo) => ReturnType<typeof inProcessClient>;
   readonly clock: Clock;
   readonly authorities: () => Authorities;
@@ -74,6 +76,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     server: parts.url,
     signingSeconds: options.clusterSigningDurationSeconds,
     resources: verbs.resources,
+    turn: () => parts.turns.next("system:kube-controller-manager"),
     revocations: parts.revoked,
     credentialUse: parts.credentialUse,
     standingOf: parts.standingOf,

@@ -31,6 +31,7 @@ import { serviceAccountToken } from "../controllers/objects/service-account-toke
 import { servingApproving, type ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { tokenCleaner } from "../controllers/joining/token-cleaner.ts";
+import { validatingAdmissionPolicyStatus } from "../controllers/objects/validating-admission-policy-status.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { UserInfo } from "../core/user.ts";
 import { issueCertificate } from "../pki/certificate.ts";
@@ -57,6 +58,8 @@ export interface HubControllersOptions {
   /** `--cluster-signing-duration`, in seconds. */
   readonly signingSeconds: number;
   readonly resources: () => readonly Resource[];
+  /** Waits between the parts of work that takes long. */
+  readonly turn: () => Promise<void>;
   readonly revocations: Pick<Revocations, "findUser" | "removals">;
   readonly credentialUse: CredentialUse;
   /** How whoever asks for a client certificate of a node stands among those that hold one. */
@@ -139,6 +142,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
     namespaceController({ informers, resources, clock }),
     garbageCollector({ informers, resources }),
     clusterRoleAggregation({ informers }),
+    validatingAdmissionPolicyStatus({ informers, resources, turn: options.turn }),
     crdNaming({ informers, clock, builtin: builtinResources }),
     crdApproval({ informers, clock }),
     apiServiceRegistration({ informers, clock, resources }),

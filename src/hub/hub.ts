@@ -106,6 +106,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   closers.push(api.close);
   const running = control(options, {
     verbs,
+    turns,
     clientOf,
     clock,
     authorities,

@@ -121,6 +121,30 @@ export function compileExpression(
   );
 }
 
+/** What a type checker knows of the variables of a policy. */
+export interface CheckedScope {
+  /** Of `object` and `oldObject`. */
+  readonly object: CelType;
+  /** Of `params`; undefined for a policy without a paramKind. */
+  readonly params: CelType | undefined;
+  readonly variables?: Readonly<Record<string, CelType>>;
+}
+
+/** The type of an expression of a policy where those of its variables are known. @throws CelError */
+export function checkedType(expression: string, { object, params, variables }: CheckedScope): CelType {
+  const known = {
+    object,
+    oldObject: object,
+    request: requestType,
+    namespaceObject: namespaceType,
+    ...(params === undefined ? {} : { params }),
+    authorizer: authorizerType,
+    [requestResourceName]: resourceCheckType,
+    ...(variables === undefined ? {} : { variables: objectType(variablesTypeName, variables) }),
+  };
+  return compileKubernetesCel(expression, known, authorizerFunctions).type;
+}
+
 function compiled(expression: string, variables: Readonly<Record<string, CelType>>): CelProgram {
   try {
     return compileKubernetesCel(expression, variables, authorizerFunctions);

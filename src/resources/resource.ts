@@ -6,6 +6,7 @@ import type { ApiObject } from "../core/object.ts";
 import type { Steps } from "../core/steps.ts";
 import type { ObjectSchema } from "../core/schema.ts";
 import type { UserInfo } from "../core/user.ts";
+import type { CelType } from "../policy/cel/types.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
@@ -117,6 +118,8 @@ export interface CustomKind {
   readonly decode: (value: JsonObject) => Decoded;
   /** Reads the schemas that other functions of the kind look at: at once when they are used before, and then in one go. */
   readonly prepare: () => Steps<void>;
+  /** How expressions see objects of the kind, as far as its schema says; undefined where it says nothing. */
+  readonly celType: () => Steps<CelType | undefined>;
   /** The OpenAPI of the kind, references included, for either version of OpenAPI. */
   readonly published: (flavour: "v2" | "v3") => Steps<JsonObject>;
   readonly storage: CustomStorage;

@@ -95,6 +95,11 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("get list watch", "core", "serviceaccounts"),
     eventsRule(),
   ],
+  "validatingadmissionpolicy-status-controller": () => [
+    rule("get list watch", "admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    rule("get patch update", "admissionregistration.k8s.io", "validatingadmissionpolicies/status"),
+    eventsRule(),
+  ],
 };
 
 /** Controllers that report of objects in no namespace, and write events nowhere else. */

@@ -17,6 +17,7 @@ import { replicaErrors, scaleSubresource } from "./scale-subresource.ts";
 import { selectableFields } from "./selectable-fields.ts";
 import { structuralSteps, type StructuralSchema } from "./structural-schema.ts";
 import { statusErrors, valueErrorSteps } from "./validate-value.ts";
+import { ruleType } from "./rule-type.ts";
 import { ruleSetSteps, withRuleErrors, type RuleSet } from "./validation-rules.ts";
 
 /** What a kind needs to know besides its definition. */
@@ -150,6 +151,9 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
       *prepare() {
         yield* storage.prepare();
         yield* schema.inSteps();
+      },
+      *celType() {
+        return ruleType(yield* structural.inSteps(), { name: names.kind, isResource: true })?.type;
       },
       *published(flavour) {
         return yield* publishedSchema(yield* structural.inSteps(), kindName, { version: flavour });

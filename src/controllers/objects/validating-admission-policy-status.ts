@@ -1,0 +1,61 @@
+import type { ObjectKey } from "../../core/object.ts";
+import type { Steps } from "../../core/steps.ts";
+import { numberAt } from "../../resources/json-fields.ts";
+import type { Resource } from "../../resources/resource.ts";
+import { expressionWarnings } from "../../resources/type-checking.ts";
+import type { ValidatingAdmissionPolicy } from "../../resources/validating-admission-policy.ts";
+import { hasReason } from "../api-errors.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { validatingAdmissionPolicies } from "../kinds.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+const serviceAccount = "validatingadmissionpolicy-status-controller";
+
+export interface ValidatingAdmissionPolicyStatusOptions {
+  readonly informers: SharedInformers;
+  /** The kinds that are served now. */
+  readonly resources: () => readonly Resource[];
+  /** Waits between the parts of a check, so that other work goes on meanwhile. */
+  readonly turn: () => Promise<void>;
+}
+
+/**
+ * Checks the expressions of each new generation of a policy against the kinds that it matches, and writes what does not fit into
+ * `status.typeChecking`. Source: kubernetes pkg/controller/validatingadmissionpolicystatus.
+ */
+export function validatingAdmissionPolicyStatus(options: ValidatingAdmissionPolicyStatusOptions): Controller {
+  const { resources, turn } = options;
+  const { client, reader } = options.informers.as(serviceAccount);
+  const policies = reader({ resource: validatingAdmissionPolicies });
+
+  async function reconcile({ name }: ObjectKey): Promise<Outcome> {
+    const policy = policies.get({ name }) as ValidatingAdmissionPolicy | undefined;
+    const generation = policy?.metadata.generation ?? 0;
+    if (policy === undefined || generation <= (numberAt(policy, "status", "observedGeneration") ?? 0)) return done;
+    const warnings = await inParts(expressionWarnings(policy.spec ?? {}, resources()), turn);
+    const typeChecking = { expressionWarnings: warnings.length === 0 ? null : warnings };
+    const status = { observedGeneration: generation, typeChecking };
+    try {
+      await client.patch(validatingAdmissionPolicies, { name }, { status }, { subresource: "status" });
+    } catch (error) {
+      if (!hasReason(error, "NotFound")) throw error;
+    }
+    return done;
+  }
+
+  return {
+    name: "validatingadmissionpolicy-status",
+    serviceAccount,
+    watches: [{ resource: validatingAdmissionPolicies }],
+    concurrency: 1,
+    reconcile,
+  };
+}
+
+async function inParts<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await turn();
+  }
+}
