@@ -200,7 +200,7 @@ export const differences: readonly Difference[] = [
     ],
   },
   {
-    why: "The hub answers an unknown path with a Status; 1.20 answers 404 with a list of all paths, which 1.36 no longer does.",
+    why: "The hub answers an unknown path with a Status, and an unknown health check with the text of 1.36; 1.20 answers 404 with a list of all paths.",
     rows: [
       "paths: GET /none",
       "paths: GET /none/at/all",

@@ -76,9 +76,32 @@ export function report(answers: ReadonlyMap<string, Pair>): string {
       .map((difference) => ({ difference, count: rowsOf(difference).length }))
       .toSorted((a, b) => b.count - a.count)
       .flatMap(({ difference, count }) => group(difference, count, answers)),
+    ...besideCurrent,
     ...authorizationReport(),
   ].join("\n");
 }
+
+/** Against 1.36.3: `test/peers/api-current.test.ts`. */
+const besideCurrent: readonly string[] = [
+  "## Beside 1.36",
+  "",
+  "`test/peers/api-current.test.ts` compares the hub with kube-apiserver 1.36.3: strict decoding of YAML and JSON, health endpoints, APIServices",
+  "and their discovery, refused tables, and `status.typeChecking` of ValidatingAdmissionPolicies. The answers are the same, except for this:",
+  "",
+  "| what | why |",
+  "|---|---|",
+  "| YAML with aliases, keys that are not text, or several documents | The hub refuses it, since readers of such YAML differ; kube-apiserver expands aliases, and reads the first document. |",
+  "| more than a hundred keys that occur twice in YAML | The hub names a hundred, as both do for JSON; kube-apiserver names all. |",
+  "| a refused patch | The hub quotes the patch, kube-apiserver the patched object, also to users who may patch but not read it. |",
+  "| health checks | The hub has those of kube-apiserver that apply to it, and [its own](running.md#health); its store is `etcd`. It answers GET and HEAD alone. |",
+  "| writes of APIServices | The hub aggregates no other API servers: APIServices are read-only (405), also in discovery. |",
+  "| order of groups in discovery | The hub sorts groups by name, kube-apiserver by priority. |",
+  "| names of types in `status.typeChecking` | kube-apiserver adds a random number to the name of a kind (`Pod341146507`); the hub adds none. |",
+  "| `authorizer.requestResource` | The type check of kube-apiserver warns of it, although it works; that of the hub does not. |",
+  "| length of `status.typeChecking` | The hub keeps 128 KiB of warnings; kube-apiserver has no limit. |",
+  "| manager of `status.typeChecking` | The hub updates the status under the account of its controller; kube-controller-manager applies it as `validatingadmissionpolicy-status`. |",
+  "",
+];
 
 function group(difference: Difference, count: number, answers: ReadonlyMap<string, Pair>): readonly string[] {
   const examples = difference.rows.slice(0, 2).map((row) => {
