@@ -92,6 +92,7 @@ const besideCurrent: readonly string[] = [
   "|---|---|",
   "| YAML with aliases, keys that are not text, or several documents | The hub refuses it, since readers of such YAML differ; kube-apiserver expands aliases, and reads the first document. |",
   "| more than a hundred keys that occur twice in YAML | The hub names a hundred, as both do for JSON; kube-apiserver names all. |",
+  "| JSON with an object twice | The hub takes the later one; kube-apiserver decodes both into one, so that keys of the first remain. The refusal and the warnings are the same. |",
   "| a refused patch | The hub quotes the patch, kube-apiserver the patched object, also to users who may patch but not read it. |",
   "| health checks | The hub has those of kube-apiserver that apply to it, and [its own](running.md#health); its store is `etcd`. It answers GET and HEAD alone. |",
   "| writes of APIServices | The hub aggregates no other API servers: APIServices are read-only (405), also in discovery. |",
