@@ -10,18 +10,22 @@ const writable = { refusal: undefined } as ReturnType<HealthParts["store"]["cond
 const well: HealthParts = {
   store: { currentRevision: async () => 1, condition: () => writable },
   cache: { list: () => [] },
-  resources: () => [],
+  verbs: { resources: () => [] },
   clock: fakeClock(),
   shutdown: new AbortController().signal,
   isReady: () => true,
-  certificateProblem: () => undefined,
 };
 
 /** The checks that fail at an endpoint. */
-async function failures(endpoint: keyof HealthChecks, parts: Partial<HealthParts>): Promise<readonly string[]> {
+async function failures(
+  endpoint: keyof HealthChecks,
+  parts: Partial<HealthParts>,
+  problem?: string,
+): Promise<readonly string[]> {
+  const checks = healthChecks({ ...well, ...parts }, { problem: () => problem });
   const query = new URLSearchParams("verbose");
-  const reply = await health(endpoint, { checks: healthChecks({ ...well, ...parts }), query, only: undefined });
-  return Array.from(String(reply.body).matchAll(/^\[-\](\S+) failed: reason withheld$/gm), ([, name = ""]) => name);
+  const reply = await health(endpoint, { checks, query, only: undefined });
+  return Array.from((reply.body as string).matchAll(/^\[-\](\S+) failed: reason withheld$/gm), ([, name = ""]) => name);
 }
 
 describe("a hub", () => {
@@ -50,6 +54,6 @@ describe("a hub", () => {
     const store = { ...well.store, condition: () => ({ ...writable, refusal }) };
     expect(await failures("livez", { store })).toEqual([]);
     expect(await failures("readyz", { store })).toEqual(["store-writes"]);
-    expect(await failures("readyz", { certificateProblem: () => "expired" })).toEqual(["serving-certificate"]);
+    expect(await failures("readyz", {}, "expired")).toEqual(["serving-certificate"]);
   });
 });

@@ -1,35 +1,37 @@
 import type { Clock } from "../core/clock.ts";
 import type { HealthCheck, HealthChecks } from "../http/health.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { Registry } from "../registry/registry.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { apiServicesCheck } from "./api-services.ts";
 import { HubError } from "./hub-error.ts";
+import type { PortCertificates } from "./port-certificates.ts";
 
 /** What the checks look at. */
 export interface HealthParts {
   readonly store: Pick<Store, "currentRevision" | "condition">;
   readonly cache: Pick<WatchCache, "list">;
-  /** The kinds that are served now. */
-  readonly resources: () => readonly Resource[];
+  /** Has the kinds that are served now. */
+  readonly verbs: Pick<Registry, "resources">;
   readonly clock: Clock;
   /** Aborts when the hub stops. */
   readonly shutdown: AbortSignal;
   /** Whether the controllers have started. */
   readonly isReady: () => boolean;
-  /** Why clients do not accept the serving certificate at this time, in milliseconds since the epoch; undefined where they do. */
-  readonly certificateProblem: (now: number) => string | undefined;
 }
+
+/** Says why clients do not accept the serving certificate. */
+type Certificates = Pick<PortCertificates, "problem">;
 
 /**
  * The checks of the health endpoints. Alive is a hub that can read its store and has what it writes at its start: a restart may mend what
  * fails. Ready is one that also has controllers, accepts writes, and serves with a certificate that clients accept. What kube-apiserver
  * checks too has its name there, in its order; the store of the hub is its `etcd`.
  */
-export function healthChecks(parts: HealthParts): HealthChecks {
-  const { store, cache, resources, clock, shutdown, isReady, certificateProblem } = parts;
+export function healthChecks(parts: HealthParts, certificates: Certificates): HealthChecks {
+  const { store, cache, verbs, clock, shutdown, isReady } = parts;
   const readable = async (): Promise<void> => void (await store.currentRevision());
-  const hasApiServices = apiServicesCheck(cache, resources);
+  const hasApiServices = apiServicesCheck(cache, verbs.resources);
   const atStart: readonly HealthCheck[] = [
     // The port opens after definitions are served and the default roles are written.
     { name: "poststarthook/crd-informer-synced", check: async () => undefined },
@@ -54,7 +56,7 @@ export function healthChecks(parts: HealthParts): HealthChecks {
         },
       },
       controllers,
-      failing("serving-certificate", () => certificateProblem(clock.now())),
+      failing("serving-certificate", () => certificates.problem(clock.now())),
       failing("shutdown", () => (shutdown.aborted ? "process is shutting down" : undefined)),
     ],
   };

@@ -84,6 +84,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const base = { ...kept, clock, closers, clusters, isFurnished: () => furnished };
   const { cache, authorities, issuer, revoked, credentialUse } = kept;
   const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
+  const shared = { verbs, turns, clock };
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await furnish(options, loopback, { cache, clusters, clock, authorities });
   await takeRevocations(options, kept, loopback);
@@ -93,22 +94,18 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   let ready = false;
   const api = await serve(options, {
     ...kept,
-    verbs,
-    turns,
+    ...shared,
     counts,
     access,
     identity,
-    clock,
     shutdown: shutdown.signal,
     isReady: () => ready,
     at,
   });
   closers.push(api.close);
   const running = control(options, {
-    verbs,
-    turns,
+    ...shared,
     clientOf,
-    clock,
     authorities,
     issuer,
     revoked,

@@ -189,11 +189,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const notResources = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`, parts.turns),
-    health: healthChecks({
-      ...parts,
-      resources: verbs.resources,
-      certificateProblem: (now) => certificates.problem(now),
-    }),
+    health: healthChecks(parts, certificates),
     metrics: metrics.text,
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },

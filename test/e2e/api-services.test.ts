@@ -90,7 +90,8 @@ it("those of definitions come and go with their versions, as a watch sees", asyn
   };
   await api(definitions, { method: "POST", body: boats(["v1", "v1beta1"]) });
   const added = [await next("ADDED"), await next("ADDED")];
-  expect(added.map(({ metadata }) => metadata.name).toSorted()).toEqual(["v1.example.com", "v1beta1.example.com"]);
+  const names = added.map(({ metadata: { name = "" } }) => name);
+  expect(names.toSorted()).toEqual(["v1.example.com", "v1beta1.example.com"]);
   expect(added[0]).toMatchObject({
     metadata: { labels: { "kube-aggregator.kubernetes.io/automanaged": "true" } },
     spec: { group: "example.com", groupPriorityMinimum: 1000, versionPriority: 100 },

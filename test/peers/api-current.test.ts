@@ -52,7 +52,8 @@ const jsonBodies: Readonly<Record<string, string>> = {
 const healthQueries = ["", "?verbose", "?verbose=0", "?exclude=etcd", "?verbose&exclude=etcd"];
 const unknownQueries = ["?exclude=none", "?verbose&exclude=etcd&exclude=none&exclude=zz%22", "?verbose&exclude="];
 const healthPaths = [
-  ...[...healthQueries, ...unknownQueries],
+  ...healthQueries,
+  ...unknownQueries,
   "/",
   "/ping",
   "/ping/",

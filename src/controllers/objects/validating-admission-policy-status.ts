@@ -29,7 +29,7 @@ export function validatingAdmissionPolicyStatus(options: ValidatingAdmissionPoli
   const policies = reader({ resource: validatingAdmissionPolicies });
 
   async function reconcile({ name }: ObjectKey): Promise<Outcome> {
-    const policy = policies.get({ name }) as ValidatingAdmissionPolicy | undefined;
+    const policy: ValidatingAdmissionPolicy | undefined = policies.get({ name });
     const generation = policy?.metadata.generation ?? 0;
     if (policy === undefined || generation <= (numberAt(policy, "status", "observedGeneration") ?? 0)) return done;
     const warnings = await inParts(expressionWarnings(policy.spec ?? {}, resources()), turn);
