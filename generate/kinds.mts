@@ -3,6 +3,10 @@
 /** Definition names, by group and version. */
 const kinds: Readonly<Record<string, readonly string[]>> = {
   "io.k8s.api.admissionregistration.v1": [
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicyBindingList",
+    "MutatingAdmissionPolicyList",
     "MutatingWebhookConfiguration",
     "MutatingWebhookConfigurationList",
     "ValidatingAdmissionPolicy",

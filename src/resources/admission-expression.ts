@@ -15,6 +15,7 @@ import {
 } from "../policy/cel/types.ts";
 import { authorizerFunctions, authorizerType, resourceCheckType } from "../policy/kubernetes/authorizer-functions.ts";
 import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
+import { patchEnvironment } from "../policy/kubernetes/patch-types.ts";
 
 /** What an expression of admission may speak of besides `object`, `oldObject`, `request` and `namespaceObject`. */
 export interface ExpressionScope {
@@ -24,6 +25,8 @@ export interface ExpressionScope {
   readonly authorizer: boolean;
   /** `variables`, by name. */
   readonly variables?: Readonly<Record<string, CelType>>;
+  /** `Object`, `JSONPatch` and `jsonpatch.escapeKey`; in mutations only. */
+  readonly patches?: boolean;
 }
 
 const kindType = objectType("kubernetes.GroupVersionKind", {
@@ -90,6 +93,11 @@ const namespaceType = objectType("kubernetes.Namespace", {
 /** The variable that asks about the resource of the request. */
 const requestResourceName = "authorizer.requestResource";
 
+const patchFunctions: typeof patchEnvironment = {
+  ...patchEnvironment,
+  functions: [...authorizerFunctions, ...patchEnvironment.functions],
+};
+
 /** The name under which the variables of a policy are told in messages. */
 const variablesTypeName = "kubernetes.variables";
 
@@ -97,20 +105,8 @@ const variablesTypeName = "kubernetes.variables";
  * An expression of a webhook or a policy, ready to be evaluated; `results` are the kinds of types it may have, all where empty.
  * @throws CelError worded as Kubernetes words it. Source: apiserver pkg/admission/plugin/cel.
  */
-export function compileExpression(
-  expression: string,
-  { params, authorizer, variables }: ExpressionScope,
-  results: readonly CelType[],
-): CelProgram {
-  const program = compiled(expression, {
-    object: dynType,
-    oldObject: dynType,
-    request: requestType,
-    namespaceObject: namespaceType,
-    ...(params ? { params: dynType } : {}),
-    ...(authorizer ? { authorizer: authorizerType, [requestResourceName]: resourceCheckType } : {}),
-    ...(variables === undefined ? {} : { variables: objectType(variablesTypeName, variables) }),
-  });
+export function compileExpression(expression: string, scope: ExpressionScope, results: readonly CelType[]): CelProgram {
+  const program = compiled(expression, scope);
   const [found, wanted] = [formatType(program.type), results.map(formatType)];
   if (results.length === 0 || wanted.includes(found)) return program;
   throw new CelError(
@@ -142,12 +138,21 @@ export function checkedType(expression: string, { object, params, variables }: C
     [requestResourceName]: resourceCheckType,
     ...(variables === undefined ? {} : { variables: objectType(variablesTypeName, variables) }),
   };
-  return compileKubernetesCel(expression, known, authorizerFunctions).type;
+  return compileKubernetesCel(expression, known, { functions: authorizerFunctions }).type;
 }
 
-function compiled(expression: string, variables: Readonly<Record<string, CelType>>): CelProgram {
+function compiled(expression: string, { params, authorizer, variables, patches = false }: ExpressionScope): CelProgram {
+  const declared = {
+    object: dynType,
+    oldObject: dynType,
+    request: requestType,
+    namespaceObject: namespaceType,
+    ...(params ? { params: dynType } : {}),
+    ...(authorizer ? { authorizer: authorizerType, [requestResourceName]: resourceCheckType } : {}),
+    ...(variables === undefined ? {} : { variables: objectType(variablesTypeName, variables) }),
+  };
   try {
-    return compileKubernetesCel(expression, variables, authorizerFunctions);
+    return compileKubernetesCel(expression, declared, patches ? patchFunctions : { functions: authorizerFunctions });
   } catch (error) {
     if (error instanceof CelError) throw new CelError(error.code, `compilation failed: ${error.message}`);
     throw error;

@@ -35,6 +35,8 @@ export interface CelEntry extends CelElement {
 /** A field of a message. */
 export interface CelFieldValue extends CelElement {
   readonly name: string;
+  /** Where the colon stands, at which cel-go reports what is wrong with the field. */
+  readonly offset: number;
 }
 
 /** A node of an expression. Operators are calls of functions such as `_+_`, as in cel-go; macros are nodes of their own. */

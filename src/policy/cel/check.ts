@@ -2,6 +2,7 @@ import type { CelExpression, CelNode } from "./ast.ts";
 import { celError } from "./cel-error.ts";
 import { applied } from "./check-call.ts";
 import { mapEntry, predicate, ranged } from "./check-comprehension.ts";
+import { fieldType, message } from "./check-message.ts";
 import { dottedName, identifier, qualified } from "./check-names.ts";
 import {
   fits,
@@ -10,7 +11,6 @@ import {
   localNamed,
   settled,
   show,
-  undeclared,
   type CelReference,
   type CelResolvedCall,
   type Checker,
@@ -100,7 +100,9 @@ function typeOfNode(checker: Checker, node: CelExpression, locals: Locals | unde
     case "map":
       return map(checker, node, locals);
     case "message":
-      return undeclared(checker, node, node.name);
+      return message(checker, node, ({ value, optional }) =>
+        element(checker, value, { type: check(checker, value, locals), optional }),
+      );
     case "comprehension":
       return comprehension(checker, node, locals);
     case "bind": {
@@ -133,8 +135,7 @@ function selected(checker: Checker, node: CelNode<"select" | "has">, operandType
   const operand = found.kind === "optional" ? substitute(checker.known, found.of) : found;
   switch (operand.kind) {
     case "object": {
-      const field = operand.fields.get(node.field);
-      return field?.type ?? issue(checker, node, `undefined field '${node.field}'`);
+      return fieldType(operand, node.field) ?? issue(checker, node, `undefined field '${node.field}'`);
     }
     case "map":
       return operand.value;

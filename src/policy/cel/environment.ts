@@ -24,4 +24,6 @@ export interface CelFunction {
 export interface CelEnvironment {
   readonly variables: Readonly<Record<string, CelType>>;
   readonly functions: readonly CelFunction[];
+  /** The type of objects that an expression may make by `name{…}`; undefined for a name that is none. None without this function. */
+  readonly messageType?: (name: string) => CelType | undefined;
 }

@@ -71,7 +71,13 @@ export function isCelMap(map: JsonObject | CelMap): map is CelMap {
   return kindOf(map) === "map";
 }
 
+/** The name of the type of an object that an expression made; undefined for maps. */
+export function messageOf(map: JsonObject | CelMap): string | undefined {
+  return isCelMap(map) ? map.message : undefined;
+}
+
 function equalMaps(one: JsonObject | CelMap, other: JsonObject | CelMap, meter: CelMeter): boolean {
+  if (messageOf(one) !== messageOf(other)) return false;
   const keys = mapKeys(one);
   occupy(meter, keys.length);
   if (keys.length !== mapSize(other)) return false;

@@ -53,6 +53,28 @@ export function mapStep(entries: readonly EntryStep[]): Step {
   };
 }
 
+/** A field of a message. */
+export interface FieldStep extends ElementStep {
+  readonly name: string;
+}
+
+/** `a.b{c: d, ?e: f}`. */
+export function messageStep(message: string, fields: readonly FieldStep[]): Step {
+  return (frame) => {
+    charge(frame, 40);
+    occupy(frame, fields.length);
+    const entries = new Map<unknown, readonly [CelValue, CelValue]>();
+    for (const { name, step, optional } of fields) {
+      const value = step(frame);
+      if (value === undefined) return undefined;
+      const held = optional ? unwrap(frame, value) : { value };
+      if (held === undefined) return undefined;
+      if (held.value !== undefined) entries.set(name, [name, held.value]);
+    }
+    return { [celKind]: "map", entries, message };
+  };
+}
+
 function unwrap(frame: Frame, value: CelValue): { readonly value: CelValue | undefined } | undefined {
   return kindOf(value) === "optional" ? (value as CelOptional) : failStep(frame, "no such overload");
 }

@@ -328,8 +328,8 @@ function message(parser: Parser, brace: number): CelExpression {
   while (accept(parser, "}") === undefined) {
     const optional = accept(parser, "?") !== undefined;
     const field = fieldName(parser);
-    expect(parser, ":");
-    fields.push({ name: field.text, optional, value: expression(parser) });
+    const { offset } = expect(parser, ":");
+    fields.push({ name: field.text, optional, offset, value: expression(parser) });
     if (accept(parser, ",") === undefined && !isSign(peek(parser), "}")) expect(parser, "}");
   }
   return make(parser, open, { kind: "message", name, fields });

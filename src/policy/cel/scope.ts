@@ -22,6 +22,8 @@ export interface Scope {
   readonly variable: (name: string) => CelType | undefined;
   /** The type of a name that is a type itself. */
   readonly type: (name: string) => CelType | undefined;
+  /** The type of the objects that `name{…}` makes. */
+  readonly message: (name: string) => CelType | undefined;
   /** All overloads of a function, global or called on a receiver. */
   readonly overloads: (name: string, member: boolean) => readonly CelOverload[] | undefined;
 }
@@ -60,9 +62,11 @@ export function newScope(environment: CelEnvironment, standard: ReadonlyMap<stri
   return {
     variable: (name) => (Object.hasOwn(environment.variables, name) ? environment.variables[name] : undefined),
     type: (name) => {
-      const type = typeNames.get(name) ?? libraryTypeNamed(environment.functions, name);
+      const type =
+        typeNames.get(name) ?? libraryTypeNamed(environment.functions, name) ?? environment.messageType?.(name);
       return type === undefined ? undefined : typeType(type);
     },
+    message: (name) => environment.messageType?.(name),
     overloads: (name, member) => {
       const known = standard.get(member ? `.${name}` : name);
       const added = environment.functions.filter((row) => row.name === name && (row.member ?? false) === member);

@@ -6,7 +6,7 @@ import { converterFor, type Converter } from "./convert.ts";
 import { binaryCall, dispatch } from "./dispatch.ts";
 import type { CelEnvironment } from "./environment.ts";
 import { charge, failStep, type Step } from "./frame.ts";
-import { listStep, mapStep } from "./literals.ts";
+import { listStep, mapStep, messageStep } from "./literals.ts";
 import {
   andStep,
   conditionalStep,
@@ -95,7 +95,10 @@ function compileNode(compiler: Compiler, node: CelExpression, locals: Slots): St
         })),
       );
     case "message":
-      return never;
+      return messageStep(
+        node.name,
+        node.fields.map((each) => ({ ...each, step: compiler.compile(each.value, locals) })),
+      );
     case "comprehension":
       return comprehensionStep(compiler, node, locals);
     case "bind":
@@ -143,7 +146,8 @@ function selection(compiler: Compiler, node: CelNode<"select" | "has">): Selecti
     key: field?.key ?? node.field,
     convert: converterFor(field?.type ?? memberType(operand)),
     optional: node.kind === "select" && node.optional,
-    nullIsAbsent: operand.kind === "object",
+    // What an expression made itself has the fields that it gave it.
+    nullIsAbsent: operand.kind === "object" && operand.open !== true,
   };
 }
 

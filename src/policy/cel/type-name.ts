@@ -1,5 +1,5 @@
 import { isJsonArray } from "../../core/json-value.ts";
-import { kindOf, type CelOpaque, type CelValue } from "./values.ts";
+import { kindOf, type CelMap, type CelOpaque, type CelValue } from "./values.ts";
 
 /** The name of a value's type, as `type` and messages show it. */
 export function typeNameOf(value: CelValue): string {
@@ -19,6 +19,8 @@ export function typeNameOf(value: CelValue): string {
       return "google.protobuf.Duration";
     case "optional":
       return "optional_type";
+    case "map":
+      return (value as CelMap).message ?? kind;
     case "opaque":
       return (value as CelOpaque).name;
     default:

@@ -23,7 +23,13 @@ export type CelType =
       readonly identity?: ListIdentity;
     }
   | { readonly kind: "map"; readonly key: CelType; readonly value: CelType; readonly maxSize?: number }
-  | { readonly kind: "object"; readonly name: string; readonly fields: ReadonlyMap<string, CelField> }
+  | {
+      readonly kind: "object";
+      readonly name: string;
+      readonly fields: ReadonlyMap<string, CelField>;
+      /** Fields beyond `fields` exist too, and are dyn. */
+      readonly open?: boolean;
+    }
   | { readonly kind: "opaque"; readonly name: string }
   | { readonly kind: "optional"; readonly of: CelType }
   | { readonly kind: "parameter"; readonly name: string };
@@ -66,6 +72,11 @@ export function objectType(name: string, fields: Readonly<Record<string, CelType
     "kind" in given ? { type: given } : given,
   ]);
   return { kind: "object", name, fields: new Map(entries) };
+}
+
+/** The type of objects whose fields are not declared: each exists and is dyn. */
+export function openObjectType(name: string): CelType {
+  return { kind: "object", name, fields: new Map(), open: true };
 }
 
 /** The type of values that only the functions of a library look into, such as `net.IP`. */

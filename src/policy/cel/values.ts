@@ -52,6 +52,8 @@ export interface CelOptional {
 export interface CelMap {
   readonly [celKind]: "map";
   readonly entries: ReadonlyMap<unknown, readonly [key: CelValue, value: CelValue]>;
+  /** The type's name, of an object that an expression made by `name{…}`; its keys are the names of its fields. */
+  readonly message?: string;
 }
 
 /** A value of a library. `equals` is only asked about another value of the same type `name`. */

@@ -1,0 +1,33 @@
+import type { CelEnvironment } from "../cel/environment.ts";
+import { dynType, objectType, openObjectType, stringType, type CelType } from "../cel/types.ts";
+
+/** The type of an apply configuration. Its parts are `Object.` and the path of their fields. */
+export const applyConfigurationType: CelType = openObjectType("Object");
+
+/** The type of an operation of a JSON patch. */
+export const jsonPatchType: CelType = objectType("JSONPatch", {
+  op: stringType,
+  path: stringType,
+  from: stringType,
+  value: dynType,
+});
+
+/** What expressions that make patches may use besides all others. Source: apiserver cel/mutation, cel/library jsonpatch. */
+export const patchEnvironment: Pick<CelEnvironment, "functions" | "messageType"> = {
+  functions: [
+    {
+      name: "jsonpatch.escapeKey",
+      overloads: [{ args: [stringType], result: stringType, apply: (key: string) => escapedKey(key) }],
+    },
+  ],
+  messageType: (name) => {
+    if (name === "JSONPatch") return jsonPatchType;
+    if (name === "Object") return applyConfigurationType;
+    return name.startsWith("Object.") ? openObjectType(name) : undefined;
+  },
+};
+
+/** Source: RFC 6901, section 3. */
+function escapedKey(key: string): string {
+  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+}
