@@ -1,4 +1,5 @@
 import type { ApiObject } from "../core/object.ts";
+import type { Pace } from "../core/pace.ts";
 import type { Steps } from "../core/steps.ts";
 import { authorizerValue, requestResourceValue } from "../policy/kubernetes/authorizer-functions.ts";
 import { requestVariable } from "./admission-review.ts";
@@ -14,6 +15,8 @@ export type NextTurn = (user: string) => Promise<void>;
 export interface Case extends Presentation {
   readonly authorize: Authorize;
   readonly turn: NextTurn;
+  /** What other expressions of the request did since the last step; theirs alone where absent. */
+  readonly pace?: Pace;
   /** Policies only. */
   readonly namespace?: ApiObject | undefined;
   /** Policies with parameters only. */
@@ -28,6 +31,7 @@ export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs)
   const { subresource, name } = request;
   const { group, plural } = request.resource;
   const inputs: ExpressionInputs = {
+    pace: subject.pace ?? { places: 0 },
     object,
     oldObject,
     request: requestVariable(request, resource),

@@ -21,6 +21,8 @@ export interface NamedExpression {
 
 /** What expressions speak of; null for what is not there. */
 export interface ExpressionInputs {
+  /** What was evaluated since the last step; counted on by the meters of all expressions that have these inputs. */
+  readonly pace?: Pace;
   readonly object: JsonObject | null;
   readonly oldObject: JsonObject | null;
   readonly request: JsonObject;
@@ -40,9 +42,9 @@ export interface Meter {
   readonly pace: Pace;
 }
 
-/** A meter of which nothing is spent. */
-export function newMeter(left: number): Meter {
-  return { left, pace: { places: 0 } };
+/** A meter of which nothing is spent, for expressions that have these inputs. */
+export function newMeter(left: number, { pace = { places: 0 } }: Pick<ExpressionInputs, "pace">): Meter {
+  return { left, pace };
 }
 
 /** What one expression may cost. Source: apiserver pkg/apis/cel PerCallLimit, pkg/cel/environment. */

@@ -31,7 +31,7 @@ export function matchConditions(
  * Source: apiserver pkg/admission/plugin/webhook/matchconditions.
  */
 export function* judgeConditions(conditions: MatchConditions, inputs: ExpressionInputs): Steps<ConditionsVerdict> {
-  const meter = newMeter(matchConditionBudget);
+  const meter = newMeter(matchConditionBudget, inputs);
   const errors: string[] = [];
   for (const condition of conditions) {
     const result = yield* evaluateInSteps(condition, inputs, meter);

@@ -6,10 +6,11 @@ import { isJsonArray, isJsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
 import { PatchError } from "../core/patch-error.ts";
 import { internalError } from "../core/status.ts";
-import { kindOf, type Resource } from "../resources/resource.ts";
+import type { Resource } from "../resources/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
 import { isExempt } from "./request-match.ts";
-import { shownAsOf } from "./presented.ts";
+import { changedObject } from "./presented.ts";
+import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
 import {
   allWebhooksMs,
   askWebhook,
@@ -21,15 +22,10 @@ import {
 } from "./webhook-ask.ts";
 import type { CompiledWebhook } from "./webhook.ts";
 
-/** Which webhooks are to be asked a second time, by the rule of Kubernetes: those with IfNeeded after which another changed the object. */
-interface Memory {
-  /** Asked, willing to be asked again, and nothing has changed since. */
-  readonly candidates: Set<string>;
-  readonly repeated: Set<string>;
+/** The webhooks that were asked, by their id. */
+interface Memory extends Reinvocation {
   /** When both rounds must be done. */
   readonly deadline: number;
-  /** What the object was when the last webhook had been asked. */
-  last: ApiObject | undefined;
 }
 
 /**
@@ -43,17 +39,13 @@ export function mutatingWebhooks(options: WebhookPluginOptions): AdmissionPlugin
     mutate: async (request, round) => {
       const hooks = options.webhooks();
       if (hooks.length === 0 || isExempt(request)) return undefined;
-      const memory = memories.get(round.request) ?? newMemory(options.now() + allWebhooksMs);
+      const memory = memories.get(round.request) ?? { ...newReinvocation(), deadline: options.now() + allWebhooksMs };
       memories.set(round.request, memory);
-      if (round.number === 1 && !jsonEqual(memory.last, request.object)) repeat(memory);
+      if (round.number === 1 && !jsonEqual(memory.last, request.object)) requireReinvocation(memory);
       memory.last = await askAll(hooks, { request, round, memory, options });
       return memory.last;
     },
   };
-}
-
-function newMemory(deadline: number): Memory {
-  return { candidates: new Set(), repeated: new Set(), deadline, last: undefined };
 }
 
 interface Passage {
@@ -80,18 +72,13 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
       JSON.stringify({ configuration: hook.configuration, webhook: hook.webhook.name, mutated: isChanged }),
     );
     if (isChanged) {
-      repeat(memory);
+      requireReinvocation(memory);
       round.again();
       object = next;
     }
     if (hook.webhook.reinvocationPolicy === "IfNeeded") memory.candidates.add(hook.id);
   }
   return object;
-}
-
-function repeat({ candidates, repeated }: Memory): void {
-  for (const id of candidates) repeated.add(id);
-  candidates.clear();
 }
 
 /** The object after a webhook was asked, in the version of the request. */
@@ -124,23 +111,10 @@ async function ask(
     const what = "attempted to modify the object, which is not supported for this operation";
     throw internalError(`admission webhook ${JSON.stringify(hook.webhook.name)} ${what}`);
   }
-  return changed(invocation, patch, { object: request.object, convert: options.convert });
-}
-
-/** The object with the patch applied to what the webhook saw of it. */
-async function changed(
-  { request, resource }: Invocation,
-  patch: readonly unknown[],
-  { object, convert }: Pick<WebhookPluginOptions, "convert"> & { readonly object: ApiObject },
-): Promise<ApiObject> {
-  const part = request.resource.subresources[request.subresource];
-  const shownAs = shownAsOf(part);
-  if (shownAs !== undefined) {
-    const { kind, show, write } = shownAs;
-    return write(patched(show(object), patch, kind), object);
-  }
-  if (resource === request.resource) return patched(object, patch, kindOf(resource, part));
-  return convert(patched(await convert(object, resource), patch, resource), request.resource);
+  const { resource } = invocation;
+  return changedObject({ request, resource, convert: options.convert }, request.object, (object, kind) =>
+    patched(object, patch, kind),
+  );
 }
 
 function decodedPatch(base64: string): readonly unknown[] | undefined {

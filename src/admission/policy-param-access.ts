@@ -1,18 +1,21 @@
 import { jsonEqual } from "../core/equal.ts";
 import { forbiddenField, invalidObject } from "../core/field-error.ts";
 import { mastersGroup } from "../core/user.ts";
+import type { PolicyTerms } from "../resources/admission-policy.ts";
+import type { BindingTerms } from "../resources/admission-policy-binding.ts";
 import type { Resource } from "../resources/resource.ts";
-import type { BindingSpec } from "../resources/validating-admission-policy-binding.ts";
-import type { PolicySpec } from "../resources/validating-admission-policy.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { CompiledTerms } from "./policy.ts";
 
 export interface PolicyParamAccessOptions {
   readonly may: AccessCheck;
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
-  /** The paramKind of a policy; undefined where there is no such policy, or it has none. */
-  readonly paramKindOf: (policy: string) => { readonly apiVersion: string; readonly kind: string } | undefined;
+  /** The paramKind of a policy, by the kind of the policy; undefined where there is no such policy, or it has none. */
+  readonly paramKindOf: Readonly<Record<PolicyKind, (policy: string) => CompiledTerms["paramKind"]>>;
 }
+
+type PolicyKind = "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy";
 
 const policyGroup = "admissionregistration.k8s.io";
 
@@ -31,15 +34,17 @@ export function policyParamAccess(options: PolicyParamAccessOptions): AdmissionP
       const { resource, subresource, operation, user } = request;
       if (resource.group !== policyGroup || subresource !== "" || operation === "DELETE") return;
       if (user.groups.includes(mastersGroup)) return;
-      if (resource.plural === "validatingadmissionpolicies") await checkPolicy(request, options);
-      if (resource.plural === "validatingadmissionpolicybindings") await checkBinding(request, options);
+      for (const kind of Object.keys(options.paramKindOf) as PolicyKind[]) {
+        if (resource.kind === kind) await checkPolicy(request, options);
+        if (resource.kind === `${kind}Binding`) await checkBinding(request, options, options.paramKindOf[kind]);
+      }
     },
   };
 }
 
 async function checkPolicy(request: AdmissionRequest, { may, resourceOf }: PolicyParamAccessOptions): Promise<void> {
-  const next = (request.object?.["spec"] as PolicySpec | undefined)?.paramKind;
-  const before = (request.oldObject?.["spec"] as PolicySpec | undefined)?.paramKind;
+  const next = (request.object?.["spec"] as PolicyTerms | undefined)?.paramKind;
+  const before = (request.oldObject?.["spec"] as PolicyTerms | undefined)?.paramKind;
   if (next === undefined || (before !== undefined && jsonEqual(next, before))) return;
   const { apiVersion = "", kind = "" } = next;
   const wanted = { ...readable({ apiVersion, kind }, resourceOf), subresource: "", namespace: "*", name: "*" };
@@ -51,14 +56,18 @@ async function checkPolicy(request: AdmissionRequest, { may, resourceOf }: Polic
   );
 }
 
-async function checkBinding(request: AdmissionRequest, options: PolicyParamAccessOptions): Promise<void> {
-  const next = request.object?.["spec"] as BindingSpec | undefined;
-  const before = request.oldObject?.["spec"] as BindingSpec | undefined;
+async function checkBinding(
+  request: AdmissionRequest,
+  options: Pick<PolicyParamAccessOptions, "may" | "resourceOf">,
+  paramKindOf: PolicyParamAccessOptions["paramKindOf"][PolicyKind],
+): Promise<void> {
+  const next = request.object?.["spec"] as BindingTerms | undefined;
+  const before = request.oldObject?.["spec"] as BindingTerms | undefined;
   const reference = next?.paramRef;
   if (reference === undefined) return;
   if (jsonEqual([reference, next?.policyName], [before?.paramRef, before?.policyName])) return;
   const { namespace = "", name = "" } = reference;
-  const kind = options.paramKindOf(next?.policyName ?? "");
+  const kind = paramKindOf(next?.policyName ?? "");
   const verb = name === "" ? "list" : "get";
   const wanted = { ...readable(kind, options.resourceOf), subresource: "", namespace, name };
   if ((await options.may({ user: request.user, verb, ...wanted })).allowed) return;

@@ -2,7 +2,7 @@ import { labelSelectorFrom, matchesLabels } from "../core/label-selector.ts";
 import type { ApiObject } from "../core/object.ts";
 import { SelectorError } from "../core/selector-error.ts";
 import type { Resource } from "../resources/resource.ts";
-import type { CompiledBinding, CompiledPolicy } from "./policy.ts";
+import type { BindingTarget, CompiledTerms } from "./policy.ts";
 
 /** Where parameters are looked up; both see every acknowledged write. */
 export interface ParamLookup {
@@ -17,8 +17,8 @@ export type Params = { readonly params: readonly (ApiObject | undefined)[] } | {
 
 /** Source: apiserver pkg/admission/plugin/policy/generic CollectParams. */
 export async function bindingParams(
-  { paramKind }: CompiledPolicy,
-  { paramRef }: CompiledBinding,
+  { paramKind }: Pick<CompiledTerms, "paramKind">,
+  { paramRef }: Pick<BindingTarget, "paramRef">,
   { namespace, lookup }: { readonly namespace: string; readonly lookup: ParamLookup },
 ): Promise<Params> {
   if (paramKind === undefined || paramRef === undefined) return { params: [undefined] };
@@ -45,7 +45,7 @@ export async function bindingParams(
 async function lookedUp(
   resource: Resource,
   namespace: string,
-  { paramRef, lookup }: { readonly paramRef: NonNullable<CompiledBinding["paramRef"]>; readonly lookup: ParamLookup },
+  { paramRef, lookup }: { readonly paramRef: NonNullable<BindingTarget["paramRef"]>; readonly lookup: ParamLookup },
 ): Promise<Params> {
   const { name = "", selector } = paramRef;
   if (name !== "") {

@@ -41,7 +41,7 @@ export function* judgePolicy(policy: CompiledPolicy, inputs: ExpressionInputs): 
   if ("failed" in conditions) return failed(conditions.failed);
   if (!conditions.matches) return nothing;
 
-  const meter = newMeter(validationBudget);
+  const meter = newMeter(validationBudget, inputs);
   const all = withVariables(policy.variables, inputs, meter);
   const failures: PolicyFailure[] = [];
   for (const [index, validation] of policy.validations.entries()) {
@@ -76,7 +76,7 @@ function* annotationsOf(
   { annotations, ignoresFailure }: CompiledPolicy,
   inputs: ExpressionInputs,
 ): Steps<Pick<PolicyVerdict, "annotations" | "annotationErrors">> {
-  const meter = newMeter(validationBudget);
+  const meter = newMeter(validationBudget, inputs);
   const made: { readonly key: string; readonly value: string }[] = [];
   const errors: string[] = [];
   for (const { key, value: expression } of annotations) {

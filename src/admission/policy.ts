@@ -1,25 +1,46 @@
 import { boolType, dynType, stringType, type CelType } from "../policy/cel/types.ts";
 import type { ExpressionScope } from "../resources/admission-expression.ts";
+import type { PolicyTerms, PolicyVariable } from "../resources/admission-policy.ts";
+import type { ParamRef } from "../resources/admission-policy-binding.ts";
+import { patchTypes, type MutatingAdmissionPolicy, type PatchType } from "../resources/mutating-admission-policy.ts";
+import type { MutatingAdmissionPolicyBinding } from "../resources/mutating-admission-policy-binding.ts";
 import {
   annotationTypes,
   type PolicyValidation,
   type ValidatingAdmissionPolicy,
 } from "../resources/validating-admission-policy.ts";
-import type { ParamRef, ValidatingAdmissionPolicyBinding } from "../resources/validating-admission-policy-binding.ts";
+import type { ValidatingAdmissionPolicyBinding } from "../resources/validating-admission-policy-binding.ts";
 import { storedExpression, type Expression, type NamedExpression } from "./expression-run.ts";
 import { matchConditions, type MatchConditions } from "./match-conditions.ts";
 import { requestMatch, type RequestMatch } from "./request-match.ts";
 
-/** A stored policy, made ready for being evaluated again and again. */
-export interface CompiledPolicy {
+/** What every stored policy has, made ready for being evaluated again and again. */
+export interface CompiledTerms {
   readonly name: string;
   readonly match: RequestMatch;
   readonly ignoresFailure: boolean;
   readonly paramKind: { readonly apiVersion: string; readonly kind: string } | undefined;
   readonly conditions: MatchConditions;
   readonly variables: readonly NamedExpression[];
+}
+
+/** A stored policy that validates. */
+export interface CompiledPolicy extends CompiledTerms {
   readonly validations: readonly CompiledValidation[];
   readonly annotations: readonly { readonly key: string; readonly value: Expression }[];
+}
+
+/** A stored policy that mutates. */
+export interface CompiledMutatingPolicy extends CompiledTerms {
+  readonly mutations: readonly CompiledMutation[];
+  /** The policy is called a second time where the object changed after it. */
+  readonly reinvoked: boolean;
+}
+
+/** One change of a policy. */
+export interface CompiledMutation {
+  readonly field: PatchType["field"];
+  readonly expression: Expression;
 }
 
 export interface CompiledValidation {
@@ -28,28 +49,31 @@ export interface CompiledValidation {
   readonly stored: PolicyValidation;
 }
 
-/** A stored binding. */
-export interface CompiledBinding {
+/** What a stored binding puts into force, and for what. */
+export interface BindingTarget {
   readonly name: string;
   readonly policyName: string;
   readonly paramRef: ParamRef | undefined;
   /** Undefined matches whatever the policy does. */
   readonly match: RequestMatch | undefined;
+}
+
+/** A stored binding of a policy that validates. */
+export interface CompiledBinding extends BindingTarget {
   readonly actions: readonly string[];
+}
+
+/** A policy that at least one binding puts into force. */
+export interface BoundPolicy<Policy = CompiledPolicy, Binding = CompiledBinding> {
+  readonly policy: Policy;
+  readonly bindings: readonly Binding[];
 }
 
 /** The policy with its expressions compiled. */
 export function compiledPolicy({ metadata, spec = {} }: ValidatingAdmissionPolicy): CompiledPolicy {
-  const { paramKind, matchConstraints = {} } = spec;
-  const params = paramKind !== undefined;
-  const { variables, scope } = compiledVariables(spec.variables ?? [], params);
+  const { terms, scope } = compiledTerms(metadata.name ?? "", spec);
   return {
-    name: metadata.name ?? "",
-    match: requestMatch(matchConstraints, matchConstraints.resourceRules ?? []),
-    ignoresFailure: spec.failurePolicy === "Ignore",
-    paramKind: params ? { apiVersion: paramKind.apiVersion ?? "", kind: paramKind.kind ?? "" } : undefined,
-    conditions: matchConditions(spec.matchConditions, { params }),
-    variables,
+    ...terms,
     validations: (spec.validations ?? []).map((stored) => ({
       stored,
       expression: storedExpression(stored.expression, scope, [boolType]),
@@ -65,9 +89,42 @@ export function compiledPolicy({ metadata, spec = {} }: ValidatingAdmissionPolic
   };
 }
 
+/** The policy with its expressions compiled. Source: apiserver pkg/admission/plugin/policy/mutating compilePolicy. */
+export function compiledMutatingPolicy({ metadata, spec = {} }: MutatingAdmissionPolicy): CompiledMutatingPolicy {
+  const { terms, scope } = compiledTerms(metadata.name ?? "", spec);
+  return {
+    ...terms,
+    mutations: (spec.mutations ?? []).flatMap((mutation) => {
+      const type = patchTypes[mutation.patchType ?? ""];
+      if (type === undefined) return [];
+      const source = mutation[type.field]?.expression ?? "";
+      return { field: type.field, expression: storedExpression(source, { ...scope, patches: true }, [type.result]) };
+    }),
+    reinvoked: spec.reinvocationPolicy === "IfNeeded",
+  };
+}
+
+function compiledTerms(
+  name: string,
+  spec: PolicyTerms,
+): { readonly terms: CompiledTerms; readonly scope: ExpressionScope } {
+  const { paramKind, matchConstraints = {} } = spec;
+  const params = paramKind !== undefined;
+  const { variables, scope } = compiledVariables(spec.variables ?? [], params);
+  const terms = {
+    name,
+    match: requestMatch(matchConstraints, matchConstraints.resourceRules ?? []),
+    ignoresFailure: spec.failurePolicy === "Ignore",
+    paramKind: params ? { apiVersion: paramKind.apiVersion ?? "", kind: paramKind.kind ?? "" } : undefined,
+    conditions: matchConditions(spec.matchConditions, { params }),
+    variables,
+  };
+  return { terms, scope };
+}
+
 /** Each variable knows those before it. */
 function compiledVariables(
-  declared: readonly { readonly name: string; readonly expression: string }[],
+  declared: readonly PolicyVariable[],
   params: boolean,
 ): { readonly variables: readonly NamedExpression[]; readonly scope: ExpressionScope } {
   const scope = { params, authorizer: true };
@@ -81,7 +138,12 @@ function compiledVariables(
 }
 
 /** The binding, read once. */
-export function compiledBinding({ metadata, spec = {} }: ValidatingAdmissionPolicyBinding): CompiledBinding {
+export function compiledBinding(binding: ValidatingAdmissionPolicyBinding): CompiledBinding {
+  return { ...compiledTarget(binding), actions: binding.spec?.validationActions ?? [] };
+}
+
+/** The binding of a policy that mutates, read once. */
+export function compiledTarget({ metadata, spec = {} }: MutatingAdmissionPolicyBinding): BindingTarget {
   const { matchResources } = spec;
   const rules = matchResources?.resourceRules ?? [];
   return {
@@ -90,6 +152,5 @@ export function compiledBinding({ metadata, spec = {} }: ValidatingAdmissionPoli
     paramRef: spec.paramRef,
     match:
       matchResources === undefined ? undefined : requestMatch(matchResources, rules.length === 0 ? undefined : rules),
-    actions: spec.validationActions ?? [],
   };
 }

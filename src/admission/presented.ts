@@ -1,5 +1,5 @@
 import type { ApiObject } from "../core/object.ts";
-import type { Resource, ShownAs, Subresource } from "../resources/resource.ts";
+import { kindOf, type Resource, type ShownAs, type Subresource } from "../resources/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
 /** An object of a resource in another version of it. @throws StatusError InternalError */
@@ -28,6 +28,22 @@ export async function presentedObjects({
     return resource === request.resource ? object : convert(object, resource);
   };
   return { object: await presented(request.object), oldObject: await presented(request.oldObject) };
+}
+
+/** What `change` makes of the object as it is presented, whose kind it is told; in the version of the request. */
+export async function changedObject(
+  { request, resource, convert }: Presentation,
+  object: ApiObject,
+  change: (presented: ApiObject, kind: Resource) => ApiObject | Promise<ApiObject>,
+): Promise<ApiObject> {
+  const part = request.resource.subresources[request.subresource];
+  const shownAs = shownAsOf(part);
+  if (shownAs !== undefined) {
+    const { kind, show, write } = shownAs;
+    return write(await change(show(object), kind), object);
+  }
+  if (resource === request.resource) return change(object, kindOf(resource, part));
+  return convert(await change(await convert(object, resource), resource), request.resource);
 }
 
 /** The other kind in whose shape a subresource is read and written, such as Scale. */

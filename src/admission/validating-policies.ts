@@ -1,29 +1,13 @@
 import { StatusError, forbidden, reasonCodes, type StatusReason } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { Pace } from "../core/pace.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import type { Authorize } from "./authorization-book.ts";
-import { judged, type NextTurn } from "./expression-inputs.ts";
-import type { CompiledBinding, CompiledPolicy } from "./policy.ts";
-import { bindingParams, type ParamLookup } from "./policy-params.ts";
+import { judged } from "./expression-inputs.ts";
+import type { BoundPolicy, CompiledBinding, CompiledPolicy } from "./policy.ts";
+import { policyInvocations, type PolicyInvocation, type PolicyPluginOptions } from "./policy-invocations.ts";
 import { judgePolicy, type PolicyFailure, type PolicyVerdict } from "./policy-verdict.ts";
-import type { ConvertObject } from "./presented.ts";
-import { admissionNamespace, isExempt, isNamespaceKind, matchedResource, type MatchLookups } from "./request-match.ts";
+import { isExempt, isNamespaceKind } from "./request-match.ts";
 
-export interface PolicyPluginOptions {
-  /** The policies in force, sorted by name, each with its bindings, sorted by name. */
-  readonly policies: () => readonly BoundPolicy[];
-  readonly lookups: MatchLookups;
-  readonly params: ParamLookup;
-  readonly convert: ConvertObject;
-  readonly authorize: Authorize;
-  readonly turn: NextTurn;
-}
-
-/** A policy that at least one binding puts into force. */
-export interface BoundPolicy {
-  readonly policy: CompiledPolicy;
-  readonly bindings: readonly CompiledBinding[];
-}
+type Options = PolicyPluginOptions<CompiledPolicy, CompiledBinding>;
 
 /** Why a request is refused, and by whom. */
 interface Denial {
@@ -33,33 +17,28 @@ interface Denial {
   readonly reason: string;
 }
 
-/** One policy that matches, and what was gathered so far. */
+/** One policy, and what was gathered so far. */
 interface Judgement {
-  readonly options: PolicyPluginOptions;
+  readonly options: Options;
   readonly request: AdmissionRequest;
   readonly bound: BoundPolicy;
-  readonly resource: Resource;
   readonly denials: Denial[];
   readonly annotations: Map<string, Set<string>>;
+  /** How much was evaluated since the last step, of all policies. */
+  readonly pace: Pace;
 }
 
 /** Judges by the policies in force. Source: apiserver pkg/admission/plugin/policy/validating. */
-export function validatingPolicies(options: PolicyPluginOptions): AdmissionPlugin {
+export function validatingPolicies(options: Options): AdmissionPlugin {
   return {
     name: "ValidatingAdmissionPolicy",
     validate: async (request) => {
       const policies = options.policies();
       if (policies.length === 0 || isExempt(request)) return;
       const denials: Denial[] = [];
+      const pace: Pace = { places: 0 };
       for (const bound of policies) {
-        try {
-          const resource = matchedResource(bound.policy.match, request, options.lookups);
-          if (resource === undefined) continue;
-          await judge({ options, request, bound, resource, denials, annotations: new Map() });
-        } catch (error) {
-          if (!(error instanceof StatusError)) throw error;
-          misconfigured(denials, { policy: bound.policy, binding: undefined }, error.message);
-        }
+        await judge({ options, request, bound, denials, annotations: new Map(), pace });
       }
       const [first] = denials;
       if (first !== undefined) throw refusal(request, first);
@@ -68,29 +47,32 @@ export function validatingPolicies(options: PolicyPluginOptions): AdmissionPlugi
 }
 
 async function judge(judgement: Judgement): Promise<void> {
-  const { bound, request, annotations } = judgement;
-  for (const binding of bound.bindings) await judgeBinding(judgement, binding);
+  const { bound, request, annotations, denials, options } = judgement;
+  const { policy } = bound;
+  const { invocations, problems } = await policyInvocations(bound, request, options);
+  for (const problem of policy.ignoresFailure ? [] : problems) denials.push({ policy, ...problem, reason: "" });
+  try {
+    for (const invocation of invocations) await judgeInvocation(judgement, invocation);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    const message = `failed to configure policy: ${error.message}`;
+    if (!policy.ignoresFailure) denials.push({ policy, binding: undefined, message, reason: "" });
+  }
   for (const [key, values] of annotations) {
-    request.annotate(`${bound.policy.name}/${key}`, [...values].join(", "));
+    request.annotate(`${policy.name}/${key}`, [...values].join(", "));
   }
 }
 
-async function judgeBinding(judgement: Judgement, binding: CompiledBinding): Promise<void> {
-  const { options, request, bound, resource, denials } = judgement;
-  const { policy } = bound;
-  if (binding.match !== undefined && matchedResource(binding.match, request, options.lookups) === undefined) return;
-  const found = await bindingParams(policy, binding, {
-    namespace: admissionNamespace(request),
-    lookup: options.params,
-  });
-  if ("problem" in found) return misconfigured(denials, { policy, binding }, found.problem);
+async function judgeInvocation(
+  judgement: Judgement,
+  { binding, resource, params }: PolicyInvocation<CompiledBinding>,
+): Promise<void> {
+  const { options, request, bound, pace } = judgement;
+  const { convert, authorize, turn, lookups } = options;
   const namespace =
-    request.namespace === "" || isNamespaceKind(request) ? undefined : options.lookups.namespaceOf(request.namespace);
-  for (const params of found.params) {
-    const { convert, authorize, turn } = options;
-    const subject = { request, resource, convert, authorize, turn, namespace, params };
-    enact(judgement, binding, await judged(subject, (inputs) => judgePolicy(policy, inputs)));
-  }
+    request.namespace === "" || isNamespaceKind(request) ? undefined : lookups.namespaceOf(request.namespace);
+  const subject = { request, resource, convert, authorize, turn, namespace, params, pace };
+  enact(judgement, binding, await judged(subject, (inputs) => judgePolicy(bound.policy, inputs)));
 }
 
 function enact(
@@ -123,12 +105,6 @@ function failureValue(policy: CompiledPolicy, binding: CompiledBinding, { index,
   return JSON.stringify([
     { message, policy: policy.name, binding: binding.name, expressionIndex: index, validationActions: binding.actions },
   ]);
-}
-
-function misconfigured(denials: Denial[], by: Pick<Denial, "policy" | "binding">, why: string): void {
-  if (by.policy.ignoresFailure) return;
-  const what = by.binding === undefined ? "policy" : "binding";
-  denials.push({ ...by, message: `failed to configure ${what}: ${why}`, reason: "" });
 }
 
 function refusal(request: AdmissionRequest, { policy, binding, message, reason }: Denial): StatusError {

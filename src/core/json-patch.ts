@@ -14,7 +14,7 @@ const maxShiftedElements = 1 << 24;
 /**
  * The document with the JSON patch applied, all operations or none. Neither argument is changed; what the patch leaves alone
  * is shared with the result. As in Kubernetes, `test` of an absent member against null holds.
- * @throws PatchError malformed, failed (also for an operation that the RFC does not know), tooLarge. Source: RFC 6902.
+ * @throws PatchError malformed, testFailed, failed (also for an operation that the RFC does not know), tooLarge. Source: RFC 6902.
  */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   if (!isJsonArray(patch)) throw new PatchError("malformed", notOperations(patch));
@@ -75,8 +75,8 @@ function applyOperation(draft: Draft, operation: JsonObject): void {
       return;
     }
     case "test":
-      if (!testHolds(draft, path, valueOf(operation))) throw failed(`testing value ${shown(path)} failed`);
-      return;
+      if (testHolds(draft, path, valueOf(operation))) return;
+      throw new PatchError("testFailed", `testing value ${shown(path)} failed`);
     default:
       throw failed(`Unexpected kind: ${typeof kind === "string" ? kind : "unknown"}`);
   }

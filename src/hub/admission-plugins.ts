@@ -10,6 +10,7 @@ const known: Readonly<Record<string, boolean>> = {
   CertificateApproval: true,
   CertificateSigning: true,
   CertificateSubjectRestriction: true,
+  MutatingAdmissionPolicy: true,
   MutatingAdmissionWebhook: true,
   ValidatingAdmissionPolicy: true,
   ValidatingAdmissionWebhook: true,

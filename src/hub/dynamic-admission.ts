@@ -1,6 +1,7 @@
 import type { AdmissionPlugin } from "../admission/admission.ts";
 import type { WebhookAsked } from "../admission/webhook-ask.ts";
 import type { Authorize } from "../admission/authorization-book.ts";
+import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import { mutatingWebhooks } from "../admission/mutating-webhooks.ts";
 import { policyParamAccess } from "../admission/policy-param-access.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
@@ -13,7 +14,7 @@ import type { EntryVersions } from "../registry/entry-versions.ts";
 import type { Turns } from "../registry/turns.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import { admissionPolicies, policyParams } from "./admission-policies.ts";
+import { mutatingPoliciesIn, policyParams, validatingPoliciesIn } from "./admission-policies.ts";
 import type { LogEntry } from "./hub-options.ts";
 import { webhookConfigurations } from "./webhook-configurations.ts";
 
@@ -35,7 +36,7 @@ export interface DynamicAdmissionOptions {
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
 }
 
-/** The plugins that are governed by objects: webhooks that change, then policies, then webhooks that only refuse. */
+/** The plugins that are governed by objects: policies and webhooks that mutate, then policies and webhooks that validate. */
 export function dynamicAdmission(options: DynamicAdmissionOptions): readonly AdmissionPlugin[] {
   const { cache, inForce, may, authorize, turns, namespaceOf, resourceOf } = options;
   const turn = (user: string): Promise<void> => turns.next(user);
@@ -58,18 +59,24 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
     failedOpen: (webhook: string, error: string) =>
       options.log({ level: "warn", message: "a webhook could not be asked and is passed over", webhook, error }),
   };
-  const policies = admissionPolicies(cache);
+  const validating = validatingPoliciesIn(cache);
+  const mutating = mutatingPoliciesIn(cache);
+  const judging = {
+    lookups,
+    params: policyParams(cache, { resourceOf, versions: options.versions }),
+    convert: convertObject,
+    authorize,
+    turn,
+  };
   return [
+    mutatingPolicies({ ...judging, policies: () => (inForce() ? mutating.bound() : []) }),
     mutatingWebhooks({ ...asking, webhooks: webhooksOf("mutatingwebhookconfigurations") }),
-    policyParamAccess({ may, resourceOf, paramKindOf: policies.paramKindOf }),
-    validatingPolicies({
-      policies: () => (inForce() ? policies.bound() : []),
-      lookups,
-      params: policyParams(cache, { resourceOf, versions: options.versions }),
-      convert: convertObject,
-      authorize,
-      turn,
+    policyParamAccess({
+      may,
+      resourceOf,
+      paramKindOf: { ValidatingAdmissionPolicy: validating.paramKindOf, MutatingAdmissionPolicy: mutating.paramKindOf },
     }),
+    validatingPolicies({ ...judging, policies: () => (inForce() ? validating.bound() : []) }),
     validatingWebhooks({ ...asking, webhooks: webhooksOf("validatingwebhookconfigurations") }),
   ];
 }

@@ -13,6 +13,8 @@ import { events } from "./event.ts";
 import { issuedCredentials } from "./issued-credential.ts";
 import { leases } from "./lease.ts";
 import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
+import { mutatingAdmissionPolicies } from "./mutating-admission-policy.ts";
+import { mutatingAdmissionPolicyBindings } from "./mutating-admission-policy-binding.ts";
 import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.ts";
 import { namespaces } from "./namespace.ts";
 import { nodes } from "./node.ts";
@@ -58,6 +60,8 @@ export const storedResources: readonly Resource[] = [
   validatingWebhookConfigurations,
   validatingAdmissionPolicies,
   validatingAdmissionPolicyBindings,
+  mutatingAdmissionPolicies,
+  mutatingAdmissionPolicyBindings,
   csiNodes,
 ];
 

@@ -1,12 +1,15 @@
-import { type FieldError, duplicate, forbiddenField, invalid, notSupported, required } from "../core/field-error.ts";
-import type { LabelSelectorObject } from "../core/label-selector.ts";
-import { dnsSubdomainProblems, pathSegmentProblems } from "../core/names.ts";
+import { type FieldError, duplicate, invalid, notSupported, required } from "../core/field-error.ts";
 import type { ApiObject } from "../core/object.ts";
-import { defaultedMatch, validateMatchResources, type MatchResources } from "./admission-match.ts";
+import {
+  defaultedBinding,
+  paramRefColumn,
+  policyNameColumn,
+  validateBindingTerms,
+  type BindingTerms,
+} from "./admission-policy-binding.ts";
 import { ageColumn } from "./age-column.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { type Fields, fieldsAt, isFields, stringAt, stringsAt, valueAt, withField } from "./json-fields.ts";
-import { validateLabelSelector } from "./label-selector-validation.ts";
+import { type Fields, fieldsAt, stringsAt } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
 import { published } from "./schemas/published.ts";
 
@@ -16,19 +19,8 @@ export interface ValidatingAdmissionPolicyBinding extends ApiObject {
 }
 
 /** The spec as it is stored, defaults included. */
-export interface BindingSpec {
-  readonly policyName?: string;
-  readonly paramRef?: ParamRef;
-  readonly matchResources?: MatchResources;
+export interface BindingSpec extends BindingTerms {
   readonly validationActions?: readonly string[];
-}
-
-/** Which objects are the parameters. */
-export interface ParamRef {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly selector?: LabelSelectorObject;
-  readonly parameterNotFoundAction?: string;
 }
 
 const actions: readonly string[] = ["Audit", "Deny", "Warn"];
@@ -46,21 +38,7 @@ export const validatingAdmissionPolicyBindings: Resource = {
   get schema() {
     return published("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding");
   },
-  columns: [
-    {
-      name: "PolicyName",
-      type: "string",
-      description: "The policy that is put into force.",
-      cell: (object) => stringAt(object, "spec", "policyName"),
-    },
-    {
-      name: "ParamRef",
-      type: "string",
-      description: "The parameters of the policy.",
-      cell: (object) => paramText(fieldsAt(object, "spec", "paramRef")),
-    },
-    ageColumn,
-  ],
+  columns: [policyNameColumn, paramRefColumn, ageColumn],
   subresources: {},
   names: "dns-subdomain",
   createOnUpdate: false,
@@ -72,49 +50,11 @@ export const validatingAdmissionPolicyBindings: Resource = {
   validate: (object) => validateBinding(fieldsAt(object, "spec")),
 };
 
-function paramText(reference: Fields): string {
-  const [name, namespace] = [stringAt(reference, "name"), stringAt(reference, "namespace")];
-  if (name !== "") return namespace === "" ? `*/${name}` : `${namespace}/${name}`;
-  return isFields(reference["selector"]) ? JSON.stringify(reference["selector"]) : "<unset>";
-}
-
-function defaultedBinding(object: ApiObject): ApiObject {
-  const spec = fieldsAt(object, "spec");
-  return withField(object, "spec", { ...spec, ...defaultedMatch(spec, "matchResources") });
-}
-
 /** Source: kubernetes pkg/apis/admissionregistration/validation validateValidatingAdmissionPolicyBindingSpec. */
 function validateBinding(spec: Fields): readonly FieldError[] {
-  const policy = stringAt(spec, "policyName");
   return [
-    ...(policy === ""
-      ? [required("spec.policyName")]
-      : dnsSubdomainProblems(policy).map((why) => invalid("spec.policyName", policy, why))),
-    ...(isFields(spec["paramRef"]) ? validateParamRef(fieldsAt(spec, "paramRef"), "spec.paramRef") : []),
-    ...(isFields(spec["matchResources"])
-      ? validateMatchResources(fieldsAt(spec, "matchResources"), "spec.matchResources")
-      : []),
+    ...validateBindingTerms(spec),
     ...validateActions(stringsAt(spec, "validationActions"), "spec.validationActions"),
-  ];
-}
-
-function validateParamRef(reference: Fields, path: string): readonly FieldError[] {
-  const name = stringAt(reference, "name");
-  const hasSelector = isFields(reference["selector"]);
-  const action = valueAt(reference, "parameterNotFoundAction");
-  const exclusive = "name and selector are mutually exclusive";
-  const both = name !== "" && hasSelector;
-  return [
-    ...pathSegmentProblems(name).map((why) => invalid(`${path}.name`, name, why)),
-    ...(both ? [forbiddenField(`${path}.name`, exclusive)] : []),
-    ...validateLabelSelector(reference["selector"], `${path}.selector`),
-    ...(both ? [forbiddenField(`${path}.selector`, exclusive)] : []),
-    ...(name === "" && !hasSelector ? [required(path, "one of name or selector must be specified")] : []),
-    ...(typeof action !== "string" || action === ""
-      ? [required(`${path}.parameterNotFoundAction`)]
-      : action === "Deny" || action === "Allow"
-        ? []
-        : [notSupported(`${path}.parameterNotFoundAction`, action, ["Deny", "Allow"])]),
   ];
 }
 

@@ -1,36 +1,22 @@
 import { type FieldError, duplicate, invalid, notSupported, required, tooMany } from "../core/field-error.ts";
-import { dnsSubdomainProblems, qualifiedNameProblems } from "../core/names.ts";
+import { qualifiedNameProblems } from "../core/names.ts";
 import type { ApiObject } from "../core/object.ts";
 import { utf8Length } from "../core/utf8.ts";
-import { boolType, dynType, nullType, stringType, type CelType } from "../policy/cel/types.ts";
+import { boolType, nullType, stringType, type CelType } from "../policy/cel/types.ts";
+import type { ExpressionScope } from "./admission-expression.ts";
+import { maximumExpressions } from "./admission-match.ts";
 import {
-  checkMatchCondition,
-  compileExpression,
-  expressionErrors,
-  type ExpressionScope,
-} from "./admission-expression.ts";
-import {
-  defaultedMatch,
-  maximumExpressions,
-  validateFailurePolicy,
-  validateMatchConditions,
-  validateMatchResources,
-  type MatchCondition,
-  type MatchResources,
-} from "./admission-match.ts";
+  countExpressions,
+  defaultedPolicy,
+  paramKindColumn,
+  policyScope,
+  validateExpression,
+  validatePolicyTerms,
+  type PolicyTerms,
+} from "./admission-policy.ts";
 import { ageColumn } from "./age-column.ts";
 import { collectErrors } from "./collect-errors.ts";
-import {
-  arrayAt,
-  fieldListAt,
-  type Fields,
-  fieldsAt,
-  isFields,
-  isSameJson,
-  stringAt,
-  valueAt,
-  withField,
-} from "./json-fields.ts";
+import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
 import { published } from "./schemas/published.ts";
 
@@ -40,14 +26,9 @@ export interface ValidatingAdmissionPolicy extends ApiObject {
 }
 
 /** The spec as it is stored, defaults included. */
-export interface PolicySpec {
-  readonly paramKind?: { readonly apiVersion?: string; readonly kind?: string };
-  readonly matchConstraints?: MatchResources;
+export interface PolicySpec extends PolicyTerms {
   readonly validations?: readonly PolicyValidation[];
-  readonly failurePolicy?: string;
   readonly auditAnnotations?: readonly { readonly key: string; readonly valueExpression: string }[];
-  readonly matchConditions?: readonly MatchCondition[];
-  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
 }
 
 /** One condition that must hold. */
@@ -64,12 +45,6 @@ export const annotationTypes: readonly CelType[] = [stringType, nullType];
 const reasons: readonly string[] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const maximumAnnotations = 20;
 const maximumAnnotationExpression = 5 * 1024;
-const identifier = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
-const reservedWords: ReadonlySet<string> = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while __proto__".split(
-    " ",
-  ),
-);
 const nothingToDo = "validations or auditAnnotations must contain at least one item";
 
 export const validatingAdmissionPolicies: Resource = {
@@ -92,15 +67,7 @@ export const validatingAdmissionPolicies: Resource = {
       description: "How many validations the policy has.",
       cell: (object) => arrayAt(object, "spec", "validations").length,
     },
-    {
-      name: "ParamKind",
-      type: "string",
-      description: "The kind of the policy's parameters.",
-      cell: (object) => {
-        const kind = valueAt(object, "spec", "paramKind");
-        return isFields(kind) ? `${stringAt(kind, "apiVersion")}/${stringAt(kind, "kind")}` : "<unset>";
-      },
-    },
+    paramKindColumn,
     ageColumn,
   ],
   subresources: {
@@ -119,86 +86,18 @@ export const validatingAdmissionPolicies: Resource = {
   validate: (object, stored) => validatePolicy(object, stored),
 };
 
-function defaultedPolicy(object: ApiObject): ApiObject {
-  const spec = fieldsAt(object, "spec");
-  return withField(object, "spec", { failurePolicy: "Fail", ...spec, ...defaultedMatch(spec, "matchConstraints") });
-}
-
 /** Source: kubernetes pkg/apis/admissionregistration/validation validateValidatingAdmissionPolicySpec. */
 function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
-  const [spec, before] = [fieldsAt(object, "spec"), fieldsAt(stored, "spec")];
-  const params = isFields(spec["paramKind"]);
-  const sameConditions =
-    stored !== undefined &&
-    isSameJson(spec["matchConditions"], before["matchConditions"]) &&
-    isSameJson(spec["paramKind"], before["paramKind"]);
-  const expressions = ["validations", "variables"].reduce((sum, field) => sum + arrayAt(spec, field).length, 0);
+  const spec = fieldsAt(object, "spec");
+  const expressions = countExpressions(spec, "validations");
   if (expressions > maximumExpressions) return [tooMany("spec.validations", expressions, maximumExpressions)];
-  const scope = scopeOf(spec, params);
+  const { scope, errors } = policyScope(spec);
   return [
-    ...validateFailurePolicy(spec, "spec"),
-    ...(params ? validateParamKind(fieldsAt(spec, "paramKind"), "spec.paramKind") : []),
-    ...validateConstraints(spec),
-    ...(sameConditions ? [] : validateMatchConditions(spec, "spec", checkMatchCondition({ params }))),
-    ...scope.errors,
-    ...validateValidations(spec, scope.scope),
-    ...validateAnnotations(spec, scope.scope, object.metadata.name ?? ""),
+    ...validatePolicyTerms(spec, { before: stored === undefined ? undefined : fieldsAt(stored, "spec") }),
+    ...errors,
+    ...validateValidations(spec, scope),
+    ...validateAnnotations(spec, scope, object.metadata.name ?? ""),
   ];
-}
-
-function validateConstraints(spec: Fields): readonly FieldError[] {
-  const path = "spec.matchConstraints";
-  const constraints = valueAt(spec, "matchConstraints");
-  if (!isFields(constraints)) return [required(path)];
-  return [
-    ...validateMatchResources(constraints, path),
-    ...(arrayAt(constraints, "resourceRules").length === 0 ? [required(`${path}.resourceRules`)] : []),
-  ];
-}
-
-function validateParamKind(kind: Fields, path: string): readonly FieldError[] {
-  const [apiVersion, name] = [stringAt(kind, "apiVersion"), stringAt(kind, "kind")];
-  const slash = apiVersion.indexOf("/");
-  const [group, version] = slash < 0 ? ["", apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
-  const errors: FieldError[] = [];
-  if (apiVersion === "") errors.push(required(`${path}.apiVersion`));
-  else if (version.includes("/")) {
-    errors.push(invalid(`${path}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
-  } else {
-    const problems = group === "" ? [] : dnsSubdomainProblems(group);
-    if (problems.length > 0) errors.push(invalid(`${path}.apiVersion`, group, problems.join(",")));
-    if (version === "") errors.push(invalid(`${path}.apiVersion`, apiVersion, "version must be specified"));
-  }
-  if (name === "") errors.push(required(`${path}.kind`));
-  return errors;
-}
-
-/** The scope of a policy's expressions, and what is wrong with its variables: each may use those before it. */
-function scopeOf(
-  spec: Fields,
-  params: boolean,
-): { readonly scope: ExpressionScope; readonly errors: readonly FieldError[] } {
-  const types: Record<string, CelType> = {};
-  const declared = fieldListAt(spec, "variables");
-  const errors = collectErrors(declared, (variable, index) => {
-    const path = `spec.variables[${index}]`;
-    const [name, expression] = [stringAt(variable, "name"), stringAt(variable, "expression")];
-    const found: FieldError[] = [];
-    if (name.trim() === "") found.push(required(`${path}.name`, "name is not specified"));
-    else if (!identifier.test(name) || reservedWords.has(name)) {
-      found.push(invalid(`${path}.name`, name, "must be a valid CEL identifier"));
-    }
-    if (expression.trim() === "") found.push(required(`${path}.expression`, "expression is not specified"));
-    if (found.length > 0) return found;
-    // A variable that does not compile is told once, and not again by all who use it.
-    types[name] = dynType;
-    return expressionErrors(`${path}.expression`, expression, () => {
-      const { [name]: _itself, ...earlier } = types;
-      types[name] = compileExpression(expression, { params, authorizer: true, variables: earlier }, []).type;
-    });
-  });
-  const scope = { params, authorizer: true };
-  return { scope: declared.length === 0 ? scope : { ...scope, variables: types }, errors };
 }
 
 function validateValidations(spec: Fields, scope: ExpressionScope): readonly FieldError[] {
@@ -217,12 +116,12 @@ function validateValidation(validation: Fields, scope: ExpressionScope, path: st
   const reason = valueAt(validation, "reason");
   const errors: FieldError[] = [];
   if (expression.trim() === "") errors.push(required(`${path}.expression`, "expression is not specified"));
-  else errors.push(...checked(`${path}.expression`, expression, { scope, results: [boolType] }));
+  else errors.push(...validateExpression(`${path}.expression`, expression, { scope, results: [boolType] }));
   if (messageExpression !== "" && messageExpression.trim() === "") {
     errors.push(invalid(`${path}.messageExpression`, messageExpression, "must be non-empty if specified"));
   } else if (messageExpression !== "") {
     errors.push(
-      ...checked(`${path}.messageExpression`, messageExpression, {
+      ...validateExpression(`${path}.messageExpression`, messageExpression, {
         scope: { ...scope, authorizer: false },
         results: [stringType],
       }),
@@ -237,14 +136,6 @@ function validateValidation(validation: Fields, scope: ExpressionScope, path: st
     errors.push(notSupported(`${path}.reason`, reason, reasons));
   }
   return errors;
-}
-
-function checked(
-  path: string,
-  expression: string,
-  { scope, results }: { readonly scope: ExpressionScope; readonly results: readonly CelType[] },
-): readonly FieldError[] {
-  return expressionErrors(path, expression, () => compileExpression(expression, scope, results));
 }
 
 function validateAnnotations(spec: Fields, scope: ExpressionScope, policy: string): readonly FieldError[] {
@@ -272,5 +163,5 @@ function validateAnnotationValue(path: string, expression: string, scope: Expres
   if (utf8Length(expression) > maximumAnnotationExpression) {
     return [required(path, `must not exceed ${maximumAnnotationExpression} bytes in length`)];
   }
-  return checked(path, expression, { scope, results: annotationTypes });
+  return validateExpression(path, expression, { scope, results: annotationTypes });
 }
