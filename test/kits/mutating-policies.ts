@@ -15,7 +15,12 @@ export interface MutationCase {
 }
 
 /** What creates and updates of ConfigMaps and Pods match. */
-export const shapedRule = {
+export const shapedRule: {
+  readonly operations: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly apiVersions: readonly string[];
+  readonly resources: readonly string[];
+} = {
   operations: ["CREATE", "UPDATE"],
   apiGroups: [""],
   apiVersions: ["v1"],
