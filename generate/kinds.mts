@@ -46,6 +46,12 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
     "ServiceList",
   ],
   "io.k8s.api.events.v1": ["Event", "EventList"],
+  "io.k8s.api.flowcontrol.v1": [
+    "FlowSchema",
+    "FlowSchemaList",
+    "PriorityLevelConfiguration",
+    "PriorityLevelConfigurationList",
+  ],
   "io.k8s.api.rbac.v1": [
     "ClusterRole",
     "ClusterRoleBinding",

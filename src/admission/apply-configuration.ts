@@ -9,7 +9,7 @@ import type { Schema } from "../core/schema.ts";
 import type { Steps } from "../core/steps.ts";
 
 /**
- * The object with a configuration merged into it; nobody comes to own fields by it. Source: apiserver
+ * The object with a configuration merged into it; the owners of its fields stay the same. Source: apiserver
  * pkg/admission/plugin/policy/mutating/patch ApplyStructuredMergeDiff.
  * @throws PatchError failed where the configuration does not fit the schema, or holds values that are replaced as a whole.
  */

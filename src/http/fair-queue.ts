@@ -10,6 +10,15 @@ export interface FairQueueLimits {
   readonly waitMs: number;
 }
 
+/** Seats that several queues share; each queue asks for its own. */
+export interface SeatPool {
+  /** Whether this queue may have one more. */
+  readonly isFree: () => boolean;
+  readonly take: () => void;
+  /** Gives one back, and offers it to those who wait, in this queue and in others. */
+  readonly leave: () => void;
+}
+
 /** Why nobody was let in, in the words of Kubernetes' metrics. */
 export type Refusal = "queue-full" | "time-out" | "cancelled";
 
@@ -25,6 +34,8 @@ export interface FairQueue {
   /** Waits for a place. `whenGone` is given what to call when nobody wants it any more. */
   readonly wait: (flow: string, whenGone: (gone: () => void) => void) => Promise<TakenPlace | Refusal>;
   readonly leave: (place: TakenPlace) => void;
+  /** Gives free places to those who wait; for places that come free elsewhere. */
+  readonly offer: () => void;
   readonly taken: () => number;
   readonly waiting: () => number;
 }
@@ -44,13 +55,22 @@ interface Waiter {
 /** So many flows are remembered without need, as most will come again. */
 const maxIdle = 1024;
 
-/** Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. */
-export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
+/**
+ * Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. The limits
+ * are read again for each request. With a pool it has the seats that the pool gives it, in place of `limits.places`.
+ */
+export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool): FairQueue {
   const flows = new Map<string, Flow>();
   /** The flows that could use a place at once, the one whose turn it is first. */
   const ring = new Set<Flow>();
   const waiters = new Set<Waiter>();
   let taken = 0;
+  const isFull = (): boolean => (pool === undefined ? taken >= limits.places : !pool.isFree());
+  const takeFor = (flow: Flow): void => {
+    taken += 1;
+    flow.taken += 1;
+    pool?.take();
+  };
 
   const remove = (waiter: Waiter): void => {
     const { flow } = waiter;
@@ -66,13 +86,12 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
 
   const dispatch = (): void => {
     for (const flow of ring) {
-      if (taken >= limits.places) return;
+      if (isFull()) return;
       const waiter = first(flow.queue);
       // Deleted and added again, it stands at the end, and this loop comes to it again after the others.
       ring.delete(flow);
       if (waiter === undefined) continue;
-      taken += 1;
-      flow.taken += 1;
+      takeFor(flow);
       remove(waiter);
       if (isWaiting(flow) && flow.taken < limits.placesOfOne) ring.add(flow);
       waiter.settle(flow);
@@ -86,11 +105,10 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
 
   return {
     take: (key) => {
-      if (taken >= limits.places) return undefined;
+      if (isFull()) return undefined;
       const flow = flowIn(flows, key);
       if (flow.taken >= limits.placesOfOne || isWaiting(flow)) return undefined;
-      taken += 1;
-      flow.taken += 1;
+      takeFor(flow);
       return flow;
     },
     wait: (key, whenGone) => {
@@ -121,6 +139,10 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock): FairQueue {
       flow.taken -= 1;
       if (isWaiting(flow)) ring.add(flow);
       else forget(flow);
+      if (pool !== undefined) pool.leave();
+      else if (ring.size > 0) dispatch();
+    },
+    offer: () => {
       if (ring.size > 0) dispatch();
     },
     taken: () => taken,

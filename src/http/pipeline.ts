@@ -18,7 +18,7 @@ import { header, splitTarget, type Incoming, type Outgoing, type Query, type Rep
 import { largeBodyBytes, type LargeBodies } from "./large-bodies.ts";
 import type { PeerCertificates } from "./peer.ts";
 import type { RequestActivity } from "./request-activity.ts";
-import { flowOf, priorityLevel } from "./priority-level.ts";
+import { flowOf, isPrivileged, type FlowControl } from "./flow-control.ts";
 import { newProgress, type Progress } from "./progress.ts";
 import { requestLimits } from "./request-limits.ts";
 import { Crowded, type Place, type RequestPlaces } from "./request-places.ts";
@@ -51,6 +51,8 @@ export interface PipelineOptions {
   readonly authenticated: (request: Incoming) => void;
   readonly peer: PeerCertificates;
   readonly places: RequestPlaces;
+  /** What the objects that steer requests say now. */
+  readonly flowControl: () => FlowControl;
   readonly largeBodies: LargeBodies;
   readonly sendBuffers: SendBuffers;
   /** Called with a request whose answer was ended, as its client read nothing of it for too long. */
@@ -246,13 +248,18 @@ async function waited(
 }
 
 function enter(
-  { places }: PipelineOptions,
+  { places, flowControl }: Pick<PipelineOptions, "places" | "flowControl">,
   { request, response, progress }: Passage,
   user: UserInfo,
 ): Place | Promise<Place> {
+  const sender = flowIn(request, progress);
+  const classified = flowControl().classify(progress.info, user, sender);
+  progress.classified = classified;
   return places.enter({
-    level: priorityLevel(progress.info, user),
-    flow: flowIn(request, progress),
+    level: classified.level,
+    flow: classified.flow,
+    sender,
+    senderClass: classified.senderClass,
     longRunning: isLongRunning(progress.info),
     whenGone: (gone) => onDisconnect(response, gone),
   });
@@ -343,7 +350,7 @@ async function admitLarge(
   { request, response, progress }: Pick<Passage, "request" | "response" | "progress">,
   user: UserInfo,
 ): Promise<void> {
-  if (priorityLevel(progress.info, user) === "exempt") return;
+  if (isPrivileged(progress.info, user)) return;
   const release = await largeBodies.admit({
     flow: flowIn(request, progress),
     whenGone: (gone) => onDisconnect(response, gone),
@@ -371,7 +378,16 @@ function auditId(request: Incoming, uuid: () => string): string {
   return given !== undefined && auditIdForm.test(given) ? given : uuid();
 }
 
+/** Source: apiserver pkg/server/filters priority-and-fairness. */
+function flowHeaders({ classified }: Progress): Readonly<Record<string, string>> {
+  if (classified === undefined) return {};
+  return {
+    "x-kubernetes-pf-flowschema-uid": classified.schemaUid,
+    "x-kubernetes-pf-prioritylevel-uid": classified.levelUid,
+  };
+}
+
 function commonHeaders(progress: Progress): CommonHeaders {
-  const common = { "audit-id": progress.auditId };
+  const common = { "audit-id": progress.auditId, ...flowHeaders(progress) };
   return progress.warnings === undefined ? common : { ...common, warning: warningHeaders(progress.warnings) };
 }

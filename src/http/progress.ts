@@ -3,6 +3,7 @@ import type { StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import type { ObjectNames } from "./audit.ts";
 import type { AuditDecision } from "./audit-policy.ts";
+import type { Classification } from "./flow-control.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 /** A request's body, for the audit event: parsed already, or bytes of a patch or of DeleteOptions. */
@@ -22,6 +23,8 @@ export interface Progress {
   audited: AuditDecision | undefined;
   heard: HeardBody | undefined;
   names: ObjectNames | undefined;
+  /** What flow schema and level it belongs to; undefined until its user is known. */
+  classified: Classification | undefined;
   /** How long it has waited for a place, in milliseconds. */
   waitedMs: number;
   code: number;
@@ -57,6 +60,7 @@ export function newProgress(auditId: string, receivedAt: number): Progress {
     user: undefined,
     impersonated: undefined,
     decision: undefined,
+    classified: undefined,
     audited: undefined,
     heard: undefined,
     names: undefined,

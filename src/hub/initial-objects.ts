@@ -6,6 +6,7 @@ import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
 import { builtinResources } from "../resources/builtin.ts";
 import { systemNamespaces } from "../resources/namespace.ts";
+import { putFlowControl } from "./flow-control.ts";
 import { kubeadmConfiguration } from "./kubeadm-configuration.ts";
 
 type PolicyObject = Parameters<typeof reconcilePolicy>[0];
@@ -29,6 +30,7 @@ export async function putInitialObjects({ client, nodeAutoapprove, warn }: Initi
     ),
   );
   await putPolicy(client, bootstrapPolicy());
+  await putFlowControl(client);
   // An operator's own, or those of `kubeadm init phase upload-config`, stay.
   await Promise.all(kubeadmConfiguration().map((map) => createIfMissing(client, refOf("ConfigMap"), map)));
   // Like kubeadm init, once: who removes one of these bindings does not find it back after a restart.

@@ -76,7 +76,7 @@ export function auditText({ events, lost }: AuditCounts): string {
   ]);
 }
 
-/** A level has one schema, of its own name: users wait in turn within it. */
+/** Requests of all schemas of a level are counted together, under the name of the level. */
 function levelLabels({ level }: LevelCounts): string {
   return labelText({ flow_schema: level, priority_level: level });
 }

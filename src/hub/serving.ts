@@ -11,6 +11,7 @@ import { largeBodies } from "../http/large-bodies.ts";
 import { peerCertificates } from "../http/peer.ts";
 import { pipeline, type PipelineOptions } from "../http/pipeline.ts";
 import type { Progress } from "../http/progress.ts";
+import type { FlowControl } from "../http/flow-control.ts";
 import { requestPlaces, type RequestPlaces } from "../http/request-places.ts";
 import { resourceVerbs } from "../http/resource-verbs.ts";
 import { routes } from "../http/routes.ts";
@@ -34,6 +35,7 @@ import { acceptFailureLog, connectionLimitLog, connectionsText, ownConnectionLim
 import { credentialMetrics } from "./credential-metrics.ts";
 import type { Decisions } from "./decisions.ts";
 import { errorText } from "./error-text.ts";
+import { storedFlowControl } from "./flow-control.ts";
 import { healthChecks } from "./health-checks.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { unreadText } from "./load-metrics.ts";
@@ -167,7 +169,8 @@ function certificatesOf(
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
   const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
   const certificates = await certificatesOf(options, parts);
-  const places = placesOf(options, clock);
+  const steered = storedFlowControl(cache);
+  const places = placesOf(options, steered, clock);
   const activity = requestActivity();
   const stalls = stallsOf(options, clock, activity);
   const yaml = yamlThread();
@@ -215,6 +218,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
       peer: peerCertificates(),
       places,
+      flowControl: steered,
       largeBodies: largeBodies(clock),
       sendBuffers: unread,
       abandoned: abandonedLog(options, watches),
@@ -266,8 +270,9 @@ function serverNameOf({ socket }: Incoming): string {
   return typeof servername === "string" ? servername : "";
 }
 
-function placesOf(options: HubOptions, clock: Clock): RequestPlaces {
+function placesOf(options: HubOptions, steered: () => FlowControl, clock: Clock): RequestPlaces {
   return requestPlaces({
+    levels: () => steered().levels,
     places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
     watchesOfOne: options.maxWatchesPerUser ?? 10_000,
     clock,

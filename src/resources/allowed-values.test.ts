@@ -5,6 +5,7 @@ import { propertySchema } from "../core/schema-lookup.ts";
 import { definition, version } from "../../test/kits/definitions.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { customResourceDefinitions } from "./custom-resource-definition.ts";
+import { mutatingAdmissionPolicies } from "./mutating-admission-policy.ts";
 import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.ts";
 import { nodes } from "./node.ts";
 import { pods } from "./pod.ts";
@@ -86,6 +87,18 @@ const cases: readonly Case[] = [
     validatingAdmissionPolicyBindings,
     "spec.validationActions[0]",
     (value) => ({ spec: { validationActions: [value] } }),
+  ],
+  ...["failurePolicy", "reinvocationPolicy"].map((key): Case => [
+    `${admission}.MutatingAdmissionPolicySpec.${key}`,
+    mutatingAdmissionPolicies,
+    `spec.${key}`,
+    (value) => ({ spec: { [key]: value } }),
+  ]),
+  [
+    `${admission}.Mutation.patchType`,
+    mutatingAdmissionPolicies,
+    "spec.mutations[0].patchType",
+    (value) => ({ spec: { mutations: [{ patchType: value }] } }),
   ],
   [
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule.reason",

@@ -10,6 +10,7 @@ import { configMaps } from "./config-map.ts";
 import { csiNodes } from "./csi-node.ts";
 import { customResourceDefinitions } from "./custom-resource-definition.ts";
 import { events } from "./event.ts";
+import { flowSchemas } from "./flow-schema.ts";
 import { issuedCredentials } from "./issued-credential.ts";
 import { leases } from "./lease.ts";
 import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
@@ -19,6 +20,7 @@ import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.
 import { namespaces } from "./namespace.ts";
 import { nodes } from "./node.ts";
 import { pods } from "./pod.ts";
+import { priorityLevelConfigurations } from "./priority-level-configuration.ts";
 import { recoveryPolicies } from "./recovery-policy.ts";
 import type { Resource } from "./resource.ts";
 import { roleBindings } from "./role-binding.ts";
@@ -62,6 +64,8 @@ export const storedResources: readonly Resource[] = [
   validatingAdmissionPolicyBindings,
   mutatingAdmissionPolicies,
   mutatingAdmissionPolicyBindings,
+  flowSchemas,
+  priorityLevelConfigurations,
   csiNodes,
 ];
 

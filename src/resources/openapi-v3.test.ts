@@ -80,6 +80,7 @@ describe("the index", () => {
       "apis/authorization.k8s.io/v1",
       "apis/certificates.k8s.io/v1",
       "apis/coordination.k8s.io/v1",
+      "apis/flowcontrol.apiserver.k8s.io/v1",
       "apis/rbac.authorization.k8s.io/v1",
       "apis/storage.k8s.io/v1",
     ]);
