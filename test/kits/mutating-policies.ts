@@ -133,7 +133,7 @@ export const mutationCases: Readonly<Record<string, MutationCase>> = {
   },
   "a condition that fails refuses": {
     spec: { matchConditions: [{ name: "c", expression: "object.data.none == 'x'" }], mutations: [labelled("a")] },
-    object: named("m", { data: {} }),
+    object: named("m", { data: { a: "1" } }),
   },
   "a condition that fails is passed over with failurePolicy Ignore": {
     spec: {

@@ -26,18 +26,42 @@ function marker(mark: string): { readonly policy: object; readonly binding: obje
   return { policy: { metadata, spec }, binding: { metadata, spec: { policyName: metadata.name } } };
 }
 
-/** A reply without what is of this moment, and without what the hub words in its own way. */
+/** Texts in which Go names its own types or the library of JSON patches, which the hub words in its own way. */
+const ownWords: readonly (readonly [RegExp, string])[] = [
+  [/(JSON Patch: ).*/s, "$1…"],
+  [/(expected string, got ).*/s, "$1…"],
+  [/(Go struct field )\w+\./, "$1…."],
+];
+
+function worded(text: unknown): string {
+  return ownWords.reduce((said, [pattern, replacement]) => said.replace(pattern, replacement), String(text));
+}
+
+/** A reply without what is of this moment, without what the hub words in its own way, and without the defaults of Pods that it does not have. */
 function shown(reply: Reply): unknown {
   const body = reply.json();
   if (body["kind"] === "Status") {
     const { message, reason, code, details } = body;
-    return { status: reply.status, message, reason, code, details };
+    const { causes, ...about } = (details ?? {}) as { readonly causes?: readonly Readonly<Record<string, unknown>>[] };
+    const told = causes?.map((cause) => ({
+      reason: cause["reason"] === "" ? undefined : cause["reason"],
+      field: cause["field"],
+      message: worded(cause["message"]),
+    }));
+    return { status: reply.status, message: worded(message), reason, code, about, told };
   }
-  const { uid: _uid, creationTimestamp: _time, managedFields, ...metadata } = reply.object().metadata;
+  const {
+    uid: _uid,
+    creationTimestamp: _time,
+    generation: _count,
+    managedFields,
+    ...metadata
+  } = reply.object().metadata;
   const owners = (managedFields as readonly Record<string, unknown>[] | undefined)?.map(
     ({ time: _when, ...rest }) => rest,
   );
-  return { status: reply.status, ...body, metadata: { ...metadata, managedFields: owners } };
+  const { data, spec } = body as { readonly data?: object; readonly spec?: { readonly containers?: unknown } };
+  return { status: reply.status, metadata: { ...metadata, managedFields: owners }, data, containers: spec?.containers };
 }
 
 peerSuite(
