@@ -57,7 +57,7 @@ const maxIdle = 1024;
 
 /**
  * Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. The limits
- * are read again for each request. With a pool it has the seats that the pool gives it, in place of `limits.places`.
+ * but the places are read again for each request. With a pool it has the seats that the pool gives it, in place of `limits.places`.
  */
 export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool): FairQueue {
   const flows = new Map<string, Flow>();
@@ -65,11 +65,11 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool
   const ring = new Set<Flow>();
   const waiters = new Set<Waiter>();
   let taken = 0;
-  const isFull = (): boolean => (pool === undefined ? taken >= limits.places : !pool.isFree());
+  const seats = pool ?? ownSeats(limits, () => dispatch());
   const takeFor = (flow: Flow): void => {
     taken += 1;
     flow.taken += 1;
-    pool?.take();
+    seats.take();
   };
 
   const remove = (waiter: Waiter): void => {
@@ -86,7 +86,7 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool
 
   const dispatch = (): void => {
     for (const flow of ring) {
-      if (isFull()) return;
+      if (!seats.isFree()) return;
       const waiter = first(flow.queue);
       // Deleted and added again, it stands at the end, and this loop comes to it again after the others.
       ring.delete(flow);
@@ -105,7 +105,7 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool
 
   return {
     take: (key) => {
-      if (isFull()) return undefined;
+      if (!seats.isFree()) return undefined;
       const flow = flowIn(flows, key);
       if (flow.taken >= limits.placesOfOne || isWaiting(flow)) return undefined;
       takeFor(flow);
@@ -139,14 +139,26 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool
       flow.taken -= 1;
       if (isWaiting(flow)) ring.add(flow);
       else forget(flow);
-      if (pool !== undefined) pool.leave();
-      else if (ring.size > 0) dispatch();
+      seats.leave();
     },
-    offer: () => {
-      if (ring.size > 0) dispatch();
-    },
+    offer: dispatch,
     taken: () => taken,
     waiting: () => waiters.size,
+  };
+}
+
+/** The seats of a queue that shares them with no other. */
+function ownSeats({ places }: Pick<FairQueueLimits, "places">, offer: () => void): SeatPool {
+  let free = places;
+  return {
+    isFree: () => free > 0,
+    take: () => {
+      free -= 1;
+    },
+    leave: () => {
+      free += 1;
+      offer();
+    },
   };
 }
 

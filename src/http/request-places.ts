@@ -189,9 +189,8 @@ interface LevelOptions {
 function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: LevelOptions): Level {
   const seats = fairQueue(readAgain(limits), clock, ofLevel);
   ofLevel?.offerBy(seats.offer);
-  let [reading, waitingToRead] = [0, 0];
+  let [reading, waitingToRead, watching] = [0, 0, 0];
   const refused = { "queue-full": 0, "time-out": 0, cancelled: 0, "concurrency-limit": 0 };
-  let watching = 0;
   const endWatch = ({ sender, longRunning }: Applicant): void => {
     if (!longRunning) return;
     watches.leave(sender);
