@@ -1,5 +1,6 @@
 // npm run demo -- [NAME...]: shows each system of Pratique with real processes, and checks what it shows.
 // Exits 1 if a step gives something else than it should. Needs the build in dist/, which `npm ci` makes.
+import "../check-node.mjs";
 import { existsSync } from "node:fs";
 import { DemoError, openStage } from "./stage.mjs";
 

@@ -1,5 +1,6 @@
 // What the demos print: who acts, the command line, its output, and what was checked, in lines that fit the terminal.
-import { styleText } from "node:util";
+// By its module, since a Node that is too old has no such name and must get as far as the check of demo.mjs.
+import * as util from "node:util";
 
 const width = Math.min(Math.max(process.stdout.columns ?? 120, 60), 120);
 const nameWidth = 11;
@@ -11,7 +12,7 @@ const fewMore = 8;
 /** Prints for a demo whose files are in `folder`. Paths, digests and names are shortened; commands run with them in full. */
 export function openScreen(folder) {
   const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? "") === "" && process.env.TERM !== "dumb";
-  const style = (format, text) => (colour && format !== undefined ? styleText(format, text) : text);
+  const style = (format, text) => (colour && format !== undefined ? util.styleText(format, text) : text);
   const print = (text) => process.stdout.write(`${text}\n`);
 
   const shortened = (text) =>

@@ -1,4 +1,8 @@
 // The public API: what a program needs to run a hub in its own process, to join a machine, and to speak to either.
+
+// First, since imports run in their order: nothing else runs on a Node that is too old.
+import "./require-node.ts";
+
 export { startHub } from "./hub/hub.ts";
 export type { Hub } from "./hub/hub.ts";
 export type { HubOptions, LogEntry } from "./hub/hub-options.ts";

@@ -45,6 +45,7 @@ describe("the rooms of src", () => {
   test("import only the rooms that they may", () => {
     const wrong = imports
       .filter((one) => one.room !== "" && one.target.startsWith("."))
+      .filter(({ file, target }) => file !== "cli/main.ts" || target !== "../../supported-node.mjs")
       .filter((one) => roomOf(one) !== one.room && allowedImports[one.room]?.includes(roomOf(one)) !== true)
       .map(({ file, target }) => `${file} imports ${target}`);
     expect(wrong).toEqual([]);

@@ -32,8 +32,15 @@ function packages(files: readonly string[]): readonly string[] {
 }
 
 describe("what is loaded", () => {
+  test("with the first file of the program is nothing that a Node below the floor does not know", () => {
+    expect(loadedWith("cli/main.ts")).toEqual({
+      now: ["cli/main.ts", "../supported-node.mjs"],
+      later: ["cli/run-process.ts"],
+    });
+  });
+
   test("with the program itself is the tables and little more: no package, no hub, no cryptography of ours", () => {
-    const { now, later: lazily } = loadedWith("cli/main.ts");
+    const { now, later: lazily } = loadedWith("cli/run-process.ts");
     expect(packages(now)).toEqual([]);
     expect(rooms(now)).toEqual(["agent", "cli", "client", "core"]);
     expect(now.filter((file) => !file.startsWith("cli/") && file.endsWith(".ts")).sort()).toEqual([
@@ -52,7 +59,9 @@ describe("what is loaded", () => {
   });
 
   test("with `join` is never the hub, its store or its metrics", () => {
-    const files = ["cli/main.ts", "cli/agent/run-join.ts", "agent/join.ts"].flatMap((file) => loadedWith(file).now);
+    const files = ["cli/run-process.ts", "cli/agent/run-join.ts", "agent/join.ts"].flatMap(
+      (file) => loadedWith(file).now,
+    );
     for (const room of ["hub", "storage", "registry", "http", "controllers", "admission", "authz"]) {
       expect(rooms(files)).not.toContain(room);
     }

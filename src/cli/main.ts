@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-import { commands } from "./commands.ts";
-import { logProcessAsJson, wantsJsonLog } from "./json-log.ts";
-import { processIo } from "./process-io.ts";
-import { runProgram } from "./program.ts";
+// Everything else is loaded once this Node is known to be new enough: an older one fails at the first import that it does not know.
+import { nodeProblem } from "../../supported-node.mjs";
 
-const words = process.argv.slice(2);
-const io = processIo();
-if (wantsJsonLog(commands, words)) logProcessAsJson(io);
-process.exitCode = await runProgram(commands, words, io);
-// Whatever is still open, a kept connection say, has no more to tell: its time is up, though what is written goes out first.
-setTimeout(() => process.exit(), 1_000).unref();
+const problem = nodeProblem(process.versions.node);
+if (problem === undefined) {
+  const { runProcess } = await import("./run-process.ts");
+  await runProcess();
+} else {
+  process.stderr.write(`${problem}\n`);
+  process.exitCode = 1;
+}
