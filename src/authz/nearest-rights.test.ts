@@ -120,8 +120,9 @@ describe("a random policy", () => {
       fc.array(roles, { minLength: 3, maxLength: 3 }),
       fc.array(fc.tuple(subject, fc.nat(2), oneOf("", "prod", "dev")), { maxLength: 6 }),
     )
-    .map(([rules, bindings]) =>
-      indexOf(
+    .map(([rules, bindings]) => ({
+      subjects: bindings.map(([{ name }]) => name),
+      index: indexOf(
         ...rules.map((each, at) => clusterRole(`r${at}`, each)),
         ...bindings.map(([who, at, namespace], place) =>
           namespace === ""
@@ -129,7 +130,7 @@ describe("a random policy", () => {
             : local(`b${place}`, who, `r${at}`, namespace),
         ),
       ),
-    );
+    }));
   const asked = fc
     .tuple(oneOf("get", "delete"), oneOf("", "apps"), oneOf("", "log"), oneOf("", "x", "y"), oneOf("", "prod"))
     .map(([verb, group_, subresource, name, namespace]) =>
@@ -137,9 +138,11 @@ describe("a random policy", () => {
     );
 
   it("lets exactly those in whom who-can lists", () => {
+    let listedOnes = 0;
     fc.assert(
-      fc.property(policy, asked, (index, attributes) => {
+      fc.property(policy, asked, ({ index }, attributes) => {
         const listed = new Set(whoCan(index, attributes).map(({ subject: { kind, name } }) => `${kind} ${name}`));
+        listedOnes += listed.size;
         const may = (who: UserInfo): boolean => index.firstAllowing({ ...attributes, user: who }) !== undefined;
         for (const name of ["ann", "bob"]) expect(listed.has(`User ${name}`)).toBe(may({ username: name, groups: [] }));
         for (const name of ["devs", "ops"]) {
@@ -148,18 +151,26 @@ describe("a random policy", () => {
       }),
       { numRuns: 200 },
     );
+    expect(listedOnes).toBeGreaterThan(20);
   });
 
-  it("shows nobody a binding of others as the nearest of one's own, and nothing that would allow it as near", () => {
+  it("shows as the nearest of one's own rights bindings of one's own that do not allow it, and misses none that lacks its verb", () => {
+    const found = { near: 0, byVerb: 0 };
     fc.assert(
-      fc.property(policy, asked, (index, attributes) => {
-        const mine = ["", "prod", "dev"]
-          .flatMap((namespace) => index.grantsFor(ann, namespace))
-          .map(({ name }) => name);
+      fc.property(policy, asked, ({ index, subjects }, attributes) => {
         if (index.firstAllowing(attributes) !== undefined) return;
-        for (const { binding } of nearestOwnRights(index, attributes)) expect(mine).toContain(binding?.name);
+        const near = nearestOwnRights(index, attributes);
+        const verbs = ["get", "list"].filter((verb) => index.firstAllowing({ ...attributes, verb }) !== undefined);
+        if (verbs.length > 0) expect(near[0]?.lacks).toBe("verb");
+        found.byVerb += verbs.length;
+        for (const { binding } of near) {
+          expect(["ann", "devs"]).toContain(subjects[Number(binding?.name.slice(1))]);
+        }
+        found.near += near.length;
       }),
       { numRuns: 200 },
     );
+    expect(found.near).toBeGreaterThan(20);
+    expect(found.byVerb).toBeGreaterThan(5);
   });
 });

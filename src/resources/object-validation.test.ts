@@ -153,18 +153,22 @@ describe("names that are path segments", () => {
     expect(nameProblems(name, "path")).toStrictEqual(problems);
   });
 
-  test("two accepted names are never the same bytes", () => {
+  test("two accepted names are never the same bytes: each is read again from its own", () => {
+    // UTF-16 code units, so that halves of surrogate pairs are among them: as UTF-8, all of these are the same three bytes.
+    const unit = fc.oneof(fc.constantFrom(0x61, 0xd800, 0xdbff, 0xdc00, 0xdfff), fc.integer({ min: 0, max: 0xffff }));
+    const texts = fc.array(unit, { minLength: 1, maxLength: 3 }).map((units) => String.fromCharCode(...units));
+    const seen = { accepted: 0, refusedHalves: 0 };
     fc.assert(
-      fc.property(
-        fc.string({ unit: "binary", maxLength: 3 }),
-        fc.string({ unit: "binary", maxLength: 3 }),
-        (one, other) => {
-          if (one === other || nameProblems(one, "path").length > 0 || nameProblems(other, "path").length > 0) return;
-          expect(Buffer.from(one).equals(Buffer.from(other))).toBe(false);
-        },
-      ),
-      { numRuns: 200 },
+      fc.property(texts, (name) => {
+        if (nameProblems(name, "path").length === 0) {
+          seen.accepted += 1;
+          expect(Buffer.from(name).toString()).toBe(name);
+        } else if (!name.isWellFormed()) seen.refusedHalves += 1;
+      }),
+      { numRuns: 500 },
     );
+    expect(seen.accepted).toBeGreaterThan(20);
+    expect(seen.refusedHalves).toBeGreaterThan(20);
   });
 });
 
