@@ -18,6 +18,31 @@ test("every row of the tables names a test", () => {
   expect(named).toHaveLength(rows.length);
 });
 
+/** Why this text is no test of that title that can run and fail, or undefined. */
+function fault(text: string, title: string): string | undefined {
+  const at = text.indexOf(`"${title}"`);
+  if (at === -1) return "there is no such title";
+  if (/\.(?:skip|todo|fails|skipIf\([^)]*\)|runIf\([^)]*\))\(\s*$/.test(text.slice(0, at))) return "it may be skipped";
+  if (!/(?:\b(?:it|test)|[)\]])\(\s*$/.test(text.slice(0, at))) return "it is the title of no test";
+  const [body = ""] = text.slice(at).split(/\n\s*(?:it|test|describe|peerSuite)\b/);
+  return /\bexpect(?:\.\w+)?\(/.test(body) ? undefined : "it expects nothing";
+}
+
+// Whether each of them ran and passed is judged by .ci/skips.mjs.
 test.each(named)("%s has the test: %s", (file, title) => {
-  expect(readFileSync(join(root, file), "utf8")).toContain(`"${title}"`);
+  expect(fault(readFileSync(join(root, file), "utf8"), title)).toBeUndefined();
+});
+
+test.each([
+  ['it("b", () => expect(1).toBe(1))', "there is no such title"],
+  ['const title = "a"; expect(title)', "it is the title of no test"],
+  ['describe("a", () => { it("b", () => expect(1).toBe(1)) })', "it is the title of no test"],
+  ['it.skip("a", () => expect(1).toBe(1))', "it may be skipped"],
+  ['it.skipIf(x)("a", () => expect(1).toBe(1))', "it may be skipped"],
+  ['it.todo("a")', "it may be skipped"],
+  ['it("a", () => undefined);\nit("b", () => expect(1).toBe(1))', "it expects nothing"],
+  ['it("a", () => expect(1).toBe(1))', undefined],
+  ['it.each([[1]])("a", () => expect(1).toBe(1))', undefined],
+])("a test is told from what only looks like one: %s", (text, expected) => {
+  expect(fault(text, "a")).toBe(expected);
 });

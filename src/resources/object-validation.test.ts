@@ -160,10 +160,10 @@ describe("names that are path segments", () => {
     const seen = { accepted: 0, refusedHalves: 0 };
     fc.assert(
       fc.property(texts, (name) => {
-        if (nameProblems(name, "path").length === 0) {
-          seen.accepted += 1;
-          expect(Buffer.from(name).toString()).toBe(name);
-        } else if (!name.isWellFormed()) seen.refusedHalves += 1;
+        const isAccepted = nameProblems(name, "path").length === 0;
+        if (isAccepted) seen.accepted += 1;
+        else if (/\p{Cs}/u.test(name)) seen.refusedHalves += 1;
+        expect(isAccepted ? Buffer.from(name).toString() : name).toBe(name);
       }),
       { numRuns: 500 },
     );
