@@ -81,16 +81,21 @@ describe("a selector of one name", () => {
 describe("any path", () => {
   it("that names a resource has no slash in any part, however it is encoded", () => {
     const part = fc.constantFrom("api", "apis", "v1", "namespaces", "pods", "a", "%2F", "a%2Fb", "", "..", "status");
+    const root = fc.constantFrom<readonly string[]>([], ["api", "v1"], ["apis", "a", "v1"]);
+    const seen = { resources: 0, encoded: 0 };
     fc.assert(
-      fc.property(fc.array(part, { maxLength: 9 }), (parts) => {
-        const { path, query } = splitTarget(`/${parts.join("/")}`);
+      fc.property(root, fc.array(part, { maxLength: 6 }), (first, rest) => {
+        const { path, query } = splitTarget(`/${[...first, ...rest].join("/")}`);
         const info = requestInfoOf("GET", path, query);
+        if (rest.some((one) => one.includes("%2F"))) seen.encoded += 1;
         if (info?.isResource !== true) return;
+        seen.resources += 1;
         const { group, version, resource, subresource, namespace, name } = info;
         expect([group, version, resource, subresource, namespace, name].join("")).not.toContain("/");
       }),
-      { numRuns: 200 },
+      { numRuns: 400 },
     );
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
   });
 
   it("with an encoding that is none is refused", () => {

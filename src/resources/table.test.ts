@@ -128,6 +128,10 @@ describe("the built-in kinds", () => {
     },
   );
 
+  test("most validate what they are given", () => {
+    expect(builtinResources.filter(({ validate }) => validate !== undefined).length).toBeGreaterThan(20);
+  });
+
   test.each(builtinResources.map((one) => [one.plural, one] as const))(
     "%s validates whatever it is given",
     (_plural, one) => {
@@ -188,6 +192,8 @@ describe("the built-in kinds", () => {
   });
 
   test("selectable fields never throw and give strings", () => {
+    const selectable = builtinResources.flatMap((one) => Object.keys(one.selectableFields ?? {}));
+    expect(selectable.length).toBeGreaterThan(10);
     for (const one of builtinResources) {
       for (const field of Object.values(one.selectableFields ?? {})) {
         for (const value of junk) {

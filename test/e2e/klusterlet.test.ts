@@ -178,6 +178,7 @@ describe("a cluster that joins", () => {
   });
 
   it("joins with one id and one request, wherever its agent was killed", async () => {
+    let deaths = 0;
     for (let at = 1; ; at += 1) {
       const name = `killed-${at}`;
       const first = start(name, { store: dyingStore(place(name), at) });
@@ -190,6 +191,7 @@ describe("a cluster that joins", () => {
       ]).catch(() => true);
       await first.stop();
       if (!isDead) break;
+      deaths += 1;
       const clock = skippingClock();
       const second = start(name, { clock });
       const stopSkipping = keepSkipping(clock, 1000, 100);
@@ -203,6 +205,7 @@ describe("a cluster that joins", () => {
       expect([at, (await requestsOf(name)).length, ids.size]).toEqual([at, 1, at === 1 ? ids.size : 1]);
       await second.stop();
     }
+    expect(deaths).toBeGreaterThan(1);
   }, 120_000);
 
   it("uses the credential that another agent of the same name has left", async () => {

@@ -81,6 +81,7 @@ describe("default objects", () => {
       expect(metadata.annotations).toEqual({ "rbac.authorization.kubernetes.io/autoupdate": "true" });
     }
     for (const { metadata } of joining) expect(metadata.labels).toBeUndefined();
+    expect(joining.length).toBeGreaterThan(2);
   });
 
   it("give full authority to system:masters and kubeadm:cluster-admins alone", () => {
