@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { isRootFor } from "../../test/kits/machine-abilities.ts";
 import { privateFolder, removeFile, removeUnfinished, replaceFile, replaceLink, textIfThere } from "./private-files.ts";
 
 let dir: string;
@@ -54,7 +55,7 @@ test.each([
   expect(await mode(join(dir, "a"))).toBe(after);
 });
 
-test.runIf(process.getuid?.() === 0)(
+test.runIf(isRootFor("root keeps the owner of a file that it replaces, but not where others may make files"))(
   "root keeps the owner of a file that it replaces, but not where others may make files",
   async () => {
     const path = join(dir, "a");

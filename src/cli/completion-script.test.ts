@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
+import { reportSkip } from "../../test/kits/report-skip.ts";
 import { allCommands } from "./command.ts";
 import { commands } from "./commands.ts";
 import { completionScript } from "./completion-script.ts";
@@ -46,7 +47,9 @@ describe.each(shells)("the script for %s", (shell) => {
   });
 
   // bash is on every machine that tests run on; the others are asked where they are.
-  test.skipIf(shell !== "bash" && ask(shell, ["-c", "true"], "") === undefined)("has the syntax of its shell", () => {
+  const isAbsent = shell !== "bash" && ask(shell, ["-c", "true"], "") === undefined;
+  if (isAbsent) reportSkip(`the script for ${shell}`, `${shell} is not installed`, "debian");
+  test.skipIf(isAbsent)("has the syntax of its shell", () => {
     // As a file: fish reads no script from a socket, which is what standard input is here.
     const dir = mkdtempSync(join(tmpdir(), "completion-"));
     const file = join(dir, "script");

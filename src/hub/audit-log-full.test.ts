@@ -6,7 +6,7 @@ import { smallDisk } from "../../test/kits/small-disk.ts";
 import { openAuditLog } from "./audit-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "audit-full-"));
-const disk = smallDisk(join(root, "disk"), 1);
+const disk = smallDisk(join(root, "disk"), 1, ["an audit log on a full disk"]);
 beforeAll(disk.mount);
 afterAll(() => {
   disk.remove();

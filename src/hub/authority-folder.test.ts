@@ -18,6 +18,7 @@ import { setImmediate as immediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { privateFiles, type PrivateFiles } from "../agent/private-files.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
+import { isRootFor } from "../../test/kits/machine-abilities.ts";
 import { changeAuthorities, openAuthorities, pinsOf, readState, type Authorities } from "./authority-folder.ts";
 import type { AuthorityStep } from "./authority-state.ts";
 
@@ -188,15 +189,17 @@ describe("two changes of the CA at once", () => {
 });
 
 describe("the folder of CAs", () => {
-  it("belongs to the hub whoever takes a step: root gives its files away", async () => {
-    if (process.getuid?.() !== 0) return;
-    await chown(dir, 65_534, 65_534);
-    await take("prepare", "activate");
-    for (const name of ["ca-2.key", "ca-2.crt", "ca-2-by-ca.crt", "ca-state.json"]) {
-      const { uid, gid, mode } = await stat(join(dir, name));
-      expect([name, uid, gid, mode & 0o077]).toEqual([name, 65_534, 65_534, name.endsWith(".crt") ? 0o044 : 0]);
-    }
-  });
+  it.runIf(isRootFor("belongs to the hub whoever takes a step: root gives its files away"))(
+    "belongs to the hub whoever takes a step: root gives its files away",
+    async () => {
+      await chown(dir, 65_534, 65_534);
+      await take("prepare", "activate");
+      for (const name of ["ca-2.key", "ca-2.crt", "ca-2-by-ca.crt", "ca-state.json"]) {
+        const { uid, gid, mode } = await stat(join(dir, name));
+        expect([name, uid, gid, mode & 0o077]).toEqual([name, 65_534, 65_534, name.endsWith(".crt") ? 0o044 : 0]);
+      }
+    },
+  );
 
   it("leads nowhere else: links are replaced and not followed, states name nothing outside of it", async () => {
     const outside = join(root, "outside");

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reportSkip } from "../../test/kits/report-skip.ts";
 import { createCa, loadCa } from "./ca.ts";
 import type { CertificateAuthority } from "./ca.ts";
 import { issueCertificate } from "./certificate.ts";
@@ -17,7 +18,9 @@ import { loadTrustRoots, verifyClientChain } from "./verify-chain.ts";
 const now = Date.now();
 const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
 
-describe.skipIf(!hasOpenssl)("openssl (skipped where the program is not installed)", () => {
+if (!hasOpenssl) reportSkip("openssl", "the program is not installed", "debian");
+
+describe.skipIf(!hasOpenssl)("openssl", () => {
   let folder = "";
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "pki-oracle-"));

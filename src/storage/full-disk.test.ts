@@ -12,7 +12,7 @@ import type { StorageError, Store } from "./store.ts";
 const root = mkdtempSync(join(tmpdir(), "full-disk-test-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-const disk = smallDisk(join(root, "disk"), 16);
+const disk = smallDisk(join(root, "disk"), 16, ["a store on a file system that is really full"]);
 beforeAll(disk.mount);
 afterAll(disk.remove);
 

@@ -124,8 +124,7 @@ describe("a definition that is too much", () => {
   test("of a thousand versions is served in each or refused", async () => {
     const versions = Array.from({ length: 1000 }, (_none, index) => version(`v${index + 1}`, index === 0));
     const { status } = await define({ plural: "legions", kind: "Legion", versions });
-    expect([201, 422]).toContain(status);
-    if (status !== 201) return;
+    expect(status).toBe(201);
     await settled("legions.example.com");
     await expect.poll(async () => (await read("/apis/example.com/v1000/legions")).status).toBe(200);
   });
@@ -134,7 +133,7 @@ describe("a definition that is too much", () => {
     let schema: object = { type: "string" };
     for (let depth = 0; depth < 200; depth += 1) schema = { type: "object", properties: { a: schema } };
     const { status } = await define({ plural: "wells", kind: "Well", versions: [version("v1", true, schema)] });
-    expect([400, 422]).toContain(status);
+    expect(status).toBe(400);
   });
 
   test("columns with paths that multiply show something or nothing, soon", async () => {

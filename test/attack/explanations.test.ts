@@ -94,6 +94,7 @@ describe("an explanation about oneself", () => {
     for (const more of [{ user: "ann" }, { user: "ann", groups: ["secret-team"] }, { groups: ["system:masters"] }]) {
       const reply = await ask(eve, own, { ...asked, ...more });
       expect(reply.text).not.toContain('"allowed":true');
+      expect(reply.text).toContain('"allowed":false');
     }
   });
 });

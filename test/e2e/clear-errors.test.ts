@@ -8,12 +8,13 @@ import { startEchoApi, type EchoApi } from "../kits/echo-api.ts";
 import { pratiqueProgram } from "../kits/peers-pratique.ts";
 import { spawnProcess } from "../kits/peers-process.ts";
 import { programRun } from "../kits/program-run.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 /** Of util-linux: runs a command without capabilities, so that root reads what file modes let it read, as any account does. */
 const setpriv = "/usr/bin/setpriv";
 const isRoot = process.getuid?.() === 0;
 const isBoundless = isRoot && !existsSync(setpriv);
-if (isBoundless) process.stderr.write(`skipped: a file that this account may not read: ${setpriv} is absent\n`);
+if (isBoundless) reportSkip("in a file that this account may not read", `${setpriv} is absent`, "debian");
 
 let api: EchoApi;
 let other: EchoApi;

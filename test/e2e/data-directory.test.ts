@@ -1,4 +1,3 @@
-import { mkdtempSync, rmdirSync, statSync } from "node:fs";
 import {
   chmod,
   chown,
@@ -23,14 +22,12 @@ import { openLmdb } from "../../src/storage/lmdb.ts";
 import { decodeOnePem } from "../../src/pki/pem.ts";
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "../kits/hub.ts";
+import { isRootFor, knowsBirthFor } from "../kits/machine-abilities.ts";
 
-/** Whether the file system here says when a file was made; where it does not, a copy cannot be told. */
-const knowsBirth = ((): boolean => {
-  const made = mkdtempSync(join(tmpdir(), "pratique-born-"));
-  const { birthtimeNs } = statSync(made, { bigint: true });
-  rmdirSync(made);
-  return birthtimeNs > 0n;
-})();
+/** A copy cannot be told where the file system does not say when a file was made. */
+const knowsBirth = knowsBirthFor("is warned of once where all of it is a copy");
+const ofOthers = ["it", "audit", "audit/audit.log"].map((what) => `is refused where ${what} belongs to another user`);
+const isRoot = isRootFor(...ofOthers, "is refused as a symbolic link to a directory of another user");
 /** The folder of a hub that has run and stands still. */
 let dir: string;
 let others: string[];
@@ -185,7 +182,7 @@ describe.each(["pki", "store"])("%s of a data directory", (name) => {
     await symlink(volume(), at(name));
   }
 
-  it.runIf(process.getuid?.() === 0)("is refused where it belongs to another user", async () => {
+  it.runIf(isRoot)("is refused where it belongs to another user", async () => {
     await chown(at(name), 4242, 4242);
     await expect(startedOn(dir)).rejects.toMatchObject({
       code: "data-dir",
@@ -216,7 +213,7 @@ describe.each(["pki", "store"])("%s of a data directory", (name) => {
     await startedOn(dir);
   });
 
-  it.runIf(process.getuid?.() === 0)("is refused as a symbolic link to a directory of another user", async () => {
+  it.runIf(isRoot)("is refused as a symbolic link to a directory of another user", async () => {
     await linked();
     await chown(volume(), 4242, 4242);
     await expect(startedOn(dir)).rejects.toMatchObject({
@@ -277,7 +274,7 @@ describe("the audit log of a data directory", () => {
     });
   });
 
-  it.runIf(process.getuid?.() === 0).each([["audit"], ["audit/audit.log"]])(
+  it.runIf(isRoot).each([["audit"], ["audit/audit.log"]])(
     "is refused where %s belongs to another user",
     async (name) => {
       await chown(at(name), 4242, 4242);

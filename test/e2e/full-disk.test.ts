@@ -8,14 +8,14 @@ import { skippingClock } from "../kits/skipping-clock.ts";
 import { smallDisk } from "../kits/small-disk.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pratique-full-disk-"));
-const disk = smallDisk(join(root, "disk"), 14);
+const disk = smallDisk(join(root, "disk"), 14, ["a hub whose disk is full", "a hub that is started on a full disk"]);
 beforeAll(disk.mount);
 afterAll(() => {
   disk.remove();
   rmSync(root, { recursive: true, force: true });
 });
 
-const small = smallDisk(join(root, "small"), 12);
+const small = smallDisk(join(root, "small"), 12, ["a hub on a small disk that is full of few and large objects"]);
 beforeAll(small.mount);
 afterAll(small.remove);
 

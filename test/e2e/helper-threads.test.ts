@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { ofThisTest, spawnProcess } from "../kits/peers-process.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 let dir: string;
 let program: PratiqueProgram;
@@ -32,6 +33,8 @@ async function lowered(processors: string): Promise<readonly number[]> {
 
 const count = (all: readonly number[], value: number): number => all.filter((each) => each === value).length;
 
+if (process.platform !== "linux") reportSkip("V8's helper threads", "only Linux gives threads priorities", "linux");
+
 describe.runIf(process.platform === "linux")("V8's helper threads", () => {
   test("have a lower priority than the event loop and the store on one processor", async () => {
     const all = await lowered("0");
@@ -39,6 +42,8 @@ describe.runIf(process.platform === "linux")("V8's helper threads", () => {
     expect(all.length).toBeGreaterThan(6);
   });
 
+  if (availableParallelism() < 2)
+    reportSkip("have the same priority on more processors", "this machine has one processor", "processors");
   test.skipIf(availableParallelism() < 2)("have the same priority on more processors", async () => {
     const all = await lowered("0,1");
     expect(count(all, 0)).toBe(all.length);

@@ -4,6 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startHub } from "../../src/hub/hub.ts";
 import type { HubOptions } from "../../src/hub/hub-options.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 let folder = "";
 
@@ -61,6 +62,8 @@ describe("a hub that cannot start says which option is wrong", () => {
     });
   });
 
+  if (process.platform !== "linux")
+    reportSkip("for a data directory in /proc, where nothing can be made", "only Linux has /proc", "linux");
   it.runIf(process.platform === "linux")("for a data directory in /proc, where nothing can be made", async () => {
     const dataDir = relative(process.cwd(), "/proc/pratique/data");
     expect(await refusal({ dataDir })).toMatchObject({

@@ -7,11 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeExecutable } from "../kits/executable.ts";
 import { startEchoApi, type EchoApi } from "../kits/echo-api.ts";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 /** Of util-linux: runs a command at a terminal of its own. */
 const script = "/usr/bin/script";
 const absent = !existsSync(script);
-if (absent) process.stderr.write(`skipped: a plugin that asks at a terminal: ${script} is absent\n`);
+if (absent) reportSkip("a credential plugin with interactiveMode Always", `${script} is absent`, "debian");
 
 let program: PratiqueProgram;
 let api: EchoApi;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { metricFamilies, type MetricFamily } from "../kits/metric-families.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -265,7 +266,12 @@ describe("the metrics of a hub", () => {
   });
 
   const promtool = spawnSync("promtool", ["--version"]).status === 0;
-  if (!promtool) process.stderr.write("skipped: promtool of Debian's package prometheus is absent\n");
+  if (!promtool)
+    reportSkip(
+      "pass promtool check metrics where they are ours",
+      "promtool of Debian's package prometheus is absent",
+      "debian",
+    );
   it.skipIf(!promtool)("pass promtool check metrics where they are ours", () => {
     const ours = text.split(/^(?=# HELP )/m).filter((family) => family.startsWith("# HELP pratique_"));
     const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: ours.join("") });

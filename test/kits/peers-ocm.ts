@@ -4,7 +4,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rm } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { peerFolder, peerProgram, type PeerProgram } from "./peers.ts";
+import { needOf, peerFolder, peerProgram, type PeerProgram } from "./peers.ts";
 import { reportSkip } from "./report-skip.ts";
 
 /** The Open Cluster Management that tests run against ours. */
@@ -34,7 +34,7 @@ export async function ocmSuite(
 ): Promise<void> {
   const absent = needs.find((name) => peerProgram(name) === undefined);
   const made = absent === undefined ? await ocmPeer() : { missing: `${absent} is not in ${peerFolder()}` };
-  if ("missing" in made) reportSkip(title, made.missing);
+  if ("missing" in made) reportSkip(title, made.missing, absent === undefined ? "go" : needOf(absent));
   const run = "peer" in made ? describe : describe.skip;
   run(title, () => {
     body("peer" in made ? made.peer : { registration: program, definitions: async () => [] });

@@ -16,7 +16,7 @@ const installMs = 15 * 60_000;
  */
 export async function opaSuite(title: string, body: (opa: string) => void): Promise<void> {
   const made = await opaProgram();
-  if ("missing" in made) reportSkip(title, made.missing);
+  if ("missing" in made) reportSkip(title, made.missing, "go");
   const run = "path" in made ? describe : describe.skip;
   run(title, () => {
     body("path" in made ? made.path : "opa");

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { reportSkip } from "./report-skip.ts";
+import { reportSkip, type SkipNeed } from "./report-skip.ts";
 
 /** Programs of others that tests run against ours; `peers/provision` fetches them. */
 export type PeerProgram =
@@ -64,8 +64,14 @@ export function peerSuite(needs: PeerProgram | readonly PeerProgram[], title: st
 /** Whether all are there; reports the first that is not. */
 function present(needs: PeerProgram | readonly PeerProgram[], title: string): boolean {
   const missing = (typeof needs === "string" ? [needs] : needs).find((name) => peerProgram(name) === undefined);
-  if (missing !== undefined) reportSkip(title, whereToGet(missing));
+  if (missing !== undefined) reportSkip(title, whereToGet(missing), needOf(missing));
   return missing === undefined;
+}
+
+/** What a machine lacks that has no such program. */
+export function needOf(program: PeerProgram): SkipNeed {
+  if (isDebianPackage(program)) return "debian";
+  return program.startsWith("../current/") ? "kubernetes-current" : "kubernetes";
 }
 
 function whereToGet(program: PeerProgram): string {

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "./peers-process.ts";
+import { reportSkip } from "./report-skip.ts";
 
 /** A file system of its own, which a test can fill. */
 export interface SmallDisk {
@@ -20,15 +21,16 @@ export interface SmallDisk {
   readonly remove: () => void;
 }
 
-/** A tmpfs of so many MiB at `path`, once it is mounted; where that is not possible, says so in one line. */
-export function smallDisk(path: string, mebibytes: number): SmallDisk {
+/** A tmpfs of so many MiB at `path`, once it is mounted; where that is not possible, says so of the groups of tests that need it. */
+export function smallDisk(path: string, mebibytes: number, titles: readonly string[]): SmallDisk {
   mkdirSync(path, { recursive: true });
   const mount = (): boolean =>
     spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", path]).status === 0;
   const unmount = (): void => void spawnSync("umount", ["-l", path]);
   const missing = !mount();
   if (!missing) unmount();
-  else process.stderr.write("skipped: no tmpfs can be mounted here, which takes root and CAP_SYS_ADMIN\n");
+  else
+    for (const title of titles) reportSkip(title, "no tmpfs can be mounted: it needs root and CAP_SYS_ADMIN", "mount");
   const filler = join(path, "filler");
   return {
     path,

@@ -8,10 +8,10 @@ import { applyJsonPatch } from "../../src/core/json-patch.ts";
 import { applyMergePatch } from "../../src/core/merge-patch.ts";
 import { applyStrategicMergePatch } from "../../src/core/strategic-merge-patch.ts";
 import { podSchema } from "../kits/pod-schema.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 const kubectl = join(homedir(), ".cache/pratique-peers/bin/kubectl");
 const absent = !existsSync(kubectl);
-if (absent) process.stderr.write(`skipped: patches are not compared with kubectl, as ${kubectl} is absent\n`);
 
 const pod = {
   apiVersion: "v1",
@@ -174,7 +174,12 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, member]) => [key, withoutNulls(member)]));
 }
 
-describe.skipIf(absent).each(Object.keys(cases) as PatchType[])("a %s patch gives what kubectl gives", (type) => {
+const types = Object.keys(cases) as PatchType[];
+if (absent)
+  for (const type of types)
+    reportSkip(`a ${type} patch gives what kubectl gives`, `${kubectl} is absent`, "kubernetes");
+
+describe.skipIf(absent).each(types)("a %s patch gives what kubectl gives", (type) => {
   test.each(cases[type].map((patch) => [patch]))("%j", async (patch) => {
     expect(apply[type](patch)).toEqual(await byKubectl(type, patch));
   });

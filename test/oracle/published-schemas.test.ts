@@ -17,7 +17,7 @@ function availableInputs(): Inputs | undefined {
     return readInputs();
   } catch (error) {
     if (!(error instanceof InputsError)) throw error;
-    reportSkip("the schemas of Kubernetes' own kinds", error.message);
+    reportSkip("the schemas of Kubernetes' own kinds", error.message, "go");
     return undefined;
   }
 }

@@ -3,12 +3,12 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { kubectlRunner } from "../kits/kubectl.ts";
-import { peerProgram, peerSuite, requirePeer } from "../kits/peers.ts";
+import { peerSuite, requirePeer } from "../kits/peers.ts";
 import { ofThisTest, spawnProcess } from "../kits/peers-process.ts";
 
 const program = resolve(import.meta.dirname, "python/access_client.py");
 
-peerSuite("python3-cryptography", "a client in Python that was written from the protocol alone", () => {
+peerSuite(["python3-cryptography", "kubectl"], "a client in Python that was written from the protocol alone", () => {
   let stage: AccessStage;
 
   beforeAll(async () => {
@@ -31,7 +31,6 @@ peerSuite("python3-cryptography", "a client in Python that was written from the 
     const { code, printed } = await client.done;
     const told = printed.split("\n").filter((line) => line !== "" && line !== "waiting for approval");
     expect([code, ...told]).toEqual([0, "vms: 1 pods web", "default: refused 403"]);
-    if (peerProgram("kubectl") === undefined) return;
     const kubectl = kubectlRunner({ home: dir, kubeconfig: join(dir, "kubeconfig") });
     expect((await kubectl("-n", "vms", "get", "pods", "-o", "name")).out).toBe("pod/web\n");
   });

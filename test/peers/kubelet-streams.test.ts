@@ -5,12 +5,20 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 const run = promisify(execFile);
 /** The script that starts containerd and a kubelet 1.36.3 as root; nothing here runs without it. */
 const nodeUp = process.env["NODE_UP"] ?? "";
 const limitMs = 240_000;
 const mounted = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+if (nodeUp === "")
+  reportSkip(
+    "a Pod on a real kubelet 1.36.3 that has joined the hub",
+    "NODE_UP names no script that starts a kubelet",
+    "node-up",
+  );
 
 describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined the hub", () => {
   let hub: TestHub;

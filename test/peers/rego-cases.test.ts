@@ -3,10 +3,11 @@ import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { opaSources } from "../kits/peers-opa.ts";
 import { runRegoCases, type CaseReport } from "../kits/rego-cases.ts";
+import { reportSkip } from "../kits/report-skip.ts";
 
 const page = resolve(import.meta.dirname, "../../docs/rego.md");
 const sources = await opaSources();
-if ("missing" in sources) process.stderr.write(`skipped: OPA's published cases: ${sources.missing}\n`);
+if ("missing" in sources) reportSkip("OPA's published cases", sources.missing, "go");
 
 const decimals = "numbers as written";
 
