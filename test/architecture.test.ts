@@ -68,6 +68,13 @@ const rules: Readonly<Record<string, (some: readonly SourceFile[]) => readonly s
     );
   },
 
+  "name the library of the metrics in one file": (some) =>
+    some
+      .flatMap(importsOf)
+      .filter(({ target }) => target === "prom-client" || target.startsWith("@prometheus-io/"))
+      .filter(({ file }) => file !== "hub/metrics-library.ts")
+      .map(({ file, target }) => `${file} imports ${target}`),
+
   "throw typed errors only": (some) =>
     some.filter(({ text }) => /throw new Error\(/.test(text)).map(({ file }) => file),
 
@@ -97,6 +104,7 @@ const broken: readonly (readonly [string, SourceFile])[] = [
         { file: "registry/a.ts", text: `const a = ${text};` },
       ] as const,
   ),
+  ["name the library of the metrics in one file", { file: "hub/a.ts", text: 'import { Gauge } from "prom-client";' }],
   ["throw typed errors only", { file: "hub/a.ts", text: 'throw new Error("x");' }],
   [
     "have no default exports, no star exports and no folders for leftovers",

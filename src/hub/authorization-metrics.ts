@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "./metrics-library.ts";
 
 /** What became of one question to a webhook. */
 export type WebhookResult = "success" | "timeout" | "error";

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } from "prom-client";
+import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } from "./metrics-library.ts";
 import type { Reason } from "../core/reasons.ts";
 import type { LevelCounts } from "../http/request-places.ts";
 import type { AuditCounts } from "./audit-backends.ts";
