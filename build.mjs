@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { basename } from "node:path";
 import { build } from "esbuild";
 import { bundleOptions, shippedOptions } from "./bundle-options.mjs";
+import { bundledPackages, licencesFile, licencesText } from "./licences.mjs";
 
 const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"));
 const here = new URL(".", import.meta.url).pathname;
@@ -12,10 +13,11 @@ const dist = `${here}dist`;
 
 // `npx pratique` builds before its first command, while a hub may run from the same folder and has not loaded all of its parts yet:
 // files that stay as they are are left alone, and the others replaced in one stroke.
-const { outputFiles } = await build({
+const { outputFiles, metafile } = await build({
   absWorkingDir: here,
   outdir: "dist/bin",
   write: false,
+  metafile: true,
   ...bundleOptions(version),
   ...shippedOptions,
 });
@@ -30,8 +32,9 @@ for (const name of readdirSync(`${dist}/bin`)) {
   if (!built.has(name)) rmSync(`${dist}/bin/${name}`, { recursive: true });
 }
 for (const name of readdirSync(dist)) {
-  if (name !== "bin") rmSync(`${dist}/${name}`, { recursive: true });
+  if (name !== "bin" && `dist/${name}` !== licencesFile) rmSync(`${dist}/${name}`, { recursive: true });
 }
+writeFileSync(here + licencesFile, licencesText(bundledPackages(metafile).map((folder) => here + folder)));
 execFileSync(process.execPath, [`${here}node_modules/typescript/bin/tsc`, "-p", `${here}tsconfig.build.json`], {
   stdio: "inherit",
 });

@@ -11,7 +11,11 @@ const root = resolve(import.meta.dirname, "..");
 const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
   readonly engines: { readonly node: string };
   readonly scripts: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
 };
+
+const versions: Readonly<Record<string, string>> = { ...manifest.dependencies, ...manifest.devDependencies };
 
 /** A real Node below the floor, as CI has it; where there is none, this Node is told that it is an old one. */
 const oldNode = process.env["PRATIQUE_OLD_NODE"] ?? "";
@@ -27,7 +31,14 @@ beforeAll(async () => {
     cwd: root,
     stdio: "pipe",
   });
-  const files = ["package.json", "supported-node.mjs", "check-node.mjs", "build.mjs", "bundle-options.mjs"];
+  const files = [
+    "package.json",
+    "supported-node.mjs",
+    "check-node.mjs",
+    "build.mjs",
+    "bundle-options.mjs",
+    "licences.mjs",
+  ];
   for (const name of [...files, "demo", "bench", "generate"]) {
     await cp(join(root, name), join(checkout, name), { recursive: true });
   }
@@ -109,6 +120,16 @@ describe("the floor", () => {
     ["100.0.0", true],
   ])("%s is supported: %s", (one, isSupported) => {
     expect(nodeProblem(one) === undefined).toBe(isSupported);
+  });
+
+  test("is why the packages of docs/dependencies.md stay at the release that package.json names", async () => {
+    const page = await readFile(join(root, "docs/dependencies.md"), "utf8");
+    const rows = [...page.matchAll(/^\| `([^`]+)` \| ([\d.]+) \|/gm)].map(([, name = "", version = ""]) => [
+      name,
+      version,
+    ]);
+    expect(rows.length).toBeGreaterThan(2);
+    expect(rows).toEqual(rows.map(([name = ""]) => [name, versions[name]]));
   });
 
   test("is what package.json tells npm and what the program is compiled for", () => {
