@@ -6,7 +6,7 @@ import { licenceOf, licencesFile } from "./licences.mjs";
 
 const problems = [];
 const [{ files }] = JSON.parse(
-  execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { encoding: "utf8" }),
+  execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { encoding: "utf8", maxBuffer: 64 << 20 }),
 );
 const packed = new Set(files.map(({ path }) => path));
 for (const file of ["LICENSE", licencesFile]) if (!packed.has(file)) problems.push(`${file} is not in the package`);
