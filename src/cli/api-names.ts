@@ -1,5 +1,5 @@
 import type { Client, ResourceRef } from "../client/client.ts";
-import { hasReason } from "../controllers/api-errors.ts";
+import { getOrUndefined } from "../client/api-errors.ts";
 import type { ApiObject } from "../core/object.ts";
 
 const services = core("Service", "services");
@@ -17,8 +17,8 @@ interface Endpoints extends ApiObject {
 export async function apiNames(client: Client, server: string): Promise<readonly string[]> {
   const { hostname } = new URL(server);
   const key = { namespace: "default", name: "kubernetes" };
-  const service = await ifThere(client.get<Service>(services, key));
-  const behind = await ifThere(client.get<Endpoints>(endpoints, key));
+  const service = await getOrUndefined<Service>(client, services, key);
+  const behind = await getOrUndefined<Endpoints>(client, endpoints, key);
   const { clusterIP, clusterIPs = [] } = service?.spec ?? {};
   const addresses = (behind?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
   return [
@@ -27,15 +27,6 @@ export async function apiNames(client: Client, server: string): Promise<readonly
     ...clusterIPs,
     ...addresses,
   ];
-}
-
-async function ifThere<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (hasReason(error, "NotFound")) return undefined;
-    throw error;
-  }
 }
 
 function core(kind: string, plural: string): ResourceRef {

@@ -1,7 +1,9 @@
+import { hasReason } from "../client/api-errors.ts";
 import type { Backoff } from "../client/backoff.ts";
 import type { ListOptions, ResourceRef } from "../client/client.ts";
 import type { Change } from "../client/object-store.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
+import type { StatusReason } from "../core/status.ts";
 import type { Told } from "./told.ts";
 
 /** How one pass over one object ended, and what is to be told of it. A thrown error is logged and counts as `retry`. */
@@ -23,6 +25,16 @@ export type Outcome =
     };
 
 export const done: Outcome = { kind: "done" };
+
+/** The outcome of a pass, or `retry` where the API refused it for one of these reasons: the change of another writer wakes the key. */
+export async function retryOn(pass: Promise<Outcome>, ...reasons: readonly StatusReason[]): Promise<Outcome> {
+  try {
+    return await pass;
+  } catch (error) {
+    if (hasReason(error, ...reasons)) return { kind: "retry", why: error.message };
+    throw error;
+  }
+}
 
 /** Objects of `resource` wake the keys that `keys` names (default: the object's own key). A controller watches a selection only once. */
 export interface Watch {

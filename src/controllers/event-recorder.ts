@@ -4,7 +4,7 @@ import { rfc3339, type Clock } from "../core/clock.ts";
 import type { OwnerReference } from "../core/object.ts";
 import { isDecision, reasons } from "../core/reasons.ts";
 import type { Event } from "../resources/event.ts";
-import { hasReason, isTerminating } from "./api-errors.ts";
+import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
 import { tokenBuckets } from "./token-bucket.ts";
 import type { Told } from "./told.ts";

@@ -1,7 +1,7 @@
+import { getOrUndefined, hasReason } from "../client/api-errors.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import type { ApiObject } from "../core/object.ts";
-import { hasReason } from "./api-errors.ts";
 
 /** How long one who is gone keeps the others waiting, in milliseconds. */
 export interface LeaderTimings {
@@ -159,14 +159,7 @@ function attempts(options: ElectionOptions): Attempts {
   let seen = { text: "", at: 0 };
   let holder = "";
 
-  async function look(): Promise<ElectionLease | undefined> {
-    try {
-      return await client.get<ElectionLease>(leases, key);
-    } catch (error) {
-      if (hasReason(error, "NotFound")) return undefined;
-      throw error;
-    }
-  }
+  const look = (): Promise<ElectionLease | undefined> => getOrUndefined<ElectionLease>(client, leases, key);
 
   function follow(next: string): void {
     if (next !== holder && next !== identity) report({ kind: "following", holder: next });

@@ -1,3 +1,4 @@
+import { createOrGet, hasReason } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import type { Reason } from "../../core/reasons.ts";
@@ -6,7 +7,6 @@ import { readKey, sealBinding, type AccessRequest, type AccessRequestStatus } fr
 import { sealAnswer } from "../../trust/seal.ts";
 import { tokenSecret, tokenSecretName } from "../../trust/token-secret.ts";
 import { formatToken, generateToken, type BootstrapToken } from "../../trust/token.ts";
-import { hasReason } from "../api-errors.ts";
 import { clusterRoles, roles, secrets, serviceAccounts } from "../kinds.ts";
 import { accountFor, accountKey, grantsOf, isMadeFor, markOf, type GrantedObject } from "./access-grant.ts";
 import { obstacleOf, type Obstacle } from "./access-obstacle.ts";
@@ -148,13 +148,8 @@ async function ensureAccount(
   request: AccessRequest,
   namespace: string,
 ): Promise<ApiObject | undefined> {
-  try {
-    return await client.create(serviceAccounts, accountFor(request, namespace));
-  } catch (error) {
-    if (!hasReason(error, "AlreadyExists")) throw error;
-  }
-  const there = await client.get(serviceAccounts, accountKey(request, namespace));
-  return isMadeFor(request, there) ? there : undefined;
+  const { object, created } = await createOrGet(client, serviceAccounts, accountFor(request, namespace));
+  return created || isMadeFor(request, object) ? object : undefined;
 }
 
 async function ensure(client: Client, request: AccessRequest, { resource, object }: GrantedObject): Promise<void> {

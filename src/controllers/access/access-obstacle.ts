@@ -4,7 +4,7 @@ import { reasons, type Reason } from "../../core/reasons.ts";
 import { StatusError } from "../../core/status.ts";
 import type { AccessProfile } from "../../resources/access-profile.ts";
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
-import { hasReason, isTerminating } from "../api-errors.ts";
+import { hasReason, isTerminating } from "../../client/api-errors.ts";
 import { referenceTo, type Told } from "../told.ts";
 
 /** Why nothing can be issued, in the words of the condition `Issued`. */

@@ -9,8 +9,7 @@ import {
   type AccessProfile,
 } from "../../resources/access-profile.ts";
 import { isConditionTrue } from "../../core/conditions.ts";
-import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../told.ts";
@@ -45,14 +44,9 @@ export function accessProfile(options: AccessProfileOptions): Controller {
     });
     const conflict = defaultConflict(profile, defaults.names());
     const conditions = profileConditions(profile, { state, conflict }, options.clock.now());
-    try {
-      if (conditions !== undefined) {
-        const next = { ...profile, status: { ...profile.status, conditions } };
-        await client.update(accessProfiles, next, { subresource: "status" });
-      }
-    } catch (error) {
-      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
-      throw error;
+    if (conditions !== undefined) {
+      const next = { ...profile, status: { ...profile.status, conditions } };
+      await client.update(accessProfiles, next, { subresource: "status" });
     }
     const about = referenceTo(accessProfiles, profile);
     const { reason, message } = state;
@@ -87,7 +81,7 @@ export function accessProfile(options: AccessProfileOptions): Controller {
       })),
     ],
     concurrency: 4,
-    reconcile,
+    reconcile: (key) => retryOn(reconcile(key), "Conflict", "NotFound"),
   };
 }
 

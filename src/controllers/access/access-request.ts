@@ -1,3 +1,4 @@
+import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import type { Reader } from "../../client/object-store.ts";
 import type { Clock, RandomBytes } from "../../core/clock.ts";
@@ -7,8 +8,7 @@ import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { serviceAccountUser } from "../../core/user.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
-import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import type { Told } from "../told.ts";
@@ -17,7 +17,7 @@ import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
 import { accessStep, condition, profileFor, withConditions, type AccessStep } from "./access-request-policy.ts";
 import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
-import { bindingKinds, takeBack, unlessMissing, withForgottenGrant } from "./access-withdrawal.ts";
+import { bindingKinds, takeBack, withForgottenGrant } from "./access-withdrawal.ts";
 
 const serviceAccount = "access-request-controller";
 
@@ -56,13 +56,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
       caPins: options.ca.pins,
       now: options.clock.now(),
     });
-    try {
-      return await take(step, request);
-    } catch (error) {
-      // Somebody else wrote first; what they wrote wakes this request again.
-      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
-      throw error;
-    }
+    return retryOn(take(step, request), "Conflict", "NotFound");
   }
 
   function earlierOf(request: AccessRequest): readonly AccessRequest[] {
@@ -78,7 +72,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
       return await write(client, request, status);
     } catch (error) {
       if (!hasReason(error, "Conflict", "NotFound")) throw error;
-      const now = await unlessMissing(client.get<AccessRequest>(accessRequests, { name: request.metadata.name ?? "" }));
+      const now = await getOrUndefined<AccessRequest>(client, accessRequests, { name: request.metadata.name ?? "" });
       const isOver = now?.metadata.uid !== request.metadata.uid || now?.status?.revoked === true;
       if (isOver) await withdraw({ ...request, status });
       throw error;

@@ -1,9 +1,9 @@
+import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { requestLabel, type AccessRequest } from "../../resources/access-request.ts";
 import { tokenSecretNamespace } from "../../trust/token-secret.ts";
 import { accountKey, grantPrefix, isMadeFor } from "./access-grant.ts";
-import { hasReason } from "../api-errors.ts";
 import { clusterRoleBindings, roleBindings, roles, secrets, serviceAccounts } from "../kinds.ts";
 
 /** The kinds in which a request is given rights. */
@@ -20,14 +20,14 @@ export async function takeBack(
 ): Promise<void> {
   const { namespace, bootstrapSecret } = request.status?.grant ?? {};
   if (namespace !== undefined) {
-    await unlessMissing(client.delete(serviceAccounts, accountKey(request, namespace)));
+    await ignoreReasons(client.delete(serviceAccounts, accountKey(request, namespace)), "NotFound");
     await removeAll(client, request, { resource: roleBindings, namespace, seen: seen(roleBindings) });
-    await unlessMissing(client.delete(roles, { namespace, name: `${grantPrefix(request)}renewal` }));
+    await ignoreReasons(client.delete(roles, { namespace, name: `${grantPrefix(request)}renewal` }), "NotFound");
   }
   await removeAll(client, request, { resource: clusterRoleBindings, seen: seen(clusterRoleBindings) });
   if (bootstrapSecret !== undefined) {
     const key = { namespace: tokenSecretNamespace, name: bootstrapSecret };
-    await unlessMissing(client.delete(secrets, key));
+    await ignoreReasons(client.delete(secrets, key), "NotFound");
   }
 }
 
@@ -41,7 +41,7 @@ export async function withForgottenGrant(
   namespace: string | undefined,
 ): Promise<AccessRequest> {
   if (namespace === undefined || request.status?.grant !== undefined) return request;
-  const account = await unlessMissing(client.get(serviceAccounts, accountKey(request, namespace)));
+  const account = await getOrUndefined(client, serviceAccounts, accountKey(request, namespace));
   if (account === undefined || !isMadeFor(request, account)) return request;
   const { name = "", uid = "" } = account.metadata;
   return { ...request, status: { ...request.status, grant: { namespace, serviceAccount: name, uid } } };
@@ -62,16 +62,6 @@ async function removeAll(client: Client, request: AccessRequest, { resource, nam
     ({ metadata }) => metadata.namespace === namespace && (metadata.name ?? "").startsWith(prefix),
   );
   for (const name of new Set(ours.map(({ metadata }) => metadata.name ?? ""))) {
-    await unlessMissing(client.delete(resource, namespace === undefined ? { name } : { namespace, name }));
-  }
-}
-
-/** What a call gives, or undefined where its object is not there. */
-export async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (hasReason(error, "NotFound")) return undefined;
-    throw error;
+    await ignoreReasons(client.delete(resource, namespace === undefined ? { name } : { namespace, name }), "NotFound");
   }
 }

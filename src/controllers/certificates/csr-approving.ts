@@ -7,7 +7,7 @@ import type { UserInfo } from "../../core/user.ts";
 import { CsrError } from "../../pki/csr.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
-import { isRefusal } from "../api-errors.ts";
+import { isRefusal } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import {

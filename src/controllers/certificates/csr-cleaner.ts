@@ -2,7 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
-import { hasReason } from "../api-errors.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { staleReason } from "./csr-cleaner-policy.ts";
@@ -32,11 +32,8 @@ export function csrCleaner(options: CsrCleanerOptions): Controller {
       return { kind: "requeue", afterMs: pollMs, why: "not stale yet" };
     }
     const { uid } = object.metadata;
-    try {
-      await client.delete(certificateSigningRequests, key, uid === undefined ? {} : { preconditions: { uid } });
-    } catch (error) {
-      if (!hasReason(error, "NotFound", "Conflict")) throw error;
-    }
+    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+    await ignoreReasons(client.delete(certificateSigningRequests, key, preconditions), "NotFound", "Conflict");
     return done;
   }
 

@@ -14,8 +14,8 @@ import { recoveryPolicies, type RecoveryPolicy } from "../../resources/recovery-
 import { clonedAnnotation } from "../../resources/cloned.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
 import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";
-import { hasReason, isRefusal } from "../api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { isRefusal } from "../../client/api-errors.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { FoundStanding } from "../credentials/credential-standing.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { recoveriesOf, returningStep, type ReturningStep } from "./csr-recovering-policy.ts";
@@ -63,17 +63,6 @@ function cloneIn({ standing, record, asking, later }: Found): FoundClone | undef
   return standing === "cloned" && record !== undefined && asking !== undefined ? { record, asking, later } : undefined;
 }
 
-/** Begins the lock; one that has ended is about to be deleted. @throws StatusError */
-async function begin(client: Client, clone: FoundClone): Promise<Outcome> {
-  try {
-    await beginCloneLock(client, clone);
-    return done;
-  } catch (error) {
-    if (hasReason(error, "AlreadyExists")) return { kind: "retry", why: error.message };
-    throw error;
-  }
-}
-
 /** What the request of a machine that comes back says once it is locked out; undefined for other requests. */
 function clonedStep({ csr, found }: Asked, now: number): ReturningStep | undefined {
   const node = nodeReturningAs(csr.requester);
@@ -113,7 +102,8 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     }
     const clone = cloneIn(asked.found);
     if (clone === undefined) return recover(key, asked);
-    const begun = await begin(client, clone);
+    // A lock that has ended is about to be deleted.
+    const begun = await retryOn(beginCloneLock(client, clone), "AlreadyExists");
     await mark(asked, clonedStep(asked, clock.now()));
     return begun;
   }

@@ -3,9 +3,8 @@ import type { Change } from "../../client/object-store.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { managedClusterAddOns, managedClusters } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
 import { addOnConditions, featureLabels } from "./cluster-add-ons-policy.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-controller";
@@ -38,20 +37,14 @@ export function clusterAddOns(options: ClusterAddOnsOptions): Controller {
     const cluster = clusters.get({ name });
     if (cluster === undefined) return done;
     const addOns = [...(byCluster.get(name)?.values() ?? [])];
-    try {
-      for (const addOn of addOns) {
-        const conditions = addOnConditions(addOn, cluster, clock.now());
-        if (conditions === undefined) continue;
-        const patch = { metadata: seen(addOn), status: { conditions } };
-        await client.patch(managedClusterAddOns, keyOf(addOn), patch, { subresource: "status" });
-      }
-      const labels = featureLabels(cluster, addOns);
-      if (labels !== undefined)
-        await client.patch(managedClusters, { name }, { metadata: { ...seen(cluster), labels } });
-    } catch (error) {
-      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
-      throw error;
+    for (const addOn of addOns) {
+      const conditions = addOnConditions(addOn, cluster, clock.now());
+      if (conditions === undefined) continue;
+      const patch = { metadata: seen(addOn), status: { conditions } };
+      await client.patch(managedClusterAddOns, keyOf(addOn), patch, { subresource: "status" });
     }
+    const labels = featureLabels(cluster, addOns);
+    if (labels !== undefined) await client.patch(managedClusters, { name }, { metadata: { ...seen(cluster), labels } });
     return done;
   }
 
@@ -63,7 +56,7 @@ export function clusterAddOns(options: ClusterAddOnsOptions): Controller {
       { resource: managedClusterAddOns, observe, keys: ({ metadata }) => [{ name: metadata.namespace ?? "" }] },
     ],
     concurrency: 16,
-    reconcile,
+    reconcile: (key) => retryOn(reconcile(key), "Conflict", "NotFound"),
   };
 }
 

@@ -1,3 +1,4 @@
+import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
@@ -19,7 +20,6 @@ import {
 } from "../../resources/managed-cluster.ts";
 import { wantsApiAccess } from "../../resources/add-on-access.ts";
 import { addOnObjection, labelledAddOn, type AddOnName } from "./add-on-request.ts";
-import { hasReason } from "../api-errors.ts";
 import {
   autoApproved,
   firstObjection,
@@ -176,13 +176,8 @@ async function missing(
   marking: Marking | undefined,
   { object, name }: { readonly object: ApiObject; readonly name: string },
 ): Promise<Outcome> {
-  try {
-    await client.get(managedClusters, { name });
-    return done;
-  } catch (error) {
-    if (!hasReason(error, "NotFound")) throw error;
-    return leftToPeople(marking, object, clusterMissing(name));
-  }
+  const cluster = await getOrUndefined(client, managedClusters, { name });
+  return cluster === undefined ? leftToPeople(marking, object, clusterMissing(name)) : done;
 }
 
 function clusterMissing(cluster: string): Abstention {

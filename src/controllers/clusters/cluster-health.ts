@@ -2,7 +2,6 @@ import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import type { Lease } from "../../resources/lease.ts";
 import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
 import {
   healthConditions,
   healthTaints,
@@ -11,7 +10,7 @@ import {
   staleInMs,
   type Heartbeat,
 } from "./cluster-health-policy.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 import type { SharedInformers } from "../shared-informers.ts";
@@ -41,12 +40,7 @@ export function clusterHealth(options: ClusterHealthOptions): Controller {
       memory.forget(name);
       return done;
     }
-    try {
-      return await look(cluster, memory.of(name));
-    } catch (error) {
-      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
-      throw error;
-    }
+    return retryOn(look(cluster, memory.of(name)), "Conflict", "NotFound");
   }
 
   async function look(cluster: ManagedCluster, beat: Heartbeat): Promise<Outcome> {

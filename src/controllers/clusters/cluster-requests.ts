@@ -5,7 +5,7 @@ import { oids } from "../../pki/oids.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { agentOf, agentsAnnotation, managedClusters } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { agentsOn, withAgents, type ClusterAgents } from "./cluster-agents.ts";
 import { agentSigner, labelledCluster } from "./cluster-request.ts";
 import { clusterRequestIndex } from "./cluster-request-index.ts";
@@ -51,13 +51,7 @@ export function clusterRequests(options: ClusterRequestsOptions): Controller {
     const all = requests.of(name);
     await keepRecord(name, all);
     const { names, againMs } = supersededRequests(all, clock.now());
-    for (const one of names) {
-      try {
-        await client.delete(certificateSigningRequests, { name: one });
-      } catch (error) {
-        if (!hasReason(error, "NotFound")) throw error;
-      }
-    }
+    for (const one of names) await ignoreReasons(client.delete(certificateSigningRequests, { name: one }), "NotFound");
     return againMs === undefined ? done : { kind: "requeue", afterMs: againMs, why: "decided requests get old" };
   }
 

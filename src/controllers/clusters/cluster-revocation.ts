@@ -1,10 +1,10 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../core/clock.ts";
 import { accessGroup } from "../../resources/access-request.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
 import { agentUser, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
 import { agentsOn } from "./cluster-agents.ts";
 
 /**
@@ -16,20 +16,17 @@ export async function revokeAgents(client: Client, clock: Clock, cluster: Manage
   for (const [agent, end] of agentsOn(cluster)) {
     if (end <= clock.now()) continue;
     const user = agentUser({ cluster: name, agent });
-    try {
-      await client.create(credentialRevocations, {
-        apiVersion: `${accessGroup}/${credentialRevocations.version}`,
-        kind: credentialRevocations.kind,
-        metadata: { name: `managed-cluster-${createHash("sha256").update(user).digest("hex").slice(0, 32)}` },
-        spec: {
-          user,
-          reason: `managed cluster ${name} was shut out`,
-          expiresAt: new Date(end + marginMs).toISOString(),
-        },
-      });
-    } catch (error) {
-      if (!hasReason(error, "AlreadyExists")) throw error;
-    }
+    const revocation = {
+      apiVersion: `${accessGroup}/${credentialRevocations.version}`,
+      kind: credentialRevocations.kind,
+      metadata: { name: `managed-cluster-${createHash("sha256").update(user).digest("hex").slice(0, 32)}` },
+      spec: {
+        user,
+        reason: `managed cluster ${name} was shut out`,
+        expiresAt: new Date(end + marginMs).toISOString(),
+      },
+    };
+    await ignoreReasons(client.create(credentialRevocations, revocation), "AlreadyExists");
   }
 }
 

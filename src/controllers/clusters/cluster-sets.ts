@@ -2,7 +2,6 @@ import { keyOf } from "../../client/object-key.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ObjectKey } from "../../core/object.ts";
 import { managedClusters, managedClusterSetBindings, managedClusterSets } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
 import {
   bindingConditions,
   countIn,
@@ -11,7 +10,7 @@ import {
   setConditions,
   type ManagedClusterSet,
 } from "./cluster-sets-policy.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { namespaces } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
@@ -38,12 +37,8 @@ export function clusterSets(options: ClusterSetsOptions): Controller {
   const counted = new Map<string, number>();
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
-    try {
-      return key.namespace === undefined || key.namespace === "" ? await keep(key) : await bind(key);
-    } catch (error) {
-      if (hasReason(error, "Conflict", "NotFound", "AlreadyExists")) return { kind: "retry", why: error.message };
-      throw error;
-    }
+    const pass = key.namespace === undefined || key.namespace === "" ? keep(key) : bind(key);
+    return retryOn(pass, "Conflict", "NotFound", "AlreadyExists");
   }
 
   async function keep(key: ObjectKey): Promise<Outcome> {

@@ -1,8 +1,8 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Condition } from "../../core/object.ts";
 import { clusterCondition, managedClusterAddOns, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
 import { cleanupPriority, isForcedOff, nextToDelete, type Remainder } from "./managed-cluster-policy.ts";
 
 const manifestWorks: ResourceRef = {
@@ -33,7 +33,7 @@ export async function detachCluster({ client, clock, cluster, say }: Detaching):
       for (const one of remainders) await release(client, resource, one);
       continue;
     }
-    for (const one of nextToDelete(remainders)) await gone(client.delete(resource, one));
+    for (const one of nextToDelete(remainders)) await ignoreReasons(client.delete(resource, one), "NotFound");
     const message = `${remainders.length} ${resource.plural} are left, which the agent of the cluster has to let go of`;
     await say({ type: clusterCondition.deleting, status: "False", reason: "ResourceRemaining", message });
     return message;
@@ -42,31 +42,18 @@ export async function detachCluster({ client, clock, cluster, say }: Detaching):
 }
 
 async function remaining(client: Client, resource: ResourceRef, namespace: string): Promise<readonly Remainder[]> {
-  try {
-    const { items } = await client.list(resource, { namespace });
-    return items.map(({ metadata }) => ({
-      namespace,
-      name: metadata.name ?? "",
-      priority: cleanupPriority(metadata.annotations),
-      isDeleting: metadata.deletionTimestamp !== undefined,
-    }));
-  } catch (error) {
-    // A hub without that kind holds none of it.
-    if (hasReason(error, "NotFound")) return [];
-    throw error;
-  }
+  // A hub without that kind holds none of it.
+  const list = await ignoreReasons(client.list(resource, { namespace }), "NotFound");
+  return (list?.items ?? []).map(({ metadata }) => ({
+    namespace,
+    name: metadata.name ?? "",
+    priority: cleanupPriority(metadata.annotations),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+  }));
 }
 
 async function release(client: Client, resource: ResourceRef, { namespace, name }: Remainder): Promise<void> {
   const key = { namespace, name };
-  await gone(client.delete(resource, key));
-  await gone(client.patch(resource, key, { metadata: { finalizers: null } }));
-}
-
-async function gone(call: Promise<unknown>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!hasReason(error, "NotFound")) throw error;
-  }
+  await ignoreReasons(client.delete(resource, key), "NotFound");
+  await ignoreReasons(client.patch(resource, key, { metadata: { finalizers: null } }), "NotFound");
 }

@@ -1,3 +1,4 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
@@ -16,7 +17,6 @@ import {
   requesterAnnotation,
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
 import { agentsOn } from "./cluster-agents.ts";
 import { revokeAgents } from "./cluster-revocation.ts";
 import { done, type Outcome } from "../controller.ts";
@@ -107,7 +107,7 @@ async function furnish(parts: UpkeepParts, cluster: ManagedCluster): Promise<voi
   const hasBeat = beats.get(leaseKey(cluster.metadata.name ?? "")) !== undefined;
   await Promise.all([
     ...all.filter((one) => !isRole(one)).map((one) => grant(client, one, there(one))),
-    ...(hasBeat ? [] : [createdOrThere(client.create(leases, clusterLease(cluster, clock.now())))]),
+    ...(hasBeat ? [] : [ignoreReasons(client.create(leases, clusterLease(cluster, clock.now())), "AlreadyExists")]),
   ]);
 }
 
@@ -134,7 +134,7 @@ async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outc
   const { name = "", finalizers = [] } = cluster.metadata;
   await removeRights(parts, name);
   await takeBack(parts, cluster);
-  await missingIsFine(client.delete(leases, leaseKey(name)));
+  await ignoreReasons(client.delete(leases, leaseKey(name)), "NotFound");
   await removeHome(parts, cluster);
   const rest = finalizers.filter((one) => one !== clusterFinalizer);
   await client.patch(managedClusters, { name }, { metadata: { ...seen(cluster), finalizers: rest } });
@@ -204,7 +204,7 @@ async function hasHome({ client, homes }: UpkeepParts, cluster: ManagedCluster):
   const { name = "" } = cluster.metadata;
   const home = homes.get({ name });
   if (home === undefined) {
-    await createdOrThere(client.create(namespaces, clusterNamespace(cluster)));
+    await ignoreReasons(client.create(namespaces, clusterNamespace(cluster)), "AlreadyExists");
     return true;
   }
   if (home.metadata.deletionTimestamp !== undefined) return false;
@@ -220,7 +220,7 @@ async function removeHome({ client, homes }: UpkeepParts, cluster: ManagedCluste
   const made = clusterNamespace(cluster).metadata.annotations ?? {};
   const isOurs = Object.entries(made).every(([key, uid]) => uid !== "" && home?.metadata.annotations?.[key] === uid);
   if (home === undefined || !isOurs) return;
-  await missingIsFine(client.delete(namespaces, { name }, uidOf(home)));
+  await ignoreReasons(client.delete(namespaces, { name }, uidOf(home)), "NotFound");
 }
 
 async function grant(client: Client, { resource, object }: ClusterObject, there: ApiObject | undefined): Promise<void> {
@@ -230,7 +230,7 @@ async function grant(client: Client, { resource, object }: ClusterObject, there:
   if (state === "changed" && there !== undefined) {
     const metadata = { ...there.metadata, labels: { ...there.metadata.labels, ...object.metadata.labels } };
     await client.update(resource, { ...object, metadata });
-  } else await createdOrThere(client.create(resource, object));
+  } else await ignoreReasons(client.create(resource, object), "AlreadyExists");
 }
 
 async function revoked(
@@ -238,22 +238,5 @@ async function revoked(
   { resource, object }: ClusterObject,
   there: ApiObject | undefined,
 ): Promise<void> {
-  if (there !== undefined) await missingIsFine(client.delete(resource, keyOf(object)));
-}
-
-/** One that was there already is looked at again once the informer tells of it. */
-async function createdOrThere(call: Promise<unknown>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!hasReason(error, "AlreadyExists")) throw error;
-  }
-}
-
-async function missingIsFine(call: Promise<unknown>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!hasReason(error, "NotFound")) throw error;
-  }
+  if (there !== undefined) await ignoreReasons(client.delete(resource, keyOf(object)), "NotFound");
 }

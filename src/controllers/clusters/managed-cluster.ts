@@ -2,12 +2,16 @@ import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { clusterNameLabel, managedClusterAddOns, managedClusters } from "../../resources/managed-cluster.ts";
-import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import {
+  clusterNameLabel,
+  managedClusterAddOns,
+  managedClusters,
+  type ManagedCluster,
+} from "../../resources/managed-cluster.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { clusterRoleBindings, clusterRoles, namespaces, roleBindings } from "../kinds.ts";
 import { heartbeats } from "./managed-cluster-grant.ts";
-import { clusterStep } from "./managed-cluster-policy.ts";
+import { clusterStep, type ClusterStep } from "./managed-cluster-policy.ts";
 import { clusterUpkeep } from "./managed-cluster-upkeep.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
@@ -43,25 +47,22 @@ export function managedCluster(options: ManagedClusterOptions): Controller {
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const cluster = clusters.get(key);
     if (cluster === undefined) return upkeep.removed(key.name);
-    const step = clusterStep(cluster);
-    try {
-      switch (step.kind) {
-        case "wait":
-          return done;
-        case "admit":
-          return await upkeep.admit(cluster);
-        case "deny":
-          return await upkeep.deny(cluster);
-        case "leave":
-          await client.delete(managedClusters, key, { preconditions: { uid: cluster.metadata.uid ?? "" } });
-          return done;
-        case "detach":
-          return await upkeep.detach(cluster);
-      }
-    } catch (error) {
-      // Somebody else wrote first; what they wrote wakes this cluster again.
-      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
-      throw error;
+    return retryOn(take(clusterStep(cluster), cluster), "Conflict", "NotFound");
+  }
+
+  async function take({ kind }: ClusterStep, cluster: ManagedCluster): Promise<Outcome> {
+    switch (kind) {
+      case "wait":
+        return done;
+      case "admit":
+        return upkeep.admit(cluster);
+      case "deny":
+        return upkeep.deny(cluster);
+      case "leave":
+        await client.delete(managedClusters, keyOf(cluster), { preconditions: { uid: cluster.metadata.uid ?? "" } });
+        return done;
+      case "detach":
+        return upkeep.detach(cluster);
     }
   }
 

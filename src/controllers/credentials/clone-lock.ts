@@ -3,8 +3,8 @@ import type { ObjectKey } from "../../core/object.ts";
 import { cloneLockPendingAnnotation, clonedAnnotation } from "../../resources/cloned.ts";
 import { credentialRevocations, type CredentialRevocation } from "../../resources/credential-revocation.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
-import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo, type Told } from "../told.ts";
 import { recordName } from "./credential-record.ts";
@@ -35,7 +35,7 @@ export function cloneRevocationName(issue: CredentialIssue): string {
  * whatever restarts in between. This one is first: while it alone is revoked, no credential is taken to be the newest by mistake.
  * @throws StatusError AlreadyExists where it was revoked before
  */
-export async function beginCloneLock(client: Client, { record, asking, later }: FoundClone): Promise<void> {
+export async function beginCloneLock(client: Client, { record, asking, later }: FoundClone): Promise<Outcome> {
   const { username } = record.spec.identity;
   const number = asking.generation === undefined ? "" : ` (number ${asking.generation})`;
   const reason = `two machines hold ${username}: a credential${number} was used to ask for the next one while a later one was in use`;
@@ -43,6 +43,7 @@ export async function beginCloneLock(client: Client, { record, asking, later }: 
   const first = revocationOf({ fingerprint: fingerprintOf(asking), username, reason });
   const annotations = { ...first.metadata.annotations, [cloneLockPendingAnnotation]: pending.join(",") };
   await client.create(credentialRevocations, { ...first, metadata: { ...first.metadata, annotations } });
+  return done;
 }
 
 /** Completes each clone lock that has begun: revokes the later credentials, each by itself, so that one of them can be accepted again; then reports it. */
@@ -58,16 +59,12 @@ export function cloneLock({ informers }: { readonly informers: SharedInformers }
     if (first === undefined || pending === undefined) return done;
     const { fingerprint: asking = "", reason = "" } = first.spec;
     for (const fingerprint of pending.split(",").filter((one) => fingerprintForm.test(one))) {
-      await createOnce(client, revocationOf({ fingerprint, username, reason }));
+      const revocation = revocationOf({ fingerprint, username, reason });
+      await ignoreReasons(client.create(credentialRevocations, revocation), "AlreadyExists");
     }
     // A later look must not revoke again what an operator has accepted again.
     const annotations = { [cloneLockPendingAnnotation]: null };
-    try {
-      await client.patch(credentialRevocations, key, { metadata: { uid: first.metadata.uid, annotations } });
-    } catch (error) {
-      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
-      throw error;
-    }
+    await client.patch(credentialRevocations, key, { metadata: { uid: first.metadata.uid, annotations } });
     const record = records.get({ name: recordName({ username, purpose: "Client" }) }) as IssuedCredential | undefined;
     return { kind: "done", tell: [lockReport(first, asking, record)] };
   }
@@ -77,7 +74,7 @@ export function cloneLock({ informers }: { readonly informers: SharedInformers }
     serviceAccount,
     watches: [{ resource: credentialRevocations }, { resource: issuedCredentials, keys: () => [] }],
     concurrency: 1,
-    reconcile,
+    reconcile: (key) => retryOn(reconcile(key), "Conflict", "NotFound"),
   };
 }
 
@@ -117,12 +114,4 @@ function revocationOf(clone: {
     },
     spec: { fingerprint: clone.fingerprint, reason: clone.reason },
   };
-}
-
-async function createOnce(client: Client, revocation: CredentialRevocation): Promise<void> {
-  try {
-    await client.create(credentialRevocations, revocation);
-  } catch (error) {
-    if (!hasReason(error, "AlreadyExists")) throw error;
-  }
 }

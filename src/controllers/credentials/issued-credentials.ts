@@ -5,8 +5,7 @@ import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
 import { accessRequestOf, newestIssue, timesOf } from "../../resources/credential-state.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
-import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { expiryReport, issueReport } from "./credential-reports.ts";
 import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";
 import { certificateSigningRequests } from "../kinds.ts";
@@ -73,14 +72,12 @@ export function credentialRecorders(options: IssuedCredentialsOptions): readonly
 
 async function written(client: Client, known: ApiObject | undefined, next: IssuedCredential): Promise<Outcome> {
   if (next === known) return done;
-  try {
-    if (known === undefined) await client.create(issuedCredentials, next);
-    else await client.update(issuedCredentials, next, { subresource: "status" });
-    return done;
-  } catch (error) {
-    if (hasReason(error, "Conflict", "AlreadyExists", "NotFound")) return { kind: "retry", why: error.message };
-    throw error;
-  }
+  const write =
+    known === undefined
+      ? client.create(issuedCredentials, next)
+      : client.update(issuedCredentials, next, { subresource: "status" });
+  const written = write.then(() => done);
+  return retryOn(written, "Conflict", "AlreadyExists", "NotFound");
 }
 
 /** How often a record is looked at, and so how exact `lastSeen` is; more often where credentials hold for minutes only. */

@@ -5,8 +5,8 @@ import {
   revokedText,
   type CredentialRevocation,
 } from "../../resources/credential-revocation.ts";
-import { hasReason } from "../api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
+import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { isRecent, referenceTo, type Told } from "../told.ts";
 
@@ -101,13 +101,7 @@ export function revocationCleaner(options: RevocationCleanerOptions): Controller
       // Whoever has just put its end off must not lose it.
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     };
-    try {
-      await client.delete(credentialRevocations, key, { preconditions });
-    } catch (error) {
-      if (hasReason(error, "NotFound")) return done;
-      if (hasReason(error, "Conflict")) return { kind: "retry", why: error.message };
-      throw error;
-    }
+    await ignoreReasons(client.delete(credentialRevocations, key, { preconditions }), "NotFound");
     return done;
   }
 
@@ -123,6 +117,6 @@ export function revocationCleaner(options: RevocationCleanerOptions): Controller
       },
     ],
     concurrency: 2,
-    reconcile,
+    reconcile: (key) => retryOn(reconcile(key), "Conflict"),
   };
 }

@@ -3,7 +3,7 @@ import type { Client, ResourceRef } from "../../client/client.ts";
 import { rfc3339, type Clock } from "../../core/clock.ts";
 import type { ObjectKey } from "../../core/object.ts";
 import type { CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
-import { hasReason } from "../api-errors.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { awaitsCleanup, cleanupStatus, released, type Cleanup } from "./crd-finalizer-policy.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
@@ -36,12 +36,7 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const known = definitions.get(key) as CustomResourceDefinition | undefined;
     if (known === undefined || !awaitsCleanup(known)) return done;
-    try {
-      return await cleanUp(known);
-    } catch (error) {
-      if (hasReason(error, "NotFound")) return done;
-      throw error;
-    }
+    return (await ignoreReasons(cleanUp(known), "NotFound")) ?? done;
   }
 
   async function cleanUp(known: CustomResourceDefinition): Promise<Outcome> {

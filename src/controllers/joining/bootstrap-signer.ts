@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { clusterInfoKey, signClusterInfo } from "../../trust/cluster-info.ts";
 import { validForSigning } from "../../trust/token-rules.ts";
-import { hasReason } from "../api-errors.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { clusterInfoSelection } from "./cluster-info-selection.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
@@ -37,12 +37,8 @@ export function bootstrapSigner(options: BootstrapSignerOptions): Controller {
       .flatMap((secret) => validForSigning(secret, now) ?? []);
     const data = signClusterInfo((current["data"] ?? {}) as Readonly<Record<string, string>>, signing);
     if (data === undefined) return done;
-    try {
-      await client.update(configMaps, { ...current, data });
-    } catch (error) {
-      // Somebody else wrote or removed it, and that change wakes us.
-      if (!hasReason(error, "NotFound", "Conflict")) throw error;
-    }
+    // A ConfigMap that another writer changed or removed wakes this controller again.
+    await ignoreReasons(client.update(configMaps, { ...current, data }), "NotFound", "Conflict");
     return done;
   }
 

@@ -1,6 +1,6 @@
 import { clusterInfoKey } from "../../trust/cluster-info.ts";
 import type { ClusterInfo } from "../../trust/cluster-info.ts";
-import { hasReason, isTerminating } from "../api-errors.ts";
+import { hasReason, isTerminating } from "../../client/api-errors.ts";
 import { neededKubeconfig } from "./cluster-info-publisher-policy.ts";
 import { clusterInfoSelection } from "./cluster-info-selection.ts";
 import { done } from "../controller.ts";

@@ -1,5 +1,5 @@
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { hasReason, isTerminating } from "../api-errors.ts";
+import { hasReason, isTerminating } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { configMaps, namespaces } from "../kinds.ts";

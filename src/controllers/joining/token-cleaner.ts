@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { ObjectKey } from "../../core/object.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
-import { hasReason } from "../api-errors.ts";
+import { hasReason } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { secrets } from "../kinds.ts";

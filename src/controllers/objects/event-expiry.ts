@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { ObjectKey } from "../../core/object.ts";
 import type { Event } from "../../resources/event.ts";
-import { hasReason } from "../api-errors.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { events } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
@@ -33,11 +33,7 @@ export function eventExpiry({ informers, clock, ttlMs = hourMs }: EventExpiryOpt
       // One that has just been counted up stays.
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     };
-    try {
-      await client.delete(events, key, { preconditions });
-    } catch (error) {
-      if (!hasReason(error, "NotFound", "Conflict")) throw error;
-    }
+    await ignoreReasons(client.delete(events, key, { preconditions }), "NotFound", "Conflict");
     return done;
   }
 

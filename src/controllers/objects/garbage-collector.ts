@@ -1,7 +1,7 @@
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { apiVersionOf } from "../../core/object.ts";
 import type { ApiObject, ObjectKey, OwnerReference } from "../../core/object.ts";
-import { hasReason } from "../api-errors.ts";
+import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome, Watch } from "../controller.ts";
 import { collectionOf, foregroundFinalizer, orphanFinalizer, pendingFinalizer } from "./garbage-collector-policy.ts";
@@ -45,16 +45,15 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const node = graph.node(key.name);
     if (node === undefined) return done;
-    try {
-      if (!node.deleting) return await collect(node);
-      const pending = pendingFinalizer(node.finalizers);
-      if (pending === "orphan") return await orphan(node);
-      if (pending === "foreground") return await finishForeground(node);
-    } catch (error) {
-      // The object went while we looked; its own event settles the rest.
-      if (!hasReason(error, "NotFound")) throw error;
-    }
-    return done;
+    // An object that went meanwhile has an event of its own, which settles the rest.
+    return (await ignoreReasons(step(node), "NotFound")) ?? done;
+  }
+
+  async function step(node: OwnerNode): Promise<Outcome> {
+    if (!node.deleting) return collect(node);
+    const pending = pendingFinalizer(node.finalizers);
+    if (pending === "orphan") return orphan(node);
+    return pending === "foreground" ? finishForeground(node) : done;
   }
 
   async function collect(node: OwnerNode): Promise<Outcome> {
@@ -131,16 +130,10 @@ async function ownerState(states: States, node: OwnerNode, reference: OwnerRefer
   // A cluster-scoped object cannot have an owner inside a namespace; there is none to look at, and it is never collected.
   if (resource.scope === "Namespaced" && namespace === undefined) return "unknown";
   const key = resource.scope === "Cluster" || namespace === undefined ? {} : { namespace };
-  try {
-    const owner = await states.client.get(resource, { ...key, name: reference.name });
-    if (owner.metadata.uid !== reference.uid) return "gone";
-    const waiting =
-      owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(foregroundFinalizer);
-    return waiting ? "waiting" : "alive";
-  } catch (error) {
-    if (hasReason(error, "NotFound")) return "gone";
-    throw error;
-  }
+  const owner = await getOrUndefined(states.client, resource, { ...key, name: reference.name });
+  if (owner?.metadata.uid !== reference.uid) return "gone";
+  const { deletionTimestamp, finalizers = [] } = owner.metadata;
+  return deletionTimestamp !== undefined && finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
 }
 
 /** Whether a known object is the one a reference speaks of: a uid of another kind, name or namespace is no owner. */
@@ -158,13 +151,8 @@ function isOfKind(resource: ResourceRef, reference: OwnerReference): boolean {
 
 /** The object as it is now, or undefined when it is gone or another has taken its name. */
 async function current(client: Client, node: OwnerNode): Promise<ApiObject | undefined> {
-  try {
-    const live = await client.get(node.resource, node.key);
-    return live.metadata.uid === node.uid ? live : undefined;
-  } catch (error) {
-    if (hasReason(error, "NotFound")) return undefined;
-    throw error;
-  }
+  const live = await getOrUndefined(client, node.resource, node.key);
+  return live?.metadata.uid === node.uid ? live : undefined;
 }
 
 async function replaceOwners(

@@ -5,7 +5,7 @@ import { rfc3339 } from "../../core/clock.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { qualified } from "../../core/status.ts";
-import { hasReason } from "../api-errors.ts";
+import { hasReason, ignoreReasons } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { namespaces } from "../kinds.ts";
@@ -92,11 +92,8 @@ async function emptyOne(client: Client, namespace: string, resource: ManagedReso
 
 async function deleteOne(client: Client, resource: ManagedResource, object: ApiObject): Promise<void> {
   const { uid } = object.metadata;
-  try {
-    await client.delete(resource, keyOf(object), uid === undefined ? {} : { preconditions: { uid } });
-  } catch (error) {
-    if (!hasReason(error, "NotFound", "Conflict")) throw error;
-  }
+  const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+  await ignoreReasons(client.delete(resource, keyOf(object), preconditions), "NotFound", "Conflict");
 }
 
 function remainderOf(resource: ManagedResource, left: readonly ApiObject[]): Remainder {

@@ -1,6 +1,6 @@
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { serviceAccountTokenSecretType } from "../../resources/secret.ts";
-import { hasReason } from "../api-errors.ts";
+import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { secrets, serviceAccounts } from "../kinds.ts";
@@ -47,13 +47,7 @@ export function serviceAccountToken(options: ServiceAccountTokenOptions): Contro
   /** The account as the server has it now where the view has none that fits: it may be younger than the view. */
   async function accountFor(secret: ApiObject, key: ObjectKey): Promise<ApiObject | undefined> {
     const seen = accounts.get(key);
-    if (isAccountOf(secret, seen)) return seen;
-    try {
-      return await client.get(serviceAccounts, key);
-    } catch (error) {
-      if (hasReason(error, "NotFound")) return undefined;
-      throw error;
-    }
+    return isAccountOf(secret, seen) ? seen : getOrUndefined(client, serviceAccounts, key);
   }
 
   async function write(secret: ApiObject, key: ObjectKey, account: ApiObject | undefined): Promise<void> {

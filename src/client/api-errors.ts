@@ -1,0 +1,90 @@
+import type { ApiObject, ObjectKey } from "../core/object.ts";
+import { StatusError, type StatusReason } from "../core/status.ts";
+import type { Client, ResourceRef } from "./client.ts";
+import { keyOf } from "./object-key.ts";
+
+const reasonOfCode: Readonly<Record<number, StatusReason>> = { 403: "Forbidden", 404: "NotFound", 409: "Conflict" };
+
+/**
+ * Whether the API refused a call for one of these reasons; where it gave no reason that is known, 403, 404 and 409 count as Forbidden,
+ * NotFound and Conflict. Source: apimachinery pkg/api/errors.
+ */
+export function hasReason(error: unknown, ...reasons: readonly StatusReason[]): error is StatusError {
+  if (!(error instanceof StatusError)) return false;
+  const reason = error.reason === "" ? reasonOfCode[error.code] : error.reason;
+  return reason !== undefined && reasons.includes(reason);
+}
+
+/** Whether a create was refused because its namespace is on its way out. */
+export function isTerminating(error: unknown): boolean {
+  return (
+    hasReason(error, "Forbidden") &&
+    (error.details?.causes ?? []).some((cause) => cause.reason === "NamespaceTerminating")
+  );
+}
+
+/** Whether the API refused a write, so that it has certainly not been made; after any other failure that is not known. */
+export function isRefusal(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.code < 500;
+}
+
+/** The result of a call, or undefined where the API refused it for one of these reasons. @throws every other error of the call */
+export async function ignoreReasons<T>(call: Promise<T>, ...reasons: readonly StatusReason[]): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (hasReason(error, ...reasons)) return undefined;
+    throw error;
+  }
+}
+
+/** The object of this key, or undefined where there is none or its kind is not served. @throws StatusError, ConnectionError */
+export function getOrUndefined<T extends ApiObject>(
+  client: Pick<Client, "get">,
+  resource: ResourceRef,
+  key: ObjectKey,
+): Promise<T | undefined> {
+  return ignoreReasons(client.get<T>(resource, key), "NotFound");
+}
+
+/** Creates an object, or gets the one that has its name already. @throws StatusError, ConnectionError */
+export async function createOrGet<T extends ApiObject>(
+  client: Pick<Client, "create" | "get">,
+  resource: ResourceRef,
+  object: ApiObject,
+): Promise<{ readonly object: T; readonly created: boolean }> {
+  const created = await ignoreReasons(client.create<T>(resource, object), "AlreadyExists");
+  if (created !== undefined) return { object: created, created: true };
+  return { object: await client.get<T>(resource, keyOf(object)), created: false };
+}
+
+export interface ConflictRetries {
+  /** How often it is run at most; default 5. */
+  readonly tries?: number;
+  /** Which errors are worth another try; default: Conflict. */
+  readonly isRace?: (error: unknown) => boolean;
+  /** Runs before another try; what it throws ends all. */
+  readonly pause?: (error: unknown) => Promise<unknown>;
+}
+
+/**
+ * Runs a read and the write that follows from it until no other writer was faster. @throws the error of the last try
+ * Source: client-go util/retry RetryOnConflict.
+ */
+export async function retryOnConflict<T>(
+  readAndWrite: (attempt: number) => Promise<T>,
+  { tries = 5, isRace = isConflict, pause }: ConflictRetries = {},
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await readAndWrite(attempt);
+    } catch (error) {
+      if (attempt >= tries || !isRace(error)) throw error;
+      await pause?.(error);
+    }
+  }
+}
+
+function isConflict(error: unknown): boolean {
+  return hasReason(error, "Conflict");
+}
