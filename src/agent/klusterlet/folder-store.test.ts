@@ -77,6 +77,19 @@ describe("a registration in a folder", () => {
     expect(kills).toBeGreaterThan(3);
   });
 
+  it("shows a kubeconfig only beside all that it names, wherever the first layout was cut off", async () => {
+    for (let at = 1; ; at += 1) {
+      const place = join(dir, `first-${at}`);
+      const broken = failing(at);
+      await folderStore(place, broken.files)
+        .writeCredential(files("first"))
+        .catch(() => undefined);
+      const left = await folderStore(place, privateFiles).readCredential();
+      expect([at, left.kubeconfig === undefined || isComplete(left)]).toEqual([at, true]);
+      if (broken.count() < at) break;
+    }
+  });
+
   it("leaves nothing behind when it is removed, which may be done twice", async () => {
     const store = folderStore(join(dir, "gone"), privateFiles);
     await store.writeState("a state");

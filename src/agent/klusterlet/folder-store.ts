@@ -27,7 +27,8 @@ export function folderStore(dir: string, files: PrivateFiles): KlusterletStore {
       await files.privateFolder(path(generation));
       for (const key of credentialKeys) await files.replaceFile(path(generation, key), next[key]);
       await files.replaceLink({ path: path(dataLink), target: generation, via: path("..data_tmp") });
-      for (const key of credentialKeys) await linked(key);
+      // The kubeconfig last: other programs take it as the sign that all that it names is there.
+      for (const key of credentialKeys.toReversed()) await linked(key);
     });
   }
 
