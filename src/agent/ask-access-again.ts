@@ -1,3 +1,4 @@
+import { getOrUndefined } from "../client/api-errors.ts";
 import { ConnectionError } from "../client/client.ts";
 import { generatedName, generatedNameAlphabet } from "../core/names.ts";
 import { StatusError } from "../core/status.ts";
@@ -74,10 +75,9 @@ async function known(asked: AskedRequest, options: AskAgainOptions): Promise<Acc
   const { server, caPem } = refused;
   const client = hubClient({ server, caPem, clock, userAgent, timeoutMs });
   try {
-    return await client.get<AccessRequest>(accessRequests, { name: asked.name });
+    return await getOrUndefined<AccessRequest>(client, accessRequests, { name: asked.name });
   } catch (error) {
     if (error instanceof ConnectionError) throw connectionFailure(error, { server });
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
     if (!(error instanceof StatusError)) throw error;
     throw new JoinError("refused", `the hub does not show the request ${asked.name}: ${error.message}`, {
       cause: error,

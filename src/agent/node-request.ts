@@ -1,6 +1,6 @@
+import { createOrGet } from "../client/api-errors.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { ApiObject, Condition } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
 import { createCsr, CsrError, parseCsr, type ParsedCsr } from "../pki/csr.ts";
 import { sameBytes } from "../pki/der.ts";
 import { decodePem, PemError } from "../pki/pem.ts";
@@ -73,15 +73,9 @@ export async function nodeRequest(client: Client, wanted: WantedCertificate): Pr
     metadata: { name },
     spec: { request: Buffer.from(pem, "latin1").toString("base64"), signerName, usages },
   };
-  try {
-    const created = await client.create<RequestObject>(certificateRequests, object);
-    return { name, uid: created.metadata.uid ?? "", found: false };
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
-  }
-  const earlier = await client.get<RequestObject>(certificateRequests, { name });
-  requireOwn(earlier, { ...wanted, name, signerName });
-  return { name, uid: earlier.metadata.uid ?? "", found: true };
+  const { object: stored, created } = await createOrGet<RequestObject>(client, certificateRequests, object);
+  if (!created) requireOwn(stored, { ...wanted, name, signerName });
+  return { name, uid: stored.metadata.uid ?? "", found: !created };
 }
 
 /** The certificate in the status of a request as PEM text, empty where there is none yet. */

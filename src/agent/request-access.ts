@@ -1,3 +1,4 @@
+import { createOrGet, getOrUndefined } from "../client/api-errors.ts";
 import { tokenFileKubeconfig } from "../client/build-kubeconfig.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { RemoteClient } from "../client/remote.ts";
@@ -124,7 +125,7 @@ async function ask(asking: Asking): Promise<AskedRequest> {
   const name = options.name ?? (sameHub ? before.name : ownName(options));
   const goesOn = sameHub && before.name === name;
   // A request that is there is resumed before a new one is posted: the rules for new ones may have changed meanwhile.
-  const there = goesOn ? await current(asking.client, name) : undefined;
+  const there = goesOn ? await getOrUndefined<AccessRequest>(asking.client, accessRequests, { name }) : undefined;
   const { request, found } = there === undefined ? await posted(asking, name) : { request: there, found: true };
   if (found) requireSameRequest(request, asking);
   const { uid = "" } = request.metadata;
@@ -175,12 +176,8 @@ async function posted(
     proof: provePossession(key.key, key.public.kind, facts),
   };
   const object = { apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessRequest", metadata: { name }, spec };
-  try {
-    return { request: await client.create<AccessRequest>(accessRequests, object), found: false };
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
-  }
-  return { request: await client.get<AccessRequest>(accessRequests, { name }), found: true };
+  const { object: request, created } = await createOrGet<AccessRequest>(client, accessRequests, object);
+  return { request, found: !created };
 }
 
 /** @throws JoinError csr-conflict for a request of another key, or for another profile than the one that is given */
@@ -213,7 +210,7 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
   let blocked: string | undefined;
   let noProfile: string | undefined;
   for (;;) {
-    const request = await current(client, name);
+    const request = await getOrUndefined<AccessRequest>(client, accessRequests, { name });
     // Another object under the same name is another request, whoever made it.
     if (request?.metadata.uid !== uid) {
       throw new JoinError("deleted", `the request ${name} is gone from the hub; ask again`);
@@ -247,15 +244,6 @@ function unanswered(name: string, obstacle: ReturnType<typeof notIssuedIn>): str
   if (obstacle === undefined) return `the request ${name} is not answered yet; it stays on the hub`;
   const { reason, message } = obstacle;
   return `the request ${name} was approved, and access cannot be issued yet (${plainText(reason)}): ${plainText(message)}`;
-}
-
-async function current(client: RemoteClient, name: string): Promise<AccessRequest | undefined> {
-  try {
-    return await client.get<AccessRequest>(accessRequests, { name });
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
-    throw error;
-  }
 }
 
 /** @throws JoinError for a request that will not be answered any more */

@@ -1,3 +1,4 @@
+import { ignoreReasons } from "../client/api-errors.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResourceRef } from "../client/client.ts";
@@ -208,14 +209,8 @@ async function beat(client: RemoteClient, { nodeName, clock }: SimulatedMachineO
   };
   const key = { namespace: "kube-node-lease", name: nodeName };
   try {
-    await client.patch(leases, key, { spec });
-    return true;
-  } catch (error) {
-    if (error instanceof ConnectionError) return false;
-    if (!(error instanceof StatusError)) throw error;
-    if (error.reason !== "NotFound") return false;
-  }
-  try {
+    const patched = await ignoreReasons(client.patch(leases, key, { spec }), "NotFound");
+    if (patched !== undefined) return true;
     await client.create(leases, { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: key, spec });
     return true;
   } catch (error) {

@@ -1,3 +1,4 @@
+import { getOrUndefined } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { generatedName } from "../../core/names.ts";
 import type { Clock, RandomBytes } from "../../core/clock.ts";
@@ -19,7 +20,6 @@ import { certificateRequests, type NodeRequest, type RequestObject } from "../no
 import { ownClusterCertificate, type AgentCertificate } from "./cluster-credential.ts";
 import type { KeptState } from "./kept-state.ts";
 import type { PendingRequest } from "./registration-state.ts";
-import { isRefusal } from "./said-failure.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client";
 const usages: readonly string[] = ["digital signature", "key encipherment", "client auth"];
@@ -116,10 +116,7 @@ function identityOf(state: KeptState): AgentIdentity {
 async function sent(pending: PendingRequest, call: CertificateCall): Promise<NodeRequest | "braked"> {
   const { client } = call;
   const key = { name: pending.request };
-  const earlier = await client.get<RequestObject>(certificateRequests, key).catch((error: unknown) => {
-    if (isRefusal(error, "NotFound")) return undefined;
-    throw error;
-  });
+  const earlier = await getOrUndefined<RequestObject>(client, certificateRequests, key);
   if (earlier !== undefined) return told(earlier, true, { pending, call });
   if (await isBraked(call)) return "braked";
   const created = await client.create<RequestObject>(certificateRequests, requestObject(pending, call));
@@ -206,11 +203,6 @@ async function mended({ code }: JoinError, { request }: PendingRequest, call: Ce
   for (;;) {
     await clock.sleep(deniedMs, signal);
     stopIfAborted(signal);
-    try {
-      await client.get(certificateRequests, { name: request });
-    } catch (error) {
-      if (isRefusal(error, "NotFound")) return;
-      throw error;
-    }
+    if ((await getOrUndefined(client, certificateRequests, { name: request })) === undefined) return;
   }
 }

@@ -1,7 +1,7 @@
+import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { isRefusal } from "./said-failure.ts";
 
 /** How the API of a cluster can be reached from outside. */
 export interface ClientConfigs {
@@ -12,13 +12,8 @@ export interface ClientConfigs {
 }
 
 /** What the hub has of a cluster, or undefined where it has nothing. @throws StatusError, ConnectionError */
-export async function managedClusterOn(client: Client, name: string): Promise<ManagedCluster | undefined> {
-  try {
-    return await client.get<ManagedCluster>(managedClusters, { name });
-  } catch (error) {
-    if (isRefusal(error, "NotFound")) return undefined;
-    throw error;
-  }
+export function managedClusterOn(client: Client, name: string): Promise<ManagedCluster | undefined> {
+  return getOrUndefined(client, managedClusters, { name });
 }
 
 /** Makes the ManagedCluster, not accepted, where there is none; one that is there is left as it is. @throws StatusError, ConnectionError */
@@ -28,13 +23,8 @@ export async function ensureManagedCluster(
   configs: ClientConfigs,
 ): Promise<"created" | "found"> {
   if ((await managedClusterOn(client, name)) !== undefined) return "found";
-  try {
-    await client.create(managedClusters, clusterObject(name, configs));
-    return "created";
-  } catch (error) {
-    if (isRefusal(error, "AlreadyExists")) return "found";
-    throw error;
-  }
+  const created = client.create(managedClusters, clusterObject(name, configs));
+  return (await ignoreReasons(created, "AlreadyExists")) === undefined ? "found" : "created";
 }
 
 function clusterObject(name: string, configs: ClientConfigs): ApiObject {

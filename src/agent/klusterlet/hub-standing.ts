@@ -1,3 +1,4 @@
+import { hasReason } from "../../client/api-errors.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { approverCommands } from "./approver-commands.ts";
@@ -5,7 +6,7 @@ import { isAcceptedByHub } from "./beat-heart.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import type { ShutOut } from "./registration-state.ts";
-import { isRefusal, saidFailure } from "./said-failure.ts";
+import { saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const refusedAgainMs = 30_000;
@@ -136,8 +137,8 @@ export function hubStanding(serving: Serving): HubStanding {
     },
     failed: async (error) => {
       if (signal.aborted) return;
-      if (isRefusal(error, "Unauthorized")) await refused(true);
-      else if (isRefusal(error, "Forbidden")) await refused(false);
+      if (hasReason(error, "Unauthorized")) await refused(true);
+      else if (hasReason(error, "Forbidden")) await refused(false);
       else tellFailure(serving, "hub", saidFailure(error, session.server));
     },
   };

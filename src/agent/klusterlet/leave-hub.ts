@@ -1,3 +1,4 @@
+import { hasReason, ignoreReasons, retryOnConflict } from "../../client/api-errors.ts";
 import { ConnectionError } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { findCondition } from "../../core/conditions.ts";
@@ -17,7 +18,7 @@ import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import { readRegistrationState } from "./registration-state.ts";
-import { isRace, isRefusal } from "./said-failure.ts";
+import { isRace } from "./said-failure.ts";
 
 /** What is left of a cluster on its hub. */
 export type LeftOnHub =
@@ -40,7 +41,6 @@ export interface LeftHub {
 
 const waitMs = 30_000;
 const pollMs = 1000;
-const maxTries = 5;
 const againMs = 200;
 
 /**
@@ -106,20 +106,21 @@ async function toldHub(
 
 /** False where the hub does not know this agent any more. */
 async function tellLeave(client: RemoteClient, name: string, { clock, signal }: KlusterletOptions): Promise<boolean> {
-  for (let tries = 1; ; tries += 1) {
-    try {
+  const pause = async (): Promise<void> => {
+    await clock.sleep(againMs, signal);
+    stopIfAborted(signal);
+  };
+  const written = retryOnConflict(
+    async () => {
       const stored = await client.get<ManagedCluster>(managedClusters, { name });
       const annotations = { ...stored.metadata.annotations, [leaveAnnotation]: "true" };
       const spec = { ...stored.spec, hubAcceptsClient: false };
       await client.update(managedClusters, { ...stored, metadata: { ...stored.metadata, annotations }, spec });
       return true;
-    } catch (error) {
-      if (["Unauthorized", "Forbidden", "NotFound"].some((reason) => isRefusal(error, reason))) return false;
-      if (tries === maxTries || !isRace(error)) throw error;
-      await clock.sleep(againMs, signal);
-      stopIfAborted(signal);
-    }
-  }
+    },
+    { isRace, pause },
+  );
+  return (await ignoreReasons(written, "Unauthorized", "Forbidden", "NotFound")) ?? false;
 }
 
 async function seenOff(client: RemoteClient, name: string, options: KlusterletOptions): Promise<LeftOnHub> {
@@ -143,7 +144,7 @@ async function seenAs(client: RemoteClient, name: string, options: KlusterletOpt
     const accepted = findCondition(cluster.status?.conditions, clusterCondition.accepted)?.status;
     return !isDeleting && accepted === "False" ? "shut-out" : undefined;
   } catch (error) {
-    if (!isRefusal(error, "Unauthorized") && !isRefusal(error, "Forbidden")) throw error;
+    if (!hasReason(error, "Unauthorized", "Forbidden")) throw error;
   }
   return seenByOthers(name, options);
 }

@@ -1,3 +1,4 @@
+import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { rfc3339 } from "../../core/clock.ts";
@@ -8,7 +9,7 @@ import type { ApiObject, Condition } from "../../core/object.ts";
 import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { isAcceptedByHub } from "./beat-heart.ts";
 import { whyWithheld } from "./cluster-status.ts";
-import { isRefusal, saidFailure } from "./said-failure.ts";
+import { saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
@@ -46,7 +47,7 @@ export async function keepManagedNamespaces(serving: Serving): Promise<void> {
         recovered(notes, "namespaces");
       } catch (error) {
         if (signal.aborted) return;
-        if (isRefusal(error, "Conflict")) pauseMs = againMs;
+        if (hasReason(error, "Conflict")) pauseMs = againMs;
         else tellFailure(serving, "namespaces", `managed namespaces: ${saidFailure(error, session.server)}`);
       }
     }
@@ -84,10 +85,7 @@ function isNamespace(value: unknown): value is ManagedNamespace {
 async function madeOn(spoke: Client, name: string, label: string): Promise<Condition> {
   const type = "NamespaceAvailable";
   try {
-    const found = await spoke.get(namespaces, { name }).catch((error: unknown) => {
-      if (isRefusal(error, "NotFound")) return undefined;
-      throw error;
-    });
+    const found = await getOrUndefined(spoke, namespaces, { name });
     const labels = { [label]: "true" };
     if (found === undefined) await spoke.create(namespaces, namespaceObject(name, labels));
     else if (found.metadata.labels?.[label] !== "true")

@@ -1,3 +1,4 @@
+import { hasReason } from "../../client/api-errors.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { clusterCondition, isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { isConditionTrue } from "../../core/conditions.ts";
@@ -13,7 +14,7 @@ import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "./klusterlet-store.ts";
 import { randomFraction } from "./random-fraction.ts";
-import { isRefusal, saidFailure } from "./said-failure.ts";
+import { saidFailure } from "./said-failure.ts";
 import { hubClient } from "../hub-client.ts";
 
 const timeoutMs = 30_000;
@@ -104,7 +105,7 @@ async function clusterThere(client: RemoteClient, hub: BootstrapHub, { state, op
   const { clusterName: cluster } = state.now();
   const { report, externalServers: servers, spokeCaPem: caPem } = options;
   const made = await ensureManagedCluster(client, cluster, { servers, caPem }).catch((error: unknown) => {
-    if (!isRefusal(error, "Forbidden") && !isRefusal(error, "Invalid")) throw error;
+    if (!hasReason(error, "Forbidden", "Invalid")) throw error;
     const message = saidFailure(error, hub.server);
     report({ kind: "failed", message: `the ManagedCluster ${cluster} cannot be made: ${message}` });
     return undefined;

@@ -1,10 +1,11 @@
+import { hasReason } from "../../client/api-errors.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { findCondition } from "../../core/conditions.ts";
 import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
 import { isAcceptedByHub, microTime } from "./beat-heart.ts";
 import { clusterStatusPatch, whyWithheld, type SpokeFacts } from "./cluster-status.ts";
-import { isRefusal, saidFailure } from "./said-failure.ts";
+import { saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 import { gatherFacts } from "./spoke-facts.ts";
 import { healthJudge, lookAtSpoke, suspiciousMs, type SpokeHealth } from "./spoke-health.ts";
@@ -35,8 +36,9 @@ export async function reportStatus(serving: Serving): Promise<void> {
       recovered(notes, "status");
     } catch (error) {
       if (signal.aborted) return;
-      pauseMs = isRefusal(error, "Conflict") ? againMs : everyMs;
-      if (!isRefusal(error, "Conflict")) {
+      const isConflict = hasReason(error, "Conflict");
+      pauseMs = isConflict ? againMs : everyMs;
+      if (!isConflict) {
         tellFailure(serving, "status", `the status is not written: ${saidFailure(error, session.server)}`);
       }
     }
@@ -123,7 +125,7 @@ async function writeEvent(
   try {
     await client.create(events, { ...event, eventTime: microTime(now), note: health.message });
   } catch (error) {
-    if (!isRefusal(error, "NotFound")) return;
+    if (!hasReason(error, "NotFound")) return;
     const { message } = health;
     const times = { firstTimestamp: rfc3339(now), lastTimestamp: rfc3339(now), count: 1 };
     const core = { metadata, reason, type, message, involvedObject: { ...regarding, namespace }, ...times };

@@ -1,3 +1,4 @@
+import { hasReason } from "../../client/api-errors.ts";
 import { ConnectionError } from "../../client/client.ts";
 import { StatusError } from "../../core/status.ts";
 import { connectionFailure } from "../connection-failure.ts";
@@ -16,15 +17,10 @@ export function saidFailure(error: unknown, server: string): string {
     : `${server} refuses: ${said}`;
 }
 
-/** Whether a refusal has this reason. */
-export function isRefusal(error: unknown, reason: string): boolean {
-  return error instanceof StatusError && error.reason === reason;
-}
-
 /**
  * Whether an update may go well upon a newer version. A kube-apiserver lets webhooks judge before it compares versions: what the hub has
  * changed meanwhile, such as a taint, then looks like a change of ours.
  */
 export function isRace(error: unknown): boolean {
-  return ["Conflict", "BadRequest", "Invalid"].some((reason) => isRefusal(error, reason));
+  return hasReason(error, "Conflict", "BadRequest", "Invalid");
 }

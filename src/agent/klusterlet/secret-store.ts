@@ -1,3 +1,4 @@
+import { getOrUndefined, hasReason, ignoreReasons, retryOnConflict } from "../../client/api-errors.ts";
 import { ConnectionError, type Client, type ResourceRef } from "../../client/client.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
@@ -12,7 +13,6 @@ export const hubSecretName = "hub-kubeconfig-secret";
 /** The name of the Secret with what is known before the first certificate; the operator of OCM takes the other Secret for a sign that there is one. */
 export const stateSecretName = "klusterlet-registration-state";
 const stateKey = "state.json";
-const maxTries = 5;
 
 interface Secret extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -23,18 +23,17 @@ export function secretStore(client: Client, namespace: string): KlusterletStore 
   const key = (name: string): ObjectKey => ({ namespace, name });
 
   async function read(name: string): Promise<Secret | undefined> {
-    return orNothing(client.get<Secret>(secrets, key(name)));
+    return getOrUndefined<Secret>(client, secrets, key(name));
   }
 
-  async function write(name: string, data: Readonly<Record<string, string>>): Promise<void> {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await writeOnce(name, data);
-      } catch (error) {
-        if (tries === maxTries || !(error instanceof StatusError) || !passing.has(error.reason)) throw error;
-        if (error.reason === "NotFound") await makeNamespace();
-      }
-    }
+  function write(name: string, data: Readonly<Record<string, string>>): Promise<void> {
+    return retryOnConflict(() => writeOnce(name, data), {
+      // NotFound: the namespace is missing, or the Secret was deleted meanwhile.
+      isRace: (error) => hasReason(error, "Conflict", "AlreadyExists", "NotFound"),
+      pause: async (error) => {
+        if (hasReason(error, "NotFound")) await makeNamespace();
+      },
+    });
   }
 
   async function writeOnce(name: string, data: Readonly<Record<string, string>>): Promise<void> {
@@ -51,11 +50,8 @@ export function secretStore(client: Client, namespace: string): KlusterletStore 
   }
 
   async function makeNamespace(): Promise<void> {
-    try {
-      await client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-    } catch (error) {
-      if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
-    }
+    const home = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } };
+    await ignoreReasons(client.create(namespaces, home), "AlreadyExists");
   }
 
   const place = `Secret ${namespace}/${hubSecretName}`;
@@ -75,13 +71,11 @@ export function secretStore(client: Client, namespace: string): KlusterletStore 
     writeCredential: (files) => guarded(place, () => write(hubSecretName, files)),
     remove: () =>
       guarded(place, async () => {
-        for (const name of [hubSecretName, stateSecretName]) await orNothing(client.delete(secrets, key(name)));
+        for (const name of [hubSecretName, stateSecretName])
+          await ignoreReasons(client.delete(secrets, key(name)), "NotFound");
       }),
   };
 }
-
-/** NotFound: the namespace is missing, or somebody has deleted the Secret meanwhile. */
-const passing: ReadonlySet<string> = new Set(["Conflict", "AlreadyExists", "NotFound"]);
 
 function textIn(secret: Secret | undefined, field: string): string | undefined {
   const data = secret?.data;
@@ -101,14 +95,5 @@ async function guarded<T>(place: string, run: () => Promise<T>): Promise<T> {
     if (!(error instanceof StatusError)) throw error;
     const message = `${place} cannot be used: the API of this cluster says: ${plainText(error.message)}`;
     throw new JoinError("refused", message, { cause: error, causeCode: error.reason });
-  }
-}
-
-async function orNothing<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
-    throw error;
   }
 }

@@ -1,9 +1,9 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import type { ApiObject } from "../../core/object.ts";
 import type { ClusterClaim, SpokeFacts } from "./cluster-status.ts";
 import { quantitySum } from "./quantity-sum.ts";
-import { isRefusal } from "./said-failure.ts";
 
 const nodes: ResourceRef = { group: "", version: "v1", plural: "nodes", kind: "Node", scope: "Cluster" };
 const claims: ResourceRef = {
@@ -94,10 +94,5 @@ async function kubernetesVersion(spoke: RemoteClient): Promise<string | undefine
 
 /** All of a kind, or undefined where it is not served or may not be seen. */
 async function allOf<T extends ApiObject>(client: Client, resource: ResourceRef): Promise<readonly T[] | undefined> {
-  try {
-    return (await client.list<T>(resource)).items;
-  } catch (error) {
-    if (isRefusal(error, "NotFound") || isRefusal(error, "Forbidden")) return undefined;
-    throw error;
-  }
+  return (await ignoreReasons(client.list<T>(resource), "NotFound", "Forbidden"))?.items;
 }
