@@ -1,6 +1,5 @@
+import { getOrUndefined } from "../client/api-errors.ts";
 import type { Client } from "../client/client.ts";
-import { StatusError } from "../core/status.ts";
-import type { ApiObject } from "../core/object.ts";
 import type { Clock } from "../core/clock.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
@@ -31,7 +30,7 @@ export async function putExtensionAuthentication(
   { bundlePem }: Pick<Authorities, "bundlePem">,
   clock: Pick<Clock, "now">,
 ): Promise<void> {
-  const found = await existing(client);
+  const found = await getOrUndefined(client, configMaps, key);
   const kept = stringAt(found, "data", "requestheader-client-ca-file");
   const data = {
     ...fieldsAt(found, "data"),
@@ -43,15 +42,6 @@ export async function putExtensionAuthentication(
     await client.create(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: key, data });
   } else if (JSON.stringify(found["data"]) !== JSON.stringify(data)) {
     await client.update(configMaps, { ...found, data });
-  }
-}
-
-async function existing(client: Client): Promise<ApiObject | undefined> {
-  try {
-    return await client.get(configMaps, key);
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
-    throw error;
   }
 }
 

@@ -1,3 +1,4 @@
+import { ignoreReasons } from "../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { ListedRevocation, SignedRevocations } from "../authn/signed-revocations.ts";
 import type { Client } from "../client/client.ts";
@@ -91,13 +92,7 @@ async function written({ name, spec }: ListedRevocation, importing: Importing): 
 async function created({ name, spec }: ListedRevocation, { client, dryRun, reason }: Importing): Promise<boolean> {
   const { group, version, kind } = credentialRevocations;
   const object = { apiVersion: `${group}/${version}`, kind, metadata: { name }, spec: { ...spec, reason } };
-  try {
-    await client.create(credentialRevocations, object, { dryRun });
-    return true;
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "AlreadyExists") return false;
-    throw error;
-  }
+  return (await ignoreReasons(client.create(credentialRevocations, object, { dryRun }), "AlreadyExists")) !== undefined;
 }
 
 function targetOf(spec: ListedRevocation["spec"]): object {

@@ -1,9 +1,9 @@
+import { getOrUndefined, ignoreReasons } from "../client/api-errors.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import { bootstrapPolicy } from "../authz/bootstrap-policy/bootstrap-policy.ts";
 import { autoapproveBinding, kubeadmPolicy } from "../authz/bootstrap-policy/kubeadm-policy.ts";
 import { reconcilePolicy } from "../authz/reconcile-policy.ts";
 import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
 import { builtinResources } from "../resources/builtin.ts";
 import { systemNamespaces } from "../resources/namespace.ts";
 import { putFlowControl } from "./flow-control.ts";
@@ -55,7 +55,7 @@ export async function putInitialObjects({ client, nodeAutoapprove, warn }: Initi
 
 async function warnOfBinding(client: Client, warn: InitialObjectsOptions["warn"]): Promise<void> {
   const name = autoapproveBinding;
-  const found = await missingAsUndefined(client.get(refOf("ClusterRoleBinding"), { name }));
+  const found = await getOrUndefined(client, refOf("ClusterRoleBinding"), { name });
   if (found === undefined) return;
   warn(
     `--no-node-autoapprove has no effect on this data directory: the ClusterRoleBinding ${name} exists since its first start, so new nodes are approved automatically; delete it: kubectl delete clusterrolebinding ${name}`,
@@ -77,7 +77,7 @@ async function reconcile(client: Client, wanted: PolicyObject): Promise<void> {
   const ref = refOf(wanted.kind);
   const { name = "", namespace } = wanted.metadata;
   const key = namespace === undefined ? { name } : { namespace, name };
-  const existing = await missingAsUndefined(client.get<PolicyObject>(ref, key));
+  const existing = await getOrUndefined<PolicyObject>(client, ref, key);
   const result = reconcilePolicy(wanted, existing);
   switch (result.kind) {
     case "none":
@@ -96,20 +96,7 @@ async function reconcile(client: Client, wanted: PolicyObject): Promise<void> {
 
 /** Creates an object; one of that name that is there already is left as it is. */
 export async function createIfMissing(client: Client, ref: ResourceRef, object: ApiObject): Promise<void> {
-  try {
-    await client.create(ref, object);
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
-  }
-}
-
-async function missingAsUndefined<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
-    throw error;
-  }
+  await ignoreReasons(client.create(ref, object), "AlreadyExists");
 }
 
 function refOf(kind: string): ResourceRef {

@@ -1,7 +1,7 @@
+import { ignoreReasons } from "../client/api-errors.ts";
 import type { ListedRevocation } from "../authn/signed-revocations.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
 import { credentialRevocations, type CredentialRevocation } from "../resources/credential-revocation.ts";
 import { credentialOfIssue } from "../resources/credential-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../resources/issued-credential.ts";
@@ -71,10 +71,5 @@ function serialKey(serialNumber: string, issuer: string): string {
 }
 
 async function listAllowed<T extends ApiObject>(client: Client, resource: ResourceRef): Promise<readonly T[]> {
-  try {
-    return (await client.list<T>(resource)).items;
-  } catch (error) {
-    if (error instanceof StatusError && (error.reason === "Forbidden" || error.code === 404)) return [];
-    throw error;
-  }
+  return (await ignoreReasons(client.list<T>(resource), "Forbidden", "NotFound"))?.items ?? [];
 }

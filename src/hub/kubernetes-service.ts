@@ -1,8 +1,8 @@
+import { getOrUndefined } from "../client/api-errors.ts";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Client } from "../client/client.ts";
 import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
 import { isSameJson } from "../resources/json-fields.ts";
 import { services } from "../resources/service.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -37,20 +37,11 @@ export function kubernetesService(address: string, port: number): ApiObject {
 /** Writes the Service `kubernetes` as it must be at this start of the hub; no other client may write Services. */
 export async function putKubernetesService(client: Client, options: HubOptions, port: number): Promise<void> {
   const wanted = kubernetesService(serviceAddress(options, machineAddresses()), port);
-  const found = await existing(client);
+  const found = await getOrUndefined(client, services, key);
   if (found === undefined) return void (await client.create(services, wanted));
   const { spec, metadata } = wanted;
   if (isSameJson(found["spec"], spec) && isSameJson(found.metadata.labels, metadata.labels)) return;
   await client.update(services, { ...found, metadata: { ...found.metadata, labels: metadata.labels ?? {} }, spec });
-}
-
-async function existing(client: Client): Promise<ApiObject | undefined> {
-  try {
-    return await client.get(services, key);
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
-    throw error;
-  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createOrGet } from "../client/api-errors.ts";
 import type { AccessCheck } from "../admission/access-check.ts";
 import type { AdmissionPlugin } from "../admission/admission.ts";
 import { clusterAddOnAdmission } from "../admission/cluster-add-ons.ts";
@@ -12,7 +13,6 @@ import type { SharedInformers } from "../controllers/shared-informers.ts";
 import { rfc3339, type Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json-value.ts";
 import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
 import type { UserInfo } from "../core/user.ts";
 import { parseCsr, readVerifiedCsr } from "../pki/csr.ts";
 import { objectOf } from "../registry/entry.ts";
@@ -98,7 +98,8 @@ async function putDefinition(client: Client, definition: JsonObject, now: number
   const made = definition as JsonObject & CustomResourceDefinition;
   const metadata = { ...made.metadata, labels: { [madeByLabel]: madeBy } };
   const { spec } = made;
-  const there = await current(client, { ...made, metadata });
+  const wanted = { ...made, metadata };
+  const { object: there } = await createOrGet<CustomResourceDefinition>(client, customResourceDefinitions, wanted);
   const isOurs = there.metadata.labels?.[madeByLabel] === madeBy;
   const updated = isOurs
     ? await client.update<CustomResourceDefinition>(customResourceDefinitions, { ...there, spec })
@@ -107,15 +108,6 @@ async function putDefinition(client: Client, definition: JsonObject, now: number
   const status = namedStatus(updated, { resources: new Set(), kinds: new Set() }, rfc3339(now));
   if (status === undefined) return;
   await client.update(customResourceDefinitions, { ...updated, status }, { subresource: "status" });
-}
-
-async function current(client: Client, wanted: CustomResourceDefinition): Promise<CustomResourceDefinition> {
-  try {
-    return await client.create<CustomResourceDefinition>(customResourceDefinitions, wanted);
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
-    return client.get<CustomResourceDefinition>(customResourceDefinitions, { name: wanted.metadata.name ?? "" });
-  }
 }
 
 async function putBootstrapAccount(client: Client): Promise<void> {
