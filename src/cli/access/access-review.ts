@@ -1,3 +1,4 @@
+import { hasReason } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { isMadeFor } from "../../controllers/access/access-grant.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
@@ -145,7 +146,7 @@ async function listed<T extends ApiObject>(
   try {
     return (await client.list<T>(resource, namespace === undefined ? {} : { namespace })).items;
   } catch (error) {
-    if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+    if (!hasReason(error, "Forbidden", "NotFound")) throw error;
     if (error.code === 403) unseen?.(resource, error);
     return undefined;
   }

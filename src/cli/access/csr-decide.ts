@@ -1,8 +1,8 @@
+import { retryOnConflict } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { csrView, hasCondition, withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import type { ApiObject, Condition } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { reviewCsr } from "./csr-review.ts";
@@ -32,7 +32,7 @@ const maxTries = 10;
 export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promise<void> {
   const { name, condition, dryRun } = one;
   let { uid } = one;
-  for (let attempt = 1; ; attempt += 1) {
+  const decideOnce = async (attempt: number): Promise<void> => {
     const request = await client.get(certificateSigningRequests, { name });
     // A request deleted and made anew meanwhile is another one, which nobody has looked at.
     uid ??= request.metadata.uid;
@@ -61,18 +61,11 @@ export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promi
       return;
     }
     if (attempt === 1) warn(request, condition, io);
-    try {
-      await client.update(certificateSigningRequests, withCondition(request, condition), {
-        subresource: "approval",
-        dryRun,
-      });
-      io.stdout.write(`csr/${printable(name)} ${word}${dryRun ? " (dry run)" : ""}\n`);
-      return;
-    } catch (error) {
-      const isConflict = error instanceof StatusError && error.reason === "Conflict";
-      if (!isConflict || attempt === maxTries) throw error;
-    }
-  }
+    const options = { subresource: "approval", dryRun };
+    await client.update(certificateSigningRequests, withCondition(request, condition), options);
+    io.stdout.write(`csr/${printable(name)} ${word}${dryRun ? " (dry run)" : ""}\n`);
+  };
+  await retryOnConflict(decideOnce, { tries: maxTries });
 }
 
 function standing(request: ApiObject, decision: "Approved" | "Denied"): "open" | "same" | "opposite" {

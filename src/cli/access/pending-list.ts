@@ -1,3 +1,4 @@
+import { getOrUndefined, hasReason, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { certificateSigningRequests, secrets, serviceAccounts } from "../../controllers/kinds.ts";
@@ -81,7 +82,7 @@ function readings(client: RemoteClient): {
       return list.items;
     } catch (error) {
       // Not found: a cluster that does not have the kind.
-      if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+      if (!hasReason(error, "Forbidden", "NotFound")) throw error;
       if (error.code === 403) refusals.push({ kind: name, refusal: error });
       return undefined;
     }
@@ -123,14 +124,12 @@ async function withTokenDescriptions(client: Client, reviews: readonly CsrReview
 
 /** Empty when the token says nothing or is gone; undefined when it may not be read, as an approver often may not. */
 async function tokenDescription(client: Client, id: string): Promise<string | undefined> {
-  try {
-    const key = { namespace: tokenSecretNamespace, name: tokenSecretName(id) };
-    return readTokenSecret(await client.get(secrets, key)).description;
-  } catch (error) {
-    if (error instanceof StatusError && error.code === 404) return "";
-    if (error instanceof StatusError && error.code === 403) return undefined;
-    throw error;
-  }
+  const key = { namespace: tokenSecretNamespace, name: tokenSecretName(id) };
+  const secret = getOrUndefined(client, secrets, key);
+  return ignoreReasons(
+    secret.then((found) => (found === undefined ? "" : readTokenSecret(found).description)),
+    "Forbidden",
+  );
 }
 
 /** The requests as objects, each with its kind. */

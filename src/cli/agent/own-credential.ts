@@ -1,5 +1,5 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
-import { StatusError } from "../../core/status.ts";
 import type { UserInfo } from "../../core/user.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
@@ -32,14 +32,10 @@ export async function ownCredential({ client, config }: ServerAccess): Promise<C
 /** Servers before 1.28 do not say; what is not known is no user. */
 async function whoAmI(client: ServerAccess["client"]): Promise<UserInfo> {
   const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview", metadata: {} };
-  try {
-    const { status } = await client.create<typeof review & { readonly status?: { readonly userInfo?: UserInfo } }>(
-      selfSubjectReviews,
-      review,
-    );
-    return status?.userInfo ?? { username: "", groups: [] };
-  } catch (error) {
-    if (error instanceof StatusError && (error.code === 404 || error.code === 403)) return { username: "", groups: [] };
-    throw error;
-  }
+  const answer = client.create<typeof review & { readonly status?: { readonly userInfo?: UserInfo } }>(
+    selfSubjectReviews,
+    review,
+  );
+  const { status } = (await ignoreReasons(answer, "NotFound", "Forbidden")) ?? {};
+  return status?.userInfo ?? { username: "", groups: [] };
 }

@@ -1,3 +1,4 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests, leases } from "../../controllers/kinds.ts";
@@ -6,7 +7,7 @@ import { leaseKey } from "../../controllers/clusters/managed-cluster-grant.ts";
 import { shellWord } from "../../core/shell-word.ts";
 import type { Lease } from "../../resources/lease.ts";
 import { clusterCondition, isAccepted, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { deniedRequests, hasJoined, lookAtCluster, openRequests, unless, type AgentRequest } from "./cluster-review.ts";
+import { deniedRequests, hasJoined, lookAtCluster, openRequests, type AgentRequest } from "./cluster-review.ts";
 import { clusterLines } from "./cluster-access.ts";
 import { CliError } from "../cli-error.ts";
 import type { Io } from "../io.ts";
@@ -14,7 +15,7 @@ import { waitFor, type Looked } from "../wait-for.ts";
 
 /** When the agent of a cluster last wrote that it lives, as it wrote it; undefined where that may not be read or is not there. */
 export async function heartbeatOf(client: Client, cluster: string): Promise<string | undefined> {
-  const lease = await unless(403, () => unless(404, () => client.get<Lease>(leases, leaseKey(cluster))));
+  const lease = await ignoreReasons(client.get<Lease>(leases, leaseKey(cluster)), "Forbidden", "NotFound");
   return lease?.spec?.renewTime;
 }
 
@@ -82,7 +83,11 @@ async function arrived(expected: Expected, client: Client): Promise<Looked<Manag
 
 async function missingCertificate({ request }: Expected, client: Client): Promise<string | undefined> {
   if (request === undefined) return undefined;
-  const object = await unless(403, () => unless(404, () => client.get(certificateSigningRequests, { name: request })));
+  const object = await ignoreReasons(
+    client.get(certificateSigningRequests, { name: request }),
+    "Forbidden",
+    "NotFound",
+  );
   // Requests that are done with are cleared away.
   if (object === undefined) return undefined;
   const view = csrView(object);

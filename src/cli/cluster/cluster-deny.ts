@@ -1,3 +1,4 @@
+import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
@@ -15,7 +16,7 @@ import {
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
-import { lookAtCluster, openRequests, unless, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
+import { lookAtCluster, openRequests, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -111,7 +112,7 @@ async function awaitShutOut({ cluster }: ClusterSight, denying: Denying): Promis
     about: name,
     hints: ["It is denied all the same, and nothing more is given to it. Is the hub's controller running?"],
     look: async () => {
-      const now = await unless(404, () => client.get<ManagedCluster>(managedClusters, { name }));
+      const now = await getOrUndefined<ManagedCluster>(client, managedClusters, { name });
       const is = now === undefined ? "False" : conditionOf(now, clusterCondition.accepted)?.status;
       return is === "False" ? { found: undefined } : { missing: "the hub to take its rights back" };
     },
@@ -124,7 +125,7 @@ async function awaitShutOut({ cluster }: ClusterSight, denying: Denying): Promis
 async function certificates(cluster: ManagedCluster, { client, io, name }: Denying): Promise<readonly string[]> {
   const live = [...agentsOn(cluster)].filter(([, end]) => end > io.clock.now());
   if (live.length === 0) return [];
-  const revocations = await unless(403, () => unless(404, () => client.list(credentialRevocations)));
+  const revocations = await ignoreReasons(client.list(credentialRevocations), "Forbidden", "NotFound");
   const users = new Set(
     revocations?.items.map((item) => (item["spec"] as { readonly user?: string } | undefined)?.user),
   );

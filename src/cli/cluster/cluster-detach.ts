@@ -1,3 +1,4 @@
+import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { namespaces } from "../../controllers/kinds.ts";
 import { conditionOf, detachGraceMs } from "../../controllers/clusters/managed-cluster-policy.ts";
@@ -9,7 +10,7 @@ import {
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
-import { hasJoined, unless } from "./cluster-review.ts";
+import { hasJoined } from "./cluster-review.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
@@ -67,7 +68,7 @@ async function detachOne(detaching: Detaching): Promise<void> {
 }
 
 async function left(client: Client, name: string, uid: string): Promise<Looked<undefined>> {
-  const cluster = await unless(404, () => client.get<ManagedCluster>(managedClusters, { name }));
+  const cluster = await getOrUndefined<ManagedCluster>(client, managedClusters, { name });
   // One of the same name with another uid has come after it.
   if (cluster !== undefined && cluster.metadata.uid === uid) {
     const said = conditionOf(cluster, clusterCondition.deleting)?.message;
@@ -81,9 +82,8 @@ async function left(client: Client, name: string, uid: string): Promise<Looked<u
 }
 
 async function namespace(client: Client, name: string): Promise<"gone" | "going" | "stays" | "unseen"> {
-  const unseen = { metadata: undefined };
-  const home = await unless(404, async () => (await unless(403, () => client.get(namespaces, { name }))) ?? unseen);
-  if (home === undefined) return "gone";
-  if (home.metadata === undefined) return "unseen";
+  const found = getOrUndefined(client, namespaces, { name }).then((home) => home ?? "gone");
+  const home = (await ignoreReasons(found, "Forbidden")) ?? "unseen";
+  if (typeof home === "string") return home;
   return home.metadata.deletionTimestamp === undefined ? "stays" : "going";
 }

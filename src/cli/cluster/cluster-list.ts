@@ -1,3 +1,4 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
@@ -14,7 +15,6 @@ import {
   type ManagedCluster,
 } from "../../resources/managed-cluster.ts";
 import { withClusters } from "./cluster-access.ts";
-import { unless } from "./cluster-review.ts";
 import type { Args } from "../command.ts";
 import { cut } from "../access/cut.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -64,7 +64,7 @@ export async function clusterList(args: Args, io: Io): Promise<ExitName> {
 
 async function heartbeatsBySpoke(client: Client): Promise<ReadonlyMap<string, string> | undefined> {
   const { resource, fieldSelector } = heartbeats;
-  const found = await unless(403, () => client.list<Lease>(resource, { fieldSelector }));
+  const found = await ignoreReasons(client.list<Lease>(resource, { fieldSelector }), "Forbidden");
   return (
     found &&
     new Map(found.items.map(({ metadata, spec }) => [metadata.namespace ?? "", spec?.renewTime ?? ""] as const))

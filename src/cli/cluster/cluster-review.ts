@@ -1,3 +1,4 @@
+import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { clusterBootstrapAccount, clusterBootstrapGroup } from "../../authz/bootstrap-policy/registration-roles.ts";
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
@@ -7,7 +8,6 @@ import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import type { ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
 import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
@@ -50,20 +50,10 @@ export interface ClusterSight {
 export async function lookAtCluster(client: Client, name: string): Promise<ClusterSight> {
   const labelSelector = `${clusterNameLabel}=${name}`;
   const [cluster, requests] = await Promise.all([
-    unless(404, () => client.get<ManagedCluster>(managedClusters, { name })),
-    unless(403, () => client.list(certificateSigningRequests, { labelSelector })),
+    getOrUndefined<ManagedCluster>(client, managedClusters, { name }),
+    ignoreReasons(client.list(certificateSigningRequests, { labelSelector }), "Forbidden"),
   ]);
   return sightOf(name, cluster, requests?.items);
-}
-
-/** What `read` gives, or undefined where it is refused with this code. @throws StatusError of other codes */
-export async function unless<T>(code: 403 | 404, read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof StatusError && error.code === code) return undefined;
-    throw error;
-  }
 }
 
 /** A cluster with those of the requests that bear its name. */

@@ -1,3 +1,4 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { csrView, hasCondition } from "../../controllers/certificates/csr-view.ts";
 import {
@@ -8,7 +9,6 @@ import {
   serviceAccounts,
 } from "../../controllers/kinds.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
 import { bootstrapUserPrefix } from "../../core/user.ts";
 import type { RevocationTarget } from "../../resources/credential-revocation.ts";
 import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
@@ -99,14 +99,12 @@ async function removeWaiting(user: string, removing: Removing): Promise<void> {
 
 async function remove(resource: ResourceRef, key: ObjectKey, removing: Removing): Promise<void> {
   const { client, dryRun } = removing;
-  try {
-    if (dryRun) await client.get(resource, key);
-    else await client.delete(resource, key);
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return;
-    throw error;
-  }
-  said(resource, key, "deleted", removing);
+  const removal = dryRun ? client.get(resource, key) : client.delete(resource, key);
+  const isThere = await ignoreReasons(
+    removal.then(() => true),
+    "NotFound",
+  );
+  if (isThere === true) said(resource, key, "deleted", removing);
 }
 
 function said({ kind }: ResourceRef, { namespace, name }: ObjectKey, what: string, { io, dryRun }: Removing): void {

@@ -1,5 +1,5 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
 import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
 import { clonedAnnotation } from "../../resources/cloned.ts";
 import { accessGrants, type AccessGrants } from "../../resources/credential-state.ts";
@@ -19,22 +19,15 @@ export interface Revoked {
 export async function revocationsOf(client: Client): Promise<Revoked> {
   const index = revocationIndex();
   const clones = new Set<string>();
-  try {
-    for (const object of (await client.list(credentialRevocations)).items) {
-      index.put(object);
-      if (object.metadata.annotations?.[clonedAnnotation] !== undefined) clones.add(object.metadata.name ?? "");
-    }
-  } catch (error) {
-    if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
+  const revocations = await ignoreReasons(client.list(credentialRevocations), "Forbidden", "NotFound");
+  for (const object of revocations?.items ?? []) {
+    index.put(object);
+    if (object.metadata.annotations?.[clonedAnnotation] !== undefined) clones.add(object.metadata.name ?? "");
   }
   return { index, clones, grants: await grantsOf(client) };
 }
 
 async function grantsOf(client: Client): Promise<AccessGrants | undefined> {
-  try {
-    return accessGrants((await client.list<AccessRequest>(accessRequests)).items);
-  } catch (error) {
-    if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;
-    return undefined;
-  }
+  const requests = await ignoreReasons(client.list<AccessRequest>(accessRequests), "Forbidden", "NotFound");
+  return requests && accessGrants(requests.items);
 }

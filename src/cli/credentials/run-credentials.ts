@@ -1,6 +1,6 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { humanDuration } from "../../core/duration.ts";
-import { StatusError } from "../../core/status.ts";
 import { nodeUserPrefix } from "../../core/user.ts";
 import {
   credentialOfIssue,
@@ -60,12 +60,9 @@ export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
 }
 
 async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
-  try {
-    return (await client.list<IssuedCredential>(issuedCredentials)).items;
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.code !== 404) throw error;
-    throw new CliError("notFound", "this API keeps no record of what was issued; a hub does");
-  }
+  const records = await ignoreReasons(client.list<IssuedCredential>(issuedCredentials), "NotFound");
+  if (records !== undefined) return records.items;
+  throw new CliError("notFound", "this API keeps no record of what was issued; a hub does");
 }
 
 function rowOf(record: IssuedCredential, { index, clones, grants }: Revoked, now: number): Row {

@@ -1,8 +1,7 @@
+import { getOrUndefined } from "../../client/api-errors.ts";
 import type { AccountLookups } from "../../admission/account-owner.ts";
 import type { AdmissionPlugin } from "../../admission/admission.ts";
-import type { Client, ResourceRef } from "../../client/client.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
+import type { Client } from "../../client/client.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
 import { namespaces } from "../../resources/namespace.ts";
 import { serviceAccounts } from "../../resources/service-account.ts";
@@ -10,7 +9,7 @@ import { machinesLabel } from "./manifests/webhook-configurations.ts";
 
 /** Reads an account from the cluster, anew each time. */
 export function accountsOf(client: Client): AccountLookups["accountOf"] {
-  return (namespace, name) => found(client, serviceAccounts, { namespace, name });
+  return (namespace, name) => getOrUndefined(client, serviceAccounts, { namespace, name });
 }
 
 /** Warns the writer of a profile whose namespace is not marked as one of machines: accounts and renewals there are not looked at. */
@@ -20,20 +19,11 @@ export function namespaceWarning(client: Client): AdmissionPlugin {
     validate: async ({ resource, object, warn }) => {
       if (resource !== accessProfiles || object === undefined) return;
       const { namespace: name } = (object as AccessProfile).spec;
-      const labels = (await found(client, namespaces, { name }))?.metadata.labels ?? {};
+      const labels = (await getOrUndefined(client, namespaces, { name }))?.metadata.labels ?? {};
       if (Object.hasOwn(labels, machinesLabel) && labels[machinesLabel] === "true") return;
       warn(
         `namespace ${name} has no label ${machinesLabel}=true: machines there may renew tokens beyond the profile, and with role edit untie their account from its request`,
       );
     },
   };
-}
-
-async function found(client: Client, resource: ResourceRef, key: ObjectKey): Promise<ApiObject | undefined> {
-  try {
-    return await client.get(resource, key);
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
-    throw error;
-  }
 }

@@ -1,3 +1,4 @@
+import { getOrUndefined } from "../../client/api-errors.ts";
 import { accessAccountAdmission } from "../../admission/access-accounts.ts";
 import { accessProfileAdmission } from "../../admission/access-profiles.ts";
 import { accessRequestAdmission } from "../../admission/access-requests.ts";
@@ -13,7 +14,6 @@ import { informer } from "../../client/informer.ts";
 import { subjectAccessReviews } from "../../controllers/kinds.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import type { ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
 import { acceptFailureLog } from "../../hub/connection-limits.ts";
 import { addressLimit } from "../../hub/address-limit.ts";
 import type { LogEntry } from "../../hub/hub-options.ts";
@@ -171,20 +171,11 @@ function clustersOf({ args, io, server: { client } }: Serving): ClusterReviews |
   return clusterReviews([
     managedClusterAdmission({
       may,
-      namespaceOf: (name) => missingAsUndefined(client.get(namespaces, { name })),
+      namespaceOf: (name) => getOrUndefined(client, namespaces, { name }),
       now: () => io.clock.now(),
     }),
     clusterAddOnAdmission(may),
   ]);
-}
-
-async function missingAsUndefined<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "NotFound") return undefined;
-    throw error;
-  }
 }
 
 interface Guard {

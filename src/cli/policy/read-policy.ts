@@ -1,8 +1,8 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { rbacIndex, type RbacIndex } from "../../authz/rbac-index.ts";
 import type { RbacKind } from "../../authz/rbac-types.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
 import { rbacGroup } from "../../resources/binding.ts";
 
 /** The roles and bindings of a server, as far as the caller may read them. */
@@ -51,12 +51,7 @@ async function readAll(
   where: { readonly namespace?: string },
   put: (object: ApiObject) => void,
 ): Promise<boolean> {
-  try {
-    const { items } = await client.list(resource, where);
-    for (const item of items) put(item);
-    return true;
-  } catch (error) {
-    if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return false;
-    throw error;
-  }
+  const list = await ignoreReasons(client.list(resource, where), "Forbidden", "NotFound");
+  for (const item of list?.items ?? []) put(item);
+  return list !== undefined;
 }

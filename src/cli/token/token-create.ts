@@ -1,7 +1,7 @@
+import { hasReason } from "../../client/api-errors.ts";
 import { isIP } from "node:net";
 import type { ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import { secrets } from "../../controllers/kinds.ts";
-import { StatusError } from "../../core/status.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
 import { type BootstrapToken, formatToken, generateToken, requireToken } from "../../trust/token.ts";
 import { tokenSecret, type TokenSecret } from "../../trust/token-secret.ts";
@@ -87,7 +87,7 @@ async function create(write: () => Promise<unknown>, token: BootstrapToken): Pro
   try {
     await write();
   } catch (error) {
-    if (error instanceof StatusError && error.reason === "AlreadyExists") {
+    if (hasReason(error, "AlreadyExists")) {
       throw new CliError("conflict", `a token with id ${JSON.stringify(token.id)} already exists`);
     }
     throw error;

@@ -1,5 +1,5 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { secrets } from "../../controllers/kinds.ts";
-import { StatusError } from "../../core/status.ts";
 import { requireTokenId } from "../../trust/token.ts";
 import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import type { Args } from "../command.ts";
@@ -17,11 +17,10 @@ export async function tokenDelete(args: Args, io: Io): Promise<ExitName> {
     let exit: ExitName = "ok";
     for (const id of new Set(ids)) {
       const token = `bootstrap token ${JSON.stringify(id)}`;
-      try {
-        await client.delete(secrets, { namespace: tokenSecretNamespace, name: tokenSecretName(id) });
-        io.stdout.write(`${token} deleted\n`);
-      } catch (error) {
-        if (!(error instanceof StatusError) || error.code !== 404) throw error;
+      const key = { namespace: tokenSecretNamespace, name: tokenSecretName(id) };
+      const deleted = client.delete(secrets, key).then(() => true);
+      if (await ignoreReasons(deleted, "NotFound")) io.stdout.write(`${token} deleted\n`);
+      else {
         io.stderr.write(`error: ${token} not found\n`);
         exit = "notFound";
       }
