@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { JoinError } from "./join-error.ts";
+import { onFile } from "./file-errors.ts";
 import type { FileAccess, PrivateFiles } from "./private-files.ts";
-import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
+import { nonEmptyText, stateFormat, text, textMap } from "./state-format.ts";
 
 /** What a machine remembers of its request, so that asking again goes on with it. */
 export interface AskedRequest {
@@ -42,14 +42,8 @@ export interface AccessFolder {
 /** The folder `dir`; nothing is touched yet. `keyFile` is a key of the operator's own in place of one made here. */
 export function accessFolder(dir: string, keyFile: string | undefined, files: PrivateFiles): AccessFolder {
   const request = join(dir, "request.json");
-  async function attempt(what: string, act: () => Promise<void>): Promise<void> {
-    try {
-      await act();
-    } catch (error) {
-      const why = systemErrorText(error, { operation: "write", at: what });
-      throw new JoinError("write-failed", why, { cause: error, causeCode: systemErrorCode(error) });
-    }
-  }
+  const attempt = (path: string, act: () => Promise<void>): Promise<void> =>
+    onFile({ operation: "write", at: path }, act);
   return {
     dir,
     key: keyFile ?? join(dir, "key.pem"),
@@ -64,34 +58,19 @@ export function accessFolder(dir: string, keyFile: string | undefined, files: Pr
     write: (path, content, access) => attempt(path, () => files.replaceFile(path, content, access)),
     remove: (path) => attempt(path, () => files.removeFile(path)),
     text: (path) => files.textIfThere(path),
-    asked: async () => askedIn(await files.textIfThere(request)),
+    asked: async () => format.parse(await files.textIfThere(request)),
   };
 }
 
-const fields = ["server", "name", "uid", "fingerprint", "caPin"] as const;
-
-function askedIn(text: string | undefined): AskedRequest | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) return undefined;
-    const { server, name, uid, fingerprint, caPin, profile, claims } = value as Partial<Record<string, unknown>>;
-    const found = { server, name, uid, fingerprint, caPin };
-    if (!isComplete(found)) return undefined;
-    return {
-      ...found,
-      ...(typeof profile === "string" ? { profile } : {}),
-      ...(isTexts(claims) ? { claims } : {}),
-    };
-  } catch {
-    return undefined;
-  }
-}
-
-function isComplete(found: Readonly<Record<(typeof fields)[number], unknown>>): found is AskedRequest & typeof found {
-  return fields.every((field) => typeof found[field] === "string" && found[field] !== "");
-}
-
-function isTexts(value: unknown): value is Readonly<Record<string, string>> {
-  return typeof value === "object" && value !== null && Object.values(value).every((one) => typeof one === "string");
-}
+const format = stateFormat<AskedRequest, "server" | "name" | "uid" | "fingerprint" | "caPin">(
+  {
+    server: nonEmptyText,
+    name: nonEmptyText,
+    uid: nonEmptyText,
+    fingerprint: nonEmptyText,
+    caPin: nonEmptyText,
+    profile: text,
+    claims: textMap,
+  },
+  ["server", "name", "uid", "fingerprint", "caPin"],
+);

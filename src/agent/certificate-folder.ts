@@ -1,8 +1,7 @@
 import { basename, join } from "node:path";
-import { JoinError } from "./join-error.ts";
+import { onFile } from "./file-errors.ts";
 import { credentialPath } from "./join-folder.ts";
 import type { FileAccess, PrivateFiles } from "./private-files.ts";
-import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
 
 /** Which of a node's certificates: as a kubelet names its files. */
 export type CertificatePrefix = "kubelet-client" | "kubelet-server";
@@ -40,14 +39,8 @@ export function certificateFolder(
   const current = join(certDir, `${prefix}-current.pem`);
   const own = new RegExp(String.raw`^${prefix}-\d{4}(?:-\d\d){5}\.pem$`);
 
-  async function write(path: string, act: () => Promise<void>): Promise<void> {
-    try {
-      await act();
-    } catch (error) {
-      const why = systemErrorText(error, { operation: "write", at: path });
-      throw new JoinError("write-failed", why, { cause: error, causeCode: systemErrorCode(error) });
-    }
-  }
+  const write = (path: string, act: () => Promise<void>): Promise<void> =>
+    onFile({ operation: "write", at: path }, act);
 
   async function install(content: string, now: number): Promise<void> {
     const taken = new Set(await files.namesIn(certDir).catch(() => []));
@@ -82,14 +75,7 @@ export function certificateFolder(
     nextKey: join(certDir, `${prefix}.next.key`),
     state: join(certDir, `${prefix}.agent.json`),
     refusals: join(certDir, `${prefix}.refused.json`),
-    text: async (path) => {
-      try {
-        return await files.textIfThere(path);
-      } catch (error) {
-        const why = systemErrorText(error, { operation: "read", at: path });
-        throw new JoinError("write-failed", why, { cause: error, causeCode: systemErrorCode(error) });
-      }
-    },
+    text: (path) => onFile({ operation: "read", at: path }, () => files.textIfThere(path)),
     writePrivate: (path, content) => write(path, () => files.replaceFile(path, content)),
     writeShared: (path, content) => write(path, () => files.replaceFile(path, content, access)),
     remove: (path) => write(path, () => files.removeFile(path)),

@@ -1,5 +1,6 @@
 import type { AgentReport, KeptName } from "./agent-event.ts";
 import type { Acceptance } from "./ask-acceptance.ts";
+import { stateFormat, text } from "./state-format.ts";
 import type { ToldHub, Trust, TrustFiles } from "./keep-trust.ts";
 
 /** How an address that a hub tells is taken up. */
@@ -25,7 +26,7 @@ export async function followAddress(
 ): Promise<string | undefined> {
   const { files, name, report } = options;
   if (files.told === undefined) return undefined;
-  const before = toldBefore(await files.text(files.told));
+  const before = toldFormat.parse(await files.text(files.told))?.server;
   if (before === address) return undefined;
   if (before !== undefined && address !== trust.server) {
     const why = await whyNot({ ...trust, server: address }, options);
@@ -40,7 +41,7 @@ export async function followAddress(
     report({ ...name, event: "moved", server: address });
   }
   // Last: an agent that is killed before it looks at the same address again.
-  await files.write(files.told, `${JSON.stringify({ server: address })}\n`);
+  await files.write(files.told, toldFormat.print({ server: address }));
   return undefined;
 }
 
@@ -70,12 +71,4 @@ async function whyNot(next: Trust, { told, ask }: FollowAddressOptions): Promise
   }
 }
 
-function toldBefore(text: string | undefined): string | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? "null");
-    const server = typeof value === "object" && value !== null && "server" in value ? value.server : undefined;
-    return typeof server === "string" ? server : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const toldFormat = stateFormat<{ readonly server: string }, "server">({ server: text }, ["server"]);

@@ -49,6 +49,16 @@ export class JoinError extends Error {
   }
 }
 
+/** What a step gives, or undefined where it fails with a JoinError: its file is of use, and nothing depends on it. */
+export async function unlessUnusable<T>(step: Promise<T>): Promise<T | undefined> {
+  try {
+    return await step;
+  } catch (error) {
+    if (error instanceof JoinError) return undefined;
+    throw error;
+  }
+}
+
 /** Ends a join that is no longer wanted. @throws JoinError aborted */
 export function stopIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {

@@ -1,7 +1,6 @@
 import { dirname, join, resolve } from "node:path";
-import { JoinError } from "./join-error.ts";
+import { onFile } from "./file-errors.ts";
 import type { PrivateFiles } from "./private-files.ts";
-import { systemErrorCode, systemErrorWords, type FailedOperation } from "../core/system-error.ts";
 
 /** The files of one node, as a kubelet names them; all paths are absolute. Each failure is a JoinError write-failed that names its path. */
 export interface JoinFolder {
@@ -30,6 +29,8 @@ export function joinFolder(
   const certDir = resolve(paths.certDir);
   const kubeconfig = resolve(paths.kubeconfig);
   const current = join(certDir, "kubelet-client-current.pem");
+  const writing = (path: string, step: () => Promise<void>): Promise<void> =>
+    onFile({ operation: "write", at: path }, step, advice);
   return {
     certDir,
     kubeconfig,
@@ -39,7 +40,7 @@ export function joinFolder(
     prepare: async () => {
       for (const path of [certDir, dirname(kubeconfig)]) await writing(path, () => files.privateFolder(path));
     },
-    read: (path) => reading(path, () => files.textIfThere(path)),
+    read: (path) => onFile({ operation: "read", at: path }, () => files.textIfThere(path), advice),
     replace: (path, content, mode) => writing(path, () => files.replaceFile(path, content, mode)),
     makeCurrent: (target) =>
       writing(current, () =>
@@ -53,24 +54,6 @@ export function joinFolder(
 export function credentialPath(certDir: string, now: number, prefix = "kubelet-client"): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[T:]/g, "-");
   return join(certDir, `${prefix}-${stamp}.pem`);
-}
-
-async function writing<T>(path: string, run: () => Promise<T>): Promise<T> {
-  return translated(run, { operation: "write", at: path });
-}
-
-async function reading<T>(path: string, run: () => Promise<T>): Promise<T> {
-  return translated(run, { operation: "read", at: path });
-}
-
-async function translated<T>(run: () => Promise<T>, operation: FailedOperation): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    const code = systemErrorCode(error);
-    const { what } = systemErrorWords(error, operation);
-    throw new JoinError("write-failed", `${what}: ${advice(code)}`, { cause: error, causeCode: code });
-  }
 }
 
 function advice(code: string | undefined): string {

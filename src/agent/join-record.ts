@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { record, stateFormat, text, textList } from "./state-format.ts";
 
 /** For which names a serving certificate is kept. Both empty: the machine's own addresses, whatever they are at the time. */
 export interface ServingWish {
@@ -19,31 +20,19 @@ export function joinRecordPath(certDir: string): string {
   return join(certDir, "pratique-join.json");
 }
 
+const format = stateFormat<JoinRecord, "kubeconfig">(
+  {
+    kubeconfig: text,
+    serving: record<ServingWish>({ names: textList, addresses: textList }, ["names", "addresses"]),
+  },
+  ["kubeconfig"],
+);
+
 /** The text of a record. */
-export function joinRecordText(record: JoinRecord): string {
-  return `${JSON.stringify(record, undefined, 2)}\n`;
-}
+export const joinRecordText: (record: JoinRecord) => string = format.print;
 
 /** What a text says, or undefined where it is no record. */
-export function readJoinRecord(text: string): JoinRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) return undefined;
-    const { kubeconfig, serving } = value as Partial<Record<keyof JoinRecord, unknown>>;
-    if (typeof kubeconfig !== "string" || !kubeconfig.startsWith("/")) return undefined;
-    const wish = servingIn(serving);
-    return { kubeconfig, ...(wish === undefined ? {} : { serving: wish }) };
-  } catch {
-    return undefined;
-  }
-}
-
-function servingIn(value: unknown): ServingWish | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const { names, addresses } = value as Partial<Record<keyof ServingWish, unknown>>;
-  return isTexts(names) && isTexts(addresses) ? { names, addresses } : undefined;
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((one) => typeof one === "string");
+export function readJoinRecord(content: string): JoinRecord | undefined {
+  const found = format.parse(content);
+  return found?.kubeconfig.startsWith("/") === true ? found : undefined;
 }

@@ -1,7 +1,7 @@
 import type { ClientCredentials } from "../client/transport.ts";
-import { rfc3339 } from "../core/clock.ts";
 import { credentialDigest } from "./ask-acceptance.ts";
-import { JoinError } from "./join-error.ts";
+import { unlessUnusable } from "./join-error.ts";
+import { count, stateFormat, text, time } from "./state-format.ts";
 
 /** How often in a row a hub has refused a credential before its end. */
 export interface Refusals {
@@ -32,23 +32,16 @@ export function isRefused(refusals: Refusals | undefined): refusals is Refusals 
   return refusals !== undefined && refusals.count >= minRefusals;
 }
 
-/** What was written down, or undefined where nothing was, or nothing that can be read. */
-export async function readRefusals({ text }: Pick<RefusalFile, "text">): Promise<Refusals | undefined> {
-  try {
-    const value: unknown = JSON.parse((await text()) ?? "null");
-    return typeof value === "object" && value !== null ? refusalsIn(value) : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof JoinError) return undefined;
-    throw error;
-  }
-}
+const format = stateFormat<Refusals, keyof Refusals>({ credential: text, count, since: time, message: text }, [
+  "credential",
+  "count",
+  "since",
+  "message",
+]);
 
-function refusalsIn(value: Partial<Record<keyof Refusals, unknown>>): Refusals | undefined {
-  const { credential, count, message } = value;
-  const since = typeof value.since === "string" ? Date.parse(value.since) : Number.NaN;
-  if (typeof credential !== "string" || typeof message !== "string") return undefined;
-  if (typeof count !== "number" || !Number.isSafeInteger(count) || Number.isNaN(since)) return undefined;
-  return { credential, count, since, message };
+/** What was written down, or undefined where nothing was, or nothing that can be read. */
+export async function readRefusals(file: Pick<RefusalFile, "text">): Promise<Refusals | undefined> {
+  return format.parse(await unlessUnusable(file.text()));
 }
 
 /** That the hub does not take a credential before its end: since when, in milliseconds since the epoch, and what it said. */
@@ -66,11 +59,5 @@ export async function refusalOf(
 
 /** Writes them down, or that there are none. It is for people and for the next agent; where it cannot be written, keeping goes on. */
 export async function writeRefusals(file: RefusalFile, refusals: Refusals | undefined): Promise<void> {
-  try {
-    if (refusals === undefined) return await file.remove();
-    const text = { ...refusals, since: rfc3339(refusals.since) };
-    await file.write(`${JSON.stringify(text, undefined, 2)}\n`);
-  } catch (error) {
-    if (!(error instanceof JoinError)) throw error;
-  }
+  await unlessUnusable(refusals === undefined ? file.remove() : file.write(format.print(refusals)));
 }

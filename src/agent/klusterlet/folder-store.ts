@@ -1,8 +1,7 @@
 import { basename, join, resolve } from "node:path";
-import { JoinError } from "../join-error.ts";
+import { onFile } from "../file-errors.ts";
 import type { PrivateFiles } from "../private-files.ts";
 import { credentialKeys, type CredentialFiles, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
-import { systemErrorCode, systemErrorWords } from "../../core/system-error.ts";
 
 /** Its name in the folder. */
 export const stateFile = "klusterlet.json";
@@ -65,14 +64,6 @@ export function folderStore(dir: string, files: PrivateFiles): KlusterletStore {
   };
 }
 
-async function guarded<T>(path: string, verb: "read" | "write", run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    const { what } = systemErrorWords(error, { operation: verb, at: path });
-    throw new JoinError("write-failed", `${what}: run as its owner, or choose a place with --dir`, {
-      cause: error,
-      causeCode: systemErrorCode(error),
-    });
-  }
+function guarded<T>(path: string, operation: "read" | "write", run: () => Promise<T>): Promise<T> {
+  return onFile({ operation, at: path }, run, () => "run as its owner, or choose a place with --dir");
 }

@@ -13,17 +13,8 @@ export function keptState(store: KlusterletStore, first: RegistrationState): Kep
   let state = first;
   let changing: Promise<void> = Promise.resolve();
   async function write(fields: Parameters<KeptState["change"]>[0]): Promise<void> {
-    const { origin, told, learned, pending, shutOut, ...names } = { ...state, ...fields };
-    const { clusterName = state.clusterName, agentName = state.agentName } = names;
-    const next: RegistrationState = {
-      clusterName,
-      agentName,
-      ...(origin === undefined ? {} : { origin }),
-      ...(told === undefined ? {} : { told }),
-      ...(learned === undefined ? {} : { learned }),
-      ...(pending === undefined ? {} : { pending }),
-      ...(shutOut === undefined ? {} : { shutOut }),
-    };
+    const { clusterName = state.clusterName, agentName = state.agentName, ...others } = { ...state, ...fields };
+    const next = { clusterName, agentName, ...others };
     await store.writeState(registrationStateText(next));
     state = next;
   }

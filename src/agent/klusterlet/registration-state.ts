@@ -1,3 +1,5 @@
+import { oneOf, record, stateFormat, text } from "../state-format.ts";
+
 /** A request for a certificate that is under way, or answered and not yet laid out. The key is secret. */
 export interface PendingRequest {
   /** Which hub it was sent to. */
@@ -34,79 +36,39 @@ export interface RegistrationState {
   readonly clusterName: string;
   readonly agentName: string;
   /** Which bootstrap kubeconfig the credential comes from; absent while there is none. */
-  readonly origin?: string;
+  readonly origin?: string | undefined;
   /** The address that the hub told in cluster-info when it was last looked at. */
-  readonly told?: string;
-  readonly learned?: LearnedTrust;
-  readonly pending?: PendingRequest;
-  readonly shutOut?: ShutOut;
+  readonly told?: string | undefined;
+  readonly learned?: LearnedTrust | undefined;
+  readonly pending?: PendingRequest | undefined;
+  readonly shutOut?: ShutOut | undefined;
 }
+
+const format = stateFormat<RegistrationState, "clusterName" | "agentName">(
+  {
+    clusterName: text,
+    agentName: text,
+    origin: text,
+    told: text,
+    learned: record<LearnedTrust>({ origin: text, server: text, caPem: text }, ["origin", "server", "caPem"]),
+    pending: record<PendingRequest, "origin" | "by" | "request" | "keyPem">(
+      {
+        origin: text,
+        by: oneOf("bootstrap", "agent"),
+        request: text,
+        keyPem: text,
+        certificatePem: text,
+        denied: text,
+      },
+      ["origin", "by", "request", "keyPem"],
+    ),
+    shutOut: record<ShutOut>({ since: text, message: text }, ["since", "message"]),
+  },
+  ["clusterName", "agentName"],
+);
 
 /** The text of a state; secret. */
-export function registrationStateText(state: RegistrationState): string {
-  return `${JSON.stringify(state, undefined, 2)}\n`;
-}
+export const registrationStateText: (state: RegistrationState) => string = format.print;
 
 /** What a text says, or undefined where it is no state. */
-export function readRegistrationState(text: string): RegistrationState | undefined {
-  const value = parsed(text);
-  if (!isRecord(value)) return undefined;
-  const { clusterName, agentName, origin, told } = value;
-  if (typeof clusterName !== "string" || typeof agentName !== "string") return undefined;
-  const pending = pendingIn(value.pending);
-  const learned = learnedIn(value.learned);
-  const shutOut = shutOutIn(value.shutOut);
-  return {
-    clusterName,
-    agentName,
-    ...(typeof origin === "string" ? { origin } : {}),
-    ...(typeof told === "string" ? { told } : {}),
-    ...(learned === undefined ? {} : { learned }),
-    ...(pending === undefined ? {} : { pending }),
-    ...(shutOut === undefined ? {} : { shutOut }),
-  };
-}
-
-function shutOutIn(value: unknown): ShutOut | undefined {
-  if (!isRecord(value)) return undefined;
-  const { since, message } = value;
-  return typeof since === "string" && typeof message === "string" ? { since, message } : undefined;
-}
-
-function learnedIn(value: unknown): LearnedTrust | undefined {
-  if (!isRecord(value)) return undefined;
-  const { origin, server, caPem } = value;
-  if (typeof origin !== "string" || typeof server !== "string" || typeof caPem !== "string") return undefined;
-  return { origin, server, caPem };
-}
-
-function pendingIn(value: unknown): PendingRequest | undefined {
-  if (!isRecord(value)) return undefined;
-  const { origin, by, request, keyPem, certificatePem, denied } = value;
-  if (typeof origin !== "string" || typeof request !== "string" || typeof keyPem !== "string") return undefined;
-  if (by !== "bootstrap" && by !== "agent") return undefined;
-  return {
-    origin,
-    by,
-    request,
-    keyPem,
-    ...(typeof certificatePem === "string" ? { certificatePem } : {}),
-    ...(typeof denied === "string" ? { denied } : {}),
-  };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-type Fields = Partial<
-  Record<keyof RegistrationState | keyof PendingRequest | keyof LearnedTrust | keyof ShutOut, unknown>
->;
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+export const readRegistrationState: (content: string) => RegistrationState | undefined = format.parse;
