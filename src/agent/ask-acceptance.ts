@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { ConnectionError } from "../client/client.ts";
-import type { RawReply } from "../client/remote.ts";
-import { replyError } from "../client/replies.ts";
+import type { RawReply, RemoteClient } from "../client/remote.ts";
+import { parsedJson, replyError } from "../client/replies.ts";
 import type { ClientCredentials } from "../client/transport.ts";
 import type { Clock } from "../core/clock.ts";
-import { plainText } from "./join-error.ts";
+import { JoinError, plainText } from "./join-error.ts";
 import type { Trust } from "./keep-trust.ts";
 import { hubClient } from "./hub-client.ts";
 import { saidFailure } from "./klusterlet/said-failure.ts";
@@ -65,8 +65,8 @@ function acceptanceIn({ status, body }: RawReply, server: string): Acceptance {
     message: `${server} answers with status ${status} and says nothing of the credential: check that the hub is ready`,
   };
   if (status >= 200 && status <= 299) return { kind: "accepted" };
-  const value = statusIn(body);
-  if (value === undefined) return unknown;
+  const value = parsedJson(body) as { readonly kind?: unknown } | null | undefined;
+  if (value?.kind !== "Status") return unknown;
   if (status === 401) return { kind: "refused", message: "401 Unauthorized" };
   if (status === 404) return { kind: "accepted" };
   if (status !== 403) return unknown;
@@ -75,12 +75,19 @@ function acceptanceIn({ status, body }: RawReply, server: string): Acceptance {
   return at < 0 ? { kind: "accepted" } : { kind: "refused", message: `403 Forbidden: ${plainText(message.slice(at))}` };
 }
 
-function statusIn(body: Buffer): unknown {
+/**
+ * Proves that the hub accepts the certificate with which a client speaks, before it takes the place of the one in use: a hub that signs
+ * with one CA and trusts another would lock the machine out of itself. Closes the client. @throws JoinError bad-certificate
+ */
+export async function requireAccepted(client: Pick<RemoteClient, "raw" | "close">): Promise<void> {
   try {
-    const value = JSON.parse(body.toString("utf8")) as { readonly kind?: unknown } | null;
-    return value?.kind === "Status" ? value : undefined;
-  } catch {
-    return undefined;
+    if ((await client.raw("GET", "/version")).status !== 401) return;
+    throw new JoinError(
+      "bad-certificate",
+      "the hub does not accept the certificate that it has just issued (401); the one in use is kept",
+    );
+  } finally {
+    client.close();
   }
 }
 

@@ -14,7 +14,7 @@ import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts
 import type { NodeHub, NodeSession } from "./node-hub.ts";
 import type { ServingNames } from "./node-request.ts";
 import { coversNames, rotateCertificate, rotationFailure, type RotationFailure } from "./rotate-certificate.ts";
-import { overdueDelay, rotationDeadline, rotationPause } from "./rotation-plan.ts";
+import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts";
 
 /** How one certificate of a node is kept. */
 export interface KeepCertificateOptions {
@@ -183,7 +183,7 @@ function deadlineOf(
 ): number {
   if (drawn !== undefined && !once) return drawn;
   // With `once` nobody comes back later in this life, so all of the time from the earliest moment on is used.
-  const planned = rotationDeadline(current, { spread: once ? 0 : fraction(), receivedAt: renewedAt });
+  const planned = renewalDeadline(current, { spread: once ? 0 : fraction(), receivedAt: renewedAt });
   // Drawn before that is what was hastened.
   return Math.min(drawn ?? planned, planned);
 }

@@ -3,14 +3,15 @@ import { accessFolder, type AccessFolder } from "./access-folder.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { readAgentState, writeAgentState, type AgentState } from "./agent-state.ts";
 import { askAccessAgain } from "./ask-access-again.ts";
-import { JoinError, type JoinErrorCode } from "./join-error.ts";
+import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
 import type { Keeper } from "./keeper.ts";
 import { keptAccess, type KeptAccess } from "./kept-access.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
 import { renewToken, type Renewal } from "./renew-token.ts";
-import { rotationPause } from "./rotation-plan.ts";
-import { dueAt, pauseAfter, renewalStep, type RenewalFailures, type RenewalStep } from "./token-renewal-policy.ts";
+import { pauseAfter, rotationPause } from "./rotation-plan.ts";
+import { dueAt, renewalStep, type RenewalFailures, type RenewalStep } from "./token-renewal-policy.ts";
+import { randomFraction } from "./random-fraction.ts";
 
 /** How the token of a folder is kept. */
 export interface KeepTokenOptions {
@@ -83,11 +84,7 @@ function nextStep(memory: Memory, { token, claims }: KeptAccess, options: KeepTo
 
 /** The state is for people to look at; where it cannot be written, renewing goes on. */
 async function noted({ folder, options }: Keeping, state: AgentState): Promise<void> {
-  try {
-    await writeAgentState(folder, state, options.access);
-  } catch (error) {
-    if (!(error instanceof JoinError)) throw error;
-  }
+  await unlessUnusable(writeAgentState(folder, state, options.access));
 }
 
 interface Memory {
@@ -106,7 +103,7 @@ interface Keeping {
 
 async function remembered(folder: AccessFolder, options: KeepTokenOptions): Promise<Memory> {
   const { aheadMs, renewedAt } = (await readAgentState(folder)) ?? {};
-  return { token: "", spread: fraction(options), aheadMs, renewedAt, failures: undefined };
+  return { token: "", spread: randomFraction(options.random), aheadMs, renewedAt, failures: undefined };
 }
 
 /** Secrets of a writer that was killed do not lie about. A minute is more than any writer takes. */
@@ -131,17 +128,16 @@ async function endOnce(renewal: Renewal, access: KeptAccess, refusing: Refusing)
   return (await refused(access, { ...refusing, expired })) ?? failure;
 }
 
-/** In [0, 1). */
-function fraction({ random }: KeepTokenOptions): number {
-  const [high = 0, low = 0] = random(2);
-  return (high * 256 + low) / 65_536;
-}
-
 /** Whoever wrote another token into the folder began a new life. */
 async function forToken(memory: Memory, access: KeptAccess, { folder, options }: Keeping): Promise<Memory> {
   if (memory.token === access.token) return memory;
   // With `once` nobody comes back later in this token's life, so all of the time from the earliest moment on is used.
-  const next = { ...memory, token: access.token, spread: options.once ? 0 : fraction(options), failures: undefined };
+  const next = {
+    ...memory,
+    token: access.token,
+    spread: options.once ? 0 : randomFraction(options.random),
+    failures: undefined,
+  };
   const { claims } = access;
   const at = dueAt({ ...next, token: claims });
   await noted({ folder, options }, stateOf(next, access, { nextAt: at }));
@@ -174,7 +170,7 @@ async function after(
   const { count, refusals } = memory.failures ?? { count: 0, refusals: 0 };
   const leftMs = access.claims.expiresAt + (memory.aheadMs ?? 0) - now;
   const { retryAfterMs, message } = outcome;
-  const pauseMs = pauseAfter({ count: count + 1, retryAfterMs, leftMs, random: fraction(options) });
+  const pauseMs = pauseAfter({ count: count + 1, retryAfterMs, leftMs, random: randomFraction(options.random) });
   const failures = {
     count: count + 1,
     refusals: outcome.code === "unauthorized" ? refusals + 1 : 0,
@@ -273,7 +269,7 @@ function pauseAfterAsking(error: unknown, count: number, options: KeepTokenOptio
   const decided = error.code === "failed";
   const passes = decided || passing.has(error.code) || error.causeCode === "TooManyRequests";
   if (!passes) return undefined;
-  return rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random: fraction(options) });
+  return rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random: randomFraction(options.random) });
 }
 
 function nameOf(folder: AccessFolder): CredentialName {

@@ -15,6 +15,7 @@ import { nodeUsages, servingUsages } from "./node-identity.ts";
 import type { NodeSession } from "./node-hub.ts";
 import { nodeKey, type NodeKey } from "./node-key.ts";
 import { nodeRequest, type NodeRequest, type ServingNames } from "./node-request.ts";
+import { requireAccepted } from "./ask-acceptance.ts";
 
 /** One rotation. */
 export interface Rotation {
@@ -73,7 +74,8 @@ export async function rotateCertificate(rotation: Rotation): Promise<void> {
   const { spki } = key;
   const certificate = ownCertificate(pem, { spki, nodeName, caPem, now: clock.now(), serving });
   const keyPem = exportSec1Pem(key.key);
-  if (serving === undefined) await requireAccepted(session, { clientCertPem: certificate.pem, clientKeyPem: keyPem });
+  if (serving === undefined)
+    await requireAccepted(session.clientWith({ clientCertPem: certificate.pem, clientKeyPem: keyPem }));
   await folder.install(`${certificate.pem}${keyPem}`, clock.now());
   await folder.remove(folder.nextKey);
 }
@@ -133,24 +135,6 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
 /** Whether `names` are all among `have`. */
 export function coversNames(have: ServingNames, names: ServingNames): boolean {
   return names.dns.every((one) => have.dns.includes(one)) && names.ip.every((one) => have.ip.includes(one));
-}
-
-/** A hub that signs with one CA and trusts another would lock the machine out of itself. */
-async function requireAccepted(
-  session: NodeSession,
-  credential: { readonly clientCertPem: string; readonly clientKeyPem: string },
-): Promise<void> {
-  const client = session.clientWith(credential);
-  try {
-    const { status } = await client.raw("GET", "/version");
-    if (status !== 401) return;
-    throw new JoinError(
-      "bad-certificate",
-      "the hub does not accept the certificate that it has just issued (401); the one in use is kept",
-    );
-  } finally {
-    client.close();
-  }
 }
 
 const decidedCodes: ReadonlySet<JoinErrorCode> = new Set([

@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { overdueDelay, rotationDeadline, rotationPause } from "./rotation-plan.ts";
+import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts";
 
 const hour = 3_600_000;
 const times = { notBefore: 0, notAfter: 10 * hour };
 
 describe("the deadline of a rotation", () => {
   test("is after 70 to 90 % of the whole life, as a kubelet draws it", () => {
-    expect(rotationDeadline(times, { spread: 0, receivedAt: undefined })).toBe(7 * hour);
-    expect(rotationDeadline(times, { spread: 0.25, receivedAt: 1 })).toBe(7.5 * hour);
+    expect(renewalDeadline(times, { spread: 0, receivedAt: undefined })).toBe(7 * hour);
+    expect(renewalDeadline(times, { spread: 0.25, receivedAt: 1 })).toBe(7.5 * hour);
     fc.assert(
       fc.property(fc.double({ min: 0, max: 0.9999999, noNaN: true }), (spread) => {
-        const at = rotationDeadline(times, { spread, receivedAt: undefined });
+        const at = renewalDeadline(times, { spread, receivedAt: undefined });
         expect(at).toBeGreaterThanOrEqual(7 * hour);
         expect(at).toBeLessThan(9 * hour);
       }),
@@ -24,7 +24,7 @@ describe("the deadline of a rotation", () => {
         fc.double({ min: 0, max: 0.9999999, noNaN: true }),
         fc.integer({ min: 9 * hour, max: 10 * hour - 2000 }),
         (spread, receivedAt) => {
-          const at = rotationDeadline(times, { spread, receivedAt });
+          const at = renewalDeadline(times, { spread, receivedAt });
           expect(at).toBeGreaterThan(receivedAt);
           expect(at).toBeLessThan(times.notAfter);
         },
@@ -33,7 +33,7 @@ describe("the deadline of a rotation", () => {
   });
 
   test("of one that was over when it came does not make the machine ask without end", () => {
-    expect(rotationDeadline(times, { spread: 0, receivedAt: 11 * hour })).toBe(11 * hour + 1000);
+    expect(renewalDeadline(times, { spread: 0, receivedAt: 11 * hour })).toBe(11 * hour + 1000);
   });
 });
 

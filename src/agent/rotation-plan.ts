@@ -1,5 +1,4 @@
 import { jitteredBackoffMs, type Backoff } from "../client/backoff.ts";
-import { pauseAfter } from "./token-renewal-policy.ts";
 
 /** The times of a certificate, in milliseconds since the epoch. */
 export interface CertificateTimes {
@@ -7,23 +6,36 @@ export interface CertificateTimes {
   readonly notAfter: number;
 }
 
-const earliestPart = 0.7;
-const spreadPart = 0.2;
-const minMs = 1000;
+/** In which part of its life a credential is renewed: from `from` on, spread over `spread` of it. */
+export interface RenewalWindow {
+  readonly from: number;
+  readonly spread: number;
+  /** How long a certificate that came late in its life is kept at the least, in milliseconds. */
+  readonly minMs: number;
+}
+
+/** As a kubelet does: 70 to 90 %. @see client-go util/certificate nextRotationDeadline */
+export const machineWindow: RenewalWindow = { from: 0.7, spread: 0.2, minMs: 1000 };
+/** As an agent of OCM does: 75 to 80 %. @see open-cluster-management.io/ocm pkg/registration/register/csr */
+export const clusterWindow: RenewalWindow = { from: 0.8, spread: -0.05, minMs: 0 };
 
 /**
- * When to rotate a certificate: once 70 to 90 % of its life is over; `spread` in [0, 1) says where between. Certificates begin some
- * minutes before they are issued, so one of a few minutes may be past that when it comes: then the same part of what was left at
- * `receivedAt` is used, lest the machine asks without end. @see client-go util/certificate nextRotationDeadline
+ * When to renew: in the window of its life; `spread` in [0, 1) says where. Certificates begin some minutes before they are issued, so one
+ * of a few minutes may be past that when it comes: then the same part of what was left at `receivedAt` is used, lest the machine asks
+ * without end.
  */
-export function rotationDeadline(
+export function renewalDeadline(
   { notBefore, notAfter }: CertificateTimes,
-  { spread, receivedAt }: { readonly spread: number; readonly receivedAt: number | undefined },
+  {
+    spread,
+    receivedAt,
+    window = machineWindow,
+  }: { readonly spread: number; readonly receivedAt?: number | undefined; readonly window?: RenewalWindow },
 ): number {
-  const part = earliestPart + spreadPart * spread;
+  const part = window.from + window.spread * spread;
   const deadline = Math.floor(notBefore + (notAfter - notBefore) * part);
   if (receivedAt === undefined || deadline > receivedAt) return deadline;
-  return Math.floor(receivedAt + Math.max(minMs, (notAfter - receivedAt) * part));
+  return Math.floor(receivedAt + Math.max(window.minMs, (notAfter - receivedAt) * part));
 }
 
 const maxStartMs = 60_000;
@@ -37,17 +49,9 @@ export function overdueDelay(leftMs: number, random: number): number {
 }
 
 /** One rotation that failed. */
-export interface FailedRotation {
-  /** How many have failed in a row, this one included. */
-  readonly count: number;
+export interface FailedRotation extends FailedTry {
   /** Whether somebody decided so; else it may pass by itself. */
   readonly decided: boolean;
-  /** How long the server asked to be left alone, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
-  /** What is left of the life of the certificate in use, in milliseconds; 0 without one. */
-  readonly leftMs: number;
-  /** In [0, 1). */
-  readonly random: number;
 }
 
 /** People who said no, or who sleep, are not asked each second. */
@@ -57,4 +61,27 @@ const decidedBackoff: Backoff = { initialMs: 120_000, maxMs: 3_600_000 };
 export function rotationPause(failed: FailedRotation): number {
   if (!failed.decided) return pauseAfter(failed);
   return Math.ceil(jitteredBackoffMs(decidedBackoff, failed.count, () => failed.random));
+}
+
+/** One try that failed. */
+export interface FailedTry {
+  /** How many have failed in a row, this one included. */
+  readonly count: number;
+  /** How long the server asked to be left alone, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** What is left of the token's life, in milliseconds; negative once it is over. */
+  readonly leftMs: number;
+  /** In [0, 1). */
+  readonly random: number;
+}
+
+const passingBackoff: Backoff = { initialMs: 1000, maxMs: 300_000 };
+const minPauseMs = 1000;
+const maxRetryAfterMs = 3_600_000;
+
+/** How long to wait after a failure, in milliseconds: growing pauses, shorter when the end is near, never shorter than the server asked, at most an hour. */
+export function pauseAfter({ count, retryAfterMs = 0, leftMs, random }: FailedTry): number {
+  const grown = jitteredBackoffMs(passingBackoff, count, () => random);
+  const near = leftMs > 0 ? Math.max(minPauseMs / 2, leftMs / 4) : grown;
+  return Math.ceil(Math.max(Math.min(grown, near), Math.min(retryAfterMs, maxRetryAfterMs)));
 }

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dueAt, pauseAfter, renewalStep, type RenewalView } from "./token-renewal-policy.ts";
+import { pauseAfter } from "./rotation-plan.ts";
+import { dueAt, renewalStep, type RenewalView } from "./token-renewal-policy.ts";
 
 const second = 1000;
 const minute = 60 * second;

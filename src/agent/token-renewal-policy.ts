@@ -1,4 +1,4 @@
-import { jitteredBackoffMs, type Backoff } from "../client/backoff.ts";
+import { renewalDeadline } from "./rotation-plan.ts";
 
 /** Everything by which it is decided when to ask for the next token. Times in milliseconds since the epoch. */
 export interface RenewalView {
@@ -31,8 +31,6 @@ export type RenewalStep =
   /** The hub does not take the token any more; asking on would be of no use. */
   | { readonly kind: "refused"; readonly expired: boolean };
 
-const earliestPart = 0.7;
-const spreadPart = 0.2;
 /** A hub that has just begun may refuse once what it takes a moment later. */
 const maxRefusals = 3;
 /** A token from further in the future than this means that this clock is wrong. */
@@ -58,29 +56,5 @@ export function renewalStep(view: RenewalView): RenewalStep {
 
 /** When the next token is to be asked for, by this machine's clock. */
 export function dueAt({ token, aheadMs = 0, spread }: Pick<RenewalView, "token" | "aheadMs" | "spread">): number {
-  const life = token.expiresAt - token.issuedAt;
-  return Math.floor(token.issuedAt + life * (earliestPart + spreadPart * spread) + aheadMs);
-}
-
-/** One try that failed. */
-export interface FailedTry {
-  /** How many have failed in a row, this one included. */
-  readonly count: number;
-  /** How long the server asked to be left alone, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
-  /** What is left of the token's life, in milliseconds; negative once it is over. */
-  readonly leftMs: number;
-  /** In [0, 1). */
-  readonly random: number;
-}
-
-const backoff: Backoff = { initialMs: 1000, maxMs: 300_000 };
-const minPauseMs = 1000;
-const maxRetryAfterMs = 3_600_000;
-
-/** How long to wait after a failure, in milliseconds: growing pauses, shorter when the end is near, never shorter than the server asked, at most an hour. */
-export function pauseAfter({ count, retryAfterMs = 0, leftMs, random }: FailedTry): number {
-  const grown = jitteredBackoffMs(backoff, count, () => random);
-  const near = leftMs > 0 ? Math.max(minPauseMs / 2, leftMs / 4) : grown;
-  return Math.ceil(Math.max(Math.min(grown, near), Math.min(retryAfterMs, maxRetryAfterMs)));
+  return renewalDeadline({ notBefore: token.issuedAt, notAfter: token.expiresAt }, { spread }) + aheadMs;
 }

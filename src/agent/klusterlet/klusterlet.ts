@@ -8,7 +8,7 @@ import { readClusterCredential, type ClusterCredential } from "./cluster-credent
 import { hubSession } from "./hub-session.ts";
 import { keptState, type KeptState } from "./kept-state.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
-import { randomFraction } from "./random-fraction.ts";
+import { randomFraction } from "../random-fraction.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
 import { readRegistrationState } from "./registration-state.ts";
 import { saidFailure } from "./said-failure.ts";

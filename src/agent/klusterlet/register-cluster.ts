@@ -13,7 +13,7 @@ import type { KeptState } from "./kept-state.ts";
 import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "./klusterlet-store.ts";
-import { randomFraction } from "./random-fraction.ts";
+import { randomFraction } from "../random-fraction.ts";
 import { saidFailure } from "./said-failure.ts";
 import { hubClient } from "../hub-client.ts";
 

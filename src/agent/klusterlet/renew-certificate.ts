@@ -4,9 +4,10 @@ import { JoinError } from "../join-error.ts";
 import { approverCommands } from "./approver-commands.ts";
 import type { AgentCertificate } from "./cluster-credential.ts";
 import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
-import { randomFraction } from "./random-fraction.ts";
+import { randomFraction } from "../random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
-import { renewalDue } from "./renewal-plan.ts";
+import { clusterWindow, renewalDeadline } from "../rotation-plan.ts";
+import { requireAccepted } from "../ask-acceptance.ts";
 import { saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
@@ -53,7 +54,7 @@ export async function renewCertificate(serving: Serving): Promise<void> {
   }
   function plan(of: Serving, receivedAt: number): number {
     const credential = of.session.credential();
-    const at = renewalDue(credential, randomFraction(random), receivedAt);
+    const at = renewalDeadline(credential, { spread: randomFraction(random), receivedAt, window: clusterWindow });
     report({ kind: "planned", at, expiresAt: credential.notAfter });
     return at;
   }
@@ -102,7 +103,10 @@ async function renewOnce(serving: Serving, signal: AbortSignal): Promise<AgentCe
     tell: (news) => told(news, serving),
   });
   const next = { ...certificate, hub: session.credential().hub };
-  await requireAccepted(serving, next);
+  await requireAccepted(session.clientWith(next)).catch(async (error: unknown) => {
+    if (error instanceof JoinError) await state.change({ pending: undefined });
+    throw error;
+  });
   const { request = "" } = state.now().pending ?? {};
   await options.store.writeCredential(credentialFiles(certificate, next.hub));
   await state.change({ pending: undefined });
@@ -139,23 +143,4 @@ function told(news: RequestNews, serving: Serving): void {
     case "approved":
       return;
   }
-}
-
-/** A hub that signs with one CA and trusts another would lock the agent out of itself. */
-async function requireAccepted(
-  { session, state }: Serving,
-  next: Parameters<Serving["session"]["clientWith"]>[0],
-): Promise<void> {
-  const client = session.clientWith(next);
-  try {
-    const { status } = await client.raw("GET", "/version");
-    if (status !== 401) return;
-  } finally {
-    client.close();
-  }
-  await state.change({ pending: undefined });
-  throw new JoinError(
-    "bad-certificate",
-    "the hub does not accept the certificate that it has just issued (401); the one in use is kept",
-  );
 }

@@ -5,7 +5,7 @@ import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
 import { hubStanding } from "./hub-standing.ts";
 import { keepManagedNamespaces } from "./managed-namespaces.ts";
-import { randomFraction } from "./random-fraction.ts";
+import { randomFraction } from "../random-fraction.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
 import { isRace, saidFailure } from "./said-failure.ts";

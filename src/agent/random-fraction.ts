@@ -1,4 +1,4 @@
-import type { RandomBytes } from "../../core/clock.ts";
+import type { RandomBytes } from "../core/clock.ts";
 
 /** In [0, 1). */
 export function randomFraction(random: RandomBytes): number {

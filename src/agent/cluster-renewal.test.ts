@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { renewalDue } from "./renewal-plan.ts";
+import { clusterWindow, renewalDeadline, type CertificateTimes } from "./rotation-plan.ts";
 
 const hour = 3_600_000;
+const renewalDue = (life: CertificateTimes, spread: number, receivedAt: number): number =>
+  renewalDeadline(life, { spread, receivedAt, window: clusterWindow });
 
-describe("when a certificate is renewed", () => {
+describe("when the certificate of a cluster is renewed", () => {
   it("is between 25 and 20 % before its end", () => {
     const life = { notBefore: 0, notAfter: 100 * hour };
     expect([renewalDue(life, 0, 0), renewalDue(life, 1, 0)]).toEqual([80 * hour, 75 * hour]);
