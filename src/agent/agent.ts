@@ -1,7 +1,7 @@
 import type { Clock, RandomBytes } from "../core/clock.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { credentialDigest } from "./ask-acceptance.ts";
-import { checkFiles } from "./check-files.ts";
+import { credentialStore } from "./credential-store.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
 import type { JoinReport } from "./join-event.ts";
 import { keepFresh, type Keeper } from "./keeper.ts";
@@ -9,11 +9,11 @@ import { acceptanceKeeper } from "./keep-acceptance.ts";
 import { tokenKeeper } from "./keep-token.ts";
 import { trustKeeper } from "./keep-trust.ts";
 import { nodeKeepers } from "./node-keepers.ts";
-import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
+import { privateFiles, type FileAccess } from "./private-files.ts";
 import { shareCredential } from "./share-credential.ts";
 import { shownCertificate, type ShownCertificate } from "./shown-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
-import { nodeTrust, tokenTrust } from "./trust-files.ts";
+import { randomFraction } from "./random-fraction.ts";
 
 /** What an agent keeps, and how. */
 export interface AgentOptions {
@@ -84,16 +84,12 @@ function folderOf(found: FoundCredential): string {
 function keepersOf(found: FoundCredential, known: FolderKnowledge, options: AgentOptions): readonly Keeper[] {
   const { access, once } = options;
   const { shown } = known;
-  const common = { ...options, fraction: () => fraction(options.random) };
-  const trustFiles: PrivateFiles =
-    access === undefined
-      ? privateFiles
-      : { ...privateFiles, replaceFile: (path, content) => privateFiles.replaceFile(path, content, access) };
-  const checked = checkFiles(found, privateFiles, access);
+  const common = { ...options, fraction: () => randomFraction(options.random) };
+  const store = credentialStore(found, privateFiles, access);
   const check = acceptanceKeeper({
     ...common,
-    ...checked,
-    confirmed: () => options.confirmed?.(checked.name),
+    store,
+    confirmed: () => options.confirmed?.(store.name),
     refused: (digest) => void (known.refused = digest),
   });
   switch (found.kind) {
@@ -101,7 +97,7 @@ function keepersOf(found: FoundCredential, known: FolderKnowledge, options: Agen
       const isRefused = (token: string): boolean => known.refused === credentialDigest({ token });
       return [
         tokenKeeper({ ...options, dir: found.dir, isRefused }),
-        trustKeeper({ ...common, files: tokenTrust(found.dir, trustFiles) }),
+        trustKeeper({ ...common, files: store.trust }),
         check,
       ];
     }
@@ -109,14 +105,8 @@ function keepersOf(found: FoundCredential, known: FolderKnowledge, options: Agen
       return [
         // With `once` there is no later look at which it is known.
         ...nodeKeepers(found, { ...common, files: privateFiles, access, shown: once ? shown.first : shown.now }),
-        trustKeeper({ ...common, files: nodeTrust(found, trustFiles), shown: shown.tell }),
+        trustKeeper({ ...common, files: store.trust, shown: shown.tell }),
         check,
       ];
   }
-}
-
-/** In [0, 1). */
-function fraction(random: RandomBytes): number {
-  const [high = 0, low = 0] = random(2);
-  return (high * 256 + low) / 65_536;
 }

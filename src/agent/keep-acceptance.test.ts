@@ -3,6 +3,7 @@ import { fakeClock, type FakeClock } from "../../test/kits/fake-clock.ts";
 import { refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
 import type { AgentEvent } from "./agent-event.ts";
 import { credentialDigest } from "./ask-acceptance.ts";
+import type { RefusalFile } from "./refusal-state.ts";
 import { acceptanceKeeper, type KeepAcceptanceOptions, type Presented } from "./keep-acceptance.ts";
 import { JoinError } from "./join-error.ts";
 import type { Keeper } from "./keeper.ts";
@@ -56,18 +57,20 @@ beforeEach(async () => {
 
 afterEach(() => hub.close());
 
+function store(refusals: RefusalFile): KeepAcceptanceOptions["store"] {
+  return { name: { kind: "token", path }, read: async () => presented, refusals };
+}
+
 function keeper(options: Partial<KeepAcceptanceOptions> = {}): Keeper {
   return acceptanceKeeper({
-    name: { kind: "token", path },
-    read: async () => presented,
-    file: {
+    store: store({
       text: async () => file,
       write: async (content) => {
         writes += 1;
         file = content;
       },
       remove: async () => void (file = undefined),
-    },
+    }),
     once: false,
     clock,
     fraction: () => 0.5,
@@ -216,7 +219,7 @@ describe("whether a hub takes a credential", () => {
   test("costs nothing but its file where that cannot be written", async () => {
     answer = "401";
     const full = (): Promise<void> => Promise.reject(new JoinError("write-failed", "no room"));
-    await passing(keeper({ file: { text: async () => undefined, write: full, remove: full } }), 10 * minute);
+    await passing(keeper({ store: store({ text: async () => undefined, write: full, remove: full }) }), 10 * minute);
     expect(kinds()).toEqual(["refused"]);
   });
 });

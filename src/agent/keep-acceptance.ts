@@ -12,12 +12,17 @@ export interface Presented extends Trust {
   readonly notAfter: number;
 }
 
-/** How it is found out whether the hub takes a credential. */
-export interface KeepAcceptanceOptions {
+/** Where it is read, and where it is written down that the hub refuses it. */
+export interface PresentedStore {
   readonly name: CredentialName & { readonly kind: "token" | "client-certificate" };
   /** @throws JoinError no-access */
   readonly read: () => Promise<Presented>;
-  readonly file: RefusalFile;
+  readonly refusals: RefusalFile;
+}
+
+/** How it is found out whether the hub takes a credential. */
+export interface KeepAcceptanceOptions {
+  readonly store: PresentedStore;
   /** There is no later look, so all is asked in this run, and a refusal is the end, as is a hub that cannot be reached. */
   readonly once: boolean;
   readonly clock: Clock;
@@ -37,14 +42,14 @@ const againMs = 60_000;
 const onceAgainMs = 5000;
 
 /** What to do where the hub takes a credential no more. */
-export const remedies: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
+export const remedies: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
   token:
     "see why on the hub (pratique credentials, pratique revocations list); then request access with pratique request under another --name, which an approver must approve",
   "client-certificate":
     "see why on the hub (pratique credentials, pratique revocations list); where only this certificate was revoked, join anew with pratique join --force; where the node was (user system:node:NAME), that revocation must be deleted there first, and this certificate is accepted again",
 };
 
-const nouns: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
+const nouns: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
   token: "the token: the access was revoked, or the account deleted",
   "client-certificate":
     "the client certificate: it was revoked, its CA is no longer trusted, or it is not valid yet by the hub's clock",
@@ -56,12 +61,13 @@ const nouns: Readonly<Record<KeepAcceptanceOptions["name"]["kind"], string>> = {
  * but with `once` it is an error.
  */
 export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
-  const { name, clock, once } = options;
+  const { clock, once } = options;
+  const { name, read } = options.store;
   let memory: Memory | undefined;
   return {
     name: { kind: "check", path: name.path },
     act: async (signal): Promise<Turn> => {
-      const presented = await options.read();
+      const presented = await read();
       const now = clock.now();
       memory = await remembered(memory, credentialDigest(presented.credentials), options);
       // What has ended is refused for that, and its keeper tells it.
@@ -101,9 +107,9 @@ async function remembered(
   options: KeepAcceptanceOptions,
 ): Promise<Memory> {
   if (memory?.credential === credential) return memory;
-  const { clock, once, fraction, file } = options;
+  const { clock, once, fraction, store } = options;
   const now = clock.now();
-  const stored = memory === undefined ? await readRefusals(file) : memory.refusals;
+  const stored = memory === undefined ? await readRefusals(store.refusals) : memory.refusals;
   const refusals = stored?.credential === credential ? stored : undefined;
   if (memory === undefined && isRefused(refusals)) tell(refusals, options);
   else await noted(stored, refusals, options);
@@ -139,21 +145,21 @@ async function noted(
 ): Promise<void> {
   const was = isRefused(before);
   // How often it was refused beyond that is of no use to anybody, and would be written for ever.
-  if (before !== after && !(was && isRefused(after))) await writeRefusals(options.file, after);
+  if (before !== after && !(was && isRefused(after))) await writeRefusals(options.store.refusals, after);
   if (isRefused(after)) {
     if (!was) tell(after, options);
   } else if (was) {
     options.refused?.(undefined);
-    options.report({ ...options.name, event: "accepted" });
+    options.report({ ...options.store.name, event: "accepted" });
   }
 }
 
-function tell(refusals: Refusals, { name, report, refused }: KeepAcceptanceOptions): void {
+function tell(refusals: Refusals, { store: { name }, report, refused }: KeepAcceptanceOptions): void {
   const { credential, since } = refusals;
   refused?.(credential);
   report({ ...name, event: "refused", since, message: sentence(name, refusals) });
 }
 
-function sentence({ kind }: KeepAcceptanceOptions["name"], { message }: Refusals): string {
+function sentence({ kind }: PresentedStore["name"], { message }: Refusals): string {
   return `the hub does not accept ${nouns[kind]} (${message}); ${remedies[kind]}`;
 }

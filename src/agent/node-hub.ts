@@ -85,16 +85,20 @@ export function nodeHub(options: NodeHubOptions): NodeHub {
   };
 }
 
-async function identityIn({ current, text }: NodeHubOptions): Promise<KeptCertificate> {
-  const content = await text(current);
-  const identity = content === undefined ? undefined : readKeptCertificate(content);
-  if (identity === undefined) {
-    throw new JoinError("no-access", `${current} holds no certificate with its key: join anew with pratique join`);
-  }
-  if (!identity.commonName.startsWith(userPrefix)) {
-    throw new JoinError("no-access", `${current} is not the certificate of a node`);
-  }
-  return identity;
+async function identityIn(options: NodeHubOptions): Promise<KeptCertificate> {
+  const identity = await nodeCertificate(options);
+  if (identity.commonName.startsWith(userPrefix)) return identity;
+  throw new JoinError("no-access", `${options.current} is not the certificate of a node`);
+}
+
+/** The certificate that a file holds, with its key. @throws JoinError no-access */
+export async function nodeCertificate({
+  current,
+  text,
+}: Pick<NodeHubOptions, "current" | "text">): Promise<KeptCertificate> {
+  const kept = readKeptCertificate((await text(current)) ?? "");
+  if (kept !== undefined) return kept;
+  throw new JoinError("no-access", `${current} holds no certificate with its key: join anew with pratique join`);
 }
 
 /** Where a hub is, and how it is known. */

@@ -109,7 +109,7 @@ const graceMs = 30_000;
 
 function execCredential(
   apiVersion: string,
-  { credentials, expiresAt, renewsAt }: MachineCredential,
+  { credentials, notAfter: expiresAt, renewsAt }: MachineCredential,
   now: number,
 ): Readonly<Record<string, unknown>> {
   const { clientCertPem, clientKeyPem, token } = credentials;

@@ -7,7 +7,7 @@ import type { ServingWish } from "../../agent/join-record.ts";
 import { remedies } from "../../agent/keep-acceptance.ts";
 import { privateFiles } from "../../agent/private-files.ts";
 import { servingWish } from "../../agent/serving-names.ts";
-import { nodeTrust } from "../../agent/trust-files.ts";
+import { credentialStore } from "../../agent/credential-store.ts";
 import { rfc3339 } from "../../core/clock.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
@@ -75,7 +75,7 @@ const acceptanceTimeoutMs = 5000;
 async function acceptanceOf(joined: Joined, io: Io): Promise<Acceptance | undefined> {
   const files = { ...privateFiles, textIfThere: folderView(io).text };
   try {
-    const trust = await nodeTrust(joined, files).read();
+    const trust = await credentialStore({ kind: "node", ...joined }, files, undefined).read();
     const signal = io.interrupted();
     const userAgent = `pratique/${release}`;
     return await io.askAcceptance(trust, { clock: io.clock, userAgent, signal, timeoutMs: acceptanceTimeoutMs });
