@@ -1,21 +1,10 @@
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
-import { CertificateError } from "../pki/certificate.ts";
-import { loadPrivateKey, spkiOf } from "../pki/keys.ts";
-import { decodePem, PemError } from "../pki/pem.ts";
-import { KeyError } from "../pki/public-key.ts";
-import {
-  certificatesOfBundle,
-  pinnedCertificates,
-  PinError,
-  type CaPin,
-  type PinnableCertificate,
-} from "../trust/pins.ts";
-import { parseCertificate } from "../pki/parse-certificate.ts";
-import { DerError } from "../pki/der.ts";
-import { subjectOf } from "../pki/names.ts";
+import { decodePem } from "../pki/pem.ts";
+import { certificatesOfBundle, pinnedCertificates, type CaPin, type PinnableCertificate } from "../trust/pins.ts";
 import { verifyClientChain, loadTrustRoots } from "../pki/verify-chain.ts";
 import { JoinError } from "./join-error.ts";
 import type { JoinFolder } from "./join-folder.ts";
+import { readable, readKeptCertificate } from "./kept-certificate.ts";
 import { nodeUser } from "./node-identity.ts";
 
 /** A credential that an earlier join left, complete and valid by its own CA. */
@@ -124,23 +113,10 @@ function validCredential(
   pem: string,
   { caPem, now }: { readonly caPem: string; readonly now: number },
 ): Pick<ExistingJoin, "nodeUser" | "validUntil"> | undefined {
-  const key = loadPrivateKey(pem);
-  const certificates = decodePem(pem, { surroundingText: "ignore" }).filter((block) => block.label === "CERTIFICATE");
-  const [leaf, ...others] = certificates.map((block) => block.bytes);
+  const kept = readKeptCertificate(pem);
+  if (kept === undefined) return undefined;
+  const [leaf, ...intermediates] = decodePem(kept.certificatesPem).map(({ bytes }) => bytes);
   if (leaf === undefined) return undefined;
-  const verdict = verifyClientChain({ leaf, intermediates: others, roots: loadTrustRoots(caPem), now });
-  const { publicKey, subject } = parseCertificate(leaf);
-  if (!verdict.ok || !Buffer.from(publicKey.spki).equals(spkiOf(key))) return undefined;
-  return { nodeUser: subjectOf(subject, "certificate: the subject").commonName, validUntil: verdict.validUntil };
-}
-
-/** What `read` gives, or undefined where the files hold something that cannot be read: then they are of no use. */
-function readable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    const unreadable = [PemError, CertificateError, DerError, KeyError, PinError].some((kind) => error instanceof kind);
-    if (unreadable) return undefined;
-    throw error;
-  }
+  const verdict = verifyClientChain({ leaf, intermediates, roots: loadTrustRoots(caPem), now });
+  return verdict.ok ? { nodeUser: kept.commonName, validUntil: verdict.validUntil } : undefined;
 }

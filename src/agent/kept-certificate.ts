@@ -5,6 +5,7 @@ import { subjectOf } from "../pki/names.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { decodePem, encodePem, PemError } from "../pki/pem.ts";
 import { KeyError } from "../pki/public-key.ts";
+import { PinError } from "../trust/pins.ts";
 import type { ServingNames } from "./node-request.ts";
 import type { CertificateTimes } from "./rotation-plan.ts";
 
@@ -21,7 +22,7 @@ export interface KeptCertificate extends CertificateTimes {
 
 /** Reads a file as a kubelet writes it, or undefined where it is none. */
 export function readKeptCertificate(text: string): KeptCertificate | undefined {
-  try {
+  return readable(() => {
     const key = loadPrivateKey(text);
     const blocks = decodePem(text, { surroundingText: "ignore" });
     const certificates = blocks.filter(({ label }) => label === "CERTIFICATE");
@@ -41,8 +42,18 @@ export function readKeptCertificate(text: string): KeptCertificate | undefined {
       certificatesPem: certificates.map(({ bytes }) => encodePem("CERTIFICATE", bytes)).join(""),
       keyPem: encodePem(keyBlock.label, keyBlock.bytes),
     };
+  });
+}
+
+/** What `read` gives of keys and certificates, or undefined where it meets one that cannot be read. */
+export function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
   } catch (error) {
-    if ([PemError, KeyError, CertificateError, DerError].some((kind) => error instanceof kind)) return undefined;
+    const isUnreadable = [PemError, KeyError, CertificateError, DerError, PinError].some(
+      (kind) => error instanceof kind,
+    );
+    if (isUnreadable) return undefined;
     throw error;
   }
 }

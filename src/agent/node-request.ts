@@ -66,16 +66,38 @@ export async function nodeRequest(client: Client, wanted: WantedCertificate): Pr
   const subject = { commonName: nodeUser(wanted.nodeName), organizations: [nodesGroup] };
   const { dns = [], ip = [] } = serving ?? {};
   const name = nodeRequestName({ ...subject, spki: wanted.key.spki, usages, names: [...dns, ...ip] });
-  const pem = createCsr({ key: wanted.key.key, ...subject, dnsNames: dns, ipAddresses: ip });
-  const object: ApiObject = {
-    apiVersion: "certificates.k8s.io/v1",
-    kind: "CertificateSigningRequest",
-    metadata: { name },
-    spec: { request: Buffer.from(pem, "latin1").toString("base64"), signerName, usages },
-  };
+  const names = { dnsNames: dns, ipAddresses: ip };
+  const object = requestObject({ name, key: wanted.key.key, ...subject, ...names, signerName, usages });
   const { object: stored, created } = await createOrGet<RequestObject>(client, certificateRequests, object);
   if (!created) requireOwn(stored, { ...wanted, name, signerName });
   return { name, uid: stored.metadata.uid ?? "", found: !created };
+}
+
+/** What a certificate is asked for, and of which signer. */
+export type CertificateWish = Parameters<typeof createCsr>[0] & {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly signerName: string;
+  readonly usages: readonly string[];
+  readonly expirationSeconds?: number | undefined;
+};
+
+/** A request as it is sent; nothing of the key but its public half is in it. */
+export function requestObject({
+  name,
+  labels,
+  signerName,
+  usages,
+  expirationSeconds,
+  ...csr
+}: CertificateWish): ApiObject {
+  const request = Buffer.from(createCsr(csr), "latin1").toString("base64");
+  return {
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name, ...(labels === undefined ? {} : { labels }) },
+    spec: { request, signerName, usages, ...(expirationSeconds === undefined ? {} : { expirationSeconds }) },
+  };
 }
 
 /** The certificate in the status of a request as PEM text, empty where there is none yet. */
@@ -113,7 +135,7 @@ function refusedRequester({ spec }: RequestObject, { refusedUser }: Own): string
 }
 
 function differenceOf(earlier: RequestObject, own: Own): string | undefined {
-  const csr = readCsr(earlier.spec?.request);
+  const csr = csrOf(earlier);
   if (csr === undefined) return "it cannot be read";
   if (!sameBytes(csr.spki, own.key.spki)) return "it is for another key";
   const { commonName, organizations } = csr.subject;
@@ -130,7 +152,9 @@ function sameTexts(some: readonly string[], others: readonly string[]): boolean 
   return some.length === others.length && some.every((text, at) => text === others[at]);
 }
 
-function readCsr(data: unknown): ParsedCsr | undefined {
+/** What a request asks for; undefined where that cannot be read. */
+export function csrOf({ spec }: RequestObject): ParsedCsr | undefined {
+  const data: unknown = spec?.request;
   if (typeof data !== "string") return undefined;
   try {
     return parseCsr(Buffer.from(data, "base64"));

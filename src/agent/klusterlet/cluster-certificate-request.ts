@@ -2,8 +2,6 @@ import { getOrUndefined } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { generatedName } from "../../core/names.ts";
 import type { Clock, RandomBytes } from "../../core/clock.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { createCsr, CsrError, parseCsr } from "../../pki/csr.ts";
 import { sameBytes } from "../../pki/der.ts";
 import { exportSec1Pem, generatePrivateKey, keyFingerprint, loadPrivateKey, spkiOf } from "../../pki/keys.ts";
 import {
@@ -16,7 +14,14 @@ import {
 } from "../../resources/managed-cluster.ts";
 import { awaitCertificate } from "../await-certificate.ts";
 import { JoinError, stopIfAborted } from "../join-error.ts";
-import { certificateRequests, type NodeRequest, type RequestObject } from "../node-request.ts";
+import {
+  certificateRequests,
+  csrOf,
+  requestObject,
+  type CertificateWish,
+  type NodeRequest,
+  type RequestObject,
+} from "../node-request.ts";
 import { ownClusterCertificate, type AgentCertificate } from "./cluster-credential.ts";
 import type { KeptState } from "./kept-state.ts";
 import type { PendingRequest } from "./registration-state.ts";
@@ -119,7 +124,7 @@ async function sent(pending: PendingRequest, call: CertificateCall): Promise<Nod
   const earlier = await getOrUndefined<RequestObject>(client, certificateRequests, key);
   if (earlier !== undefined) return told(earlier, true, { pending, call });
   if (await isBraked(call)) return "braked";
-  const created = await client.create<RequestObject>(certificateRequests, requestObject(pending, call));
+  const created = await client.create<RequestObject>(certificateRequests, requestObject(wishOf(pending, call)));
   return told(created, false, { pending, call });
 }
 
@@ -136,34 +141,24 @@ function told(
   return { name: request, uid: object.metadata.uid ?? "", found };
 }
 
-function requestObject({ request, keyPem }: PendingRequest, { state, expirationSeconds }: CertificateCall): ApiObject {
+function wishOf({ request, keyPem }: PendingRequest, { state, expirationSeconds }: CertificateCall): CertificateWish {
   const identity = identityOf(state);
-  const pem = createCsr({
+  return {
+    name: request,
+    labels: { [clusterNameLabel]: identity.cluster },
     key: loadPrivateKey(keyPem),
     commonName: agentUser(identity),
     organizations: [clusterGroupOf(identity.cluster), managedClustersGroup],
-  });
-  return {
-    apiVersion: "certificates.k8s.io/v1",
-    kind: "CertificateSigningRequest",
-    metadata: { name: request, labels: { [clusterNameLabel]: identity.cluster } },
-    spec: {
-      request: Buffer.from(pem, "latin1").toString("base64"),
-      signerName,
-      usages,
-      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-    },
+    signerName,
+    usages,
+    expirationSeconds,
   };
 }
 
-function isOwn({ spec }: RequestObject, { keyPem }: PendingRequest): boolean {
-  try {
-    const csr = parseCsr(Buffer.from(spec?.request ?? "", "base64").toString("latin1"));
-    return spec?.signerName === signerName && sameBytes(csr.spki, spkiOf(loadPrivateKey(keyPem)));
-  } catch (error) {
-    if (error instanceof CsrError) return false;
-    throw error;
-  }
+function isOwn(object: RequestObject, { keyPem }: PendingRequest): boolean {
+  const csr = csrOf(object);
+  if (csr === undefined || object.spec?.signerName !== signerName) return false;
+  return sameBytes(csr.spki, spkiOf(loadPrivateKey(keyPem)));
 }
 
 async function isBraked({ client, state }: CertificateCall): Promise<boolean> {

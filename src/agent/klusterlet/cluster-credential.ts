@@ -1,12 +1,10 @@
 import { KubeconfigError, parseKubeconfig, wayTo } from "../../client/kubeconfig.ts";
-import { CertificateError } from "../../pki/certificate.ts";
-import { DerError, sameBytes } from "../../pki/der.ts";
+import { sameBytes } from "../../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../../pki/keys.ts";
 import { subjectOf } from "../../pki/names.ts";
 import { oids } from "../../pki/oids.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
-import { decodePem, encodePem, PemError } from "../../pki/pem.ts";
-import { KeyError } from "../../pki/public-key.ts";
+import { decodePem, encodePem } from "../../pki/pem.ts";
 import {
   agentOf,
   agentUser,
@@ -15,6 +13,7 @@ import {
   type AgentIdentity,
 } from "../../resources/managed-cluster.ts";
 import { JoinError } from "../join-error.ts";
+import { readable } from "../kept-certificate.ts";
 import type { HubAddress } from "./hub-kubeconfig.ts";
 import { isComplete, type CredentialFiles } from "./klusterlet-store.ts";
 
@@ -92,29 +91,24 @@ function hubIn(text: string): HubAddress | undefined {
 }
 
 function certificateIn(pem: string, keyPem: string): AgentCertificate | undefined {
-  try {
+  return readable(() => {
     const key = loadPrivateKey(keyPem);
     const blocks = decodePem(pem, { surroundingText: "ignore" });
-    const chain = blocks.map(({ label, bytes }) => (label === "CERTIFICATE" ? parseCertificate(bytes) : undefined));
-    const [leaf] = chain;
-    if (leaf === undefined || chain.includes(undefined)) return undefined;
+    const [leaf, ...others] = blocks.map(({ bytes }) => parseCertificate(bytes));
+    if (leaf === undefined || blocks.some(({ label }) => label !== "CERTIFICATE")) return undefined;
     if (!sameBytes(leaf.publicKey.spki, spkiOf(key))) return undefined;
     if (leaf.extendedKeyUsage?.includes(oids.clientAuth) === false) return undefined;
     const { commonName, organizations } = subjectOf(leaf.subject, "certificate: the subject");
     const identity = agentOf(commonName);
     if (identity === undefined || !areGroupsOf(identity.cluster, organizations)) return undefined;
-    const certificates = chain.flatMap((one) => (one === undefined ? [] : [one]));
     return {
       identity,
       certificatePem: blocks.map(({ bytes }) => encodePem("CERTIFICATE", bytes)).join(""),
       keyPem,
-      notBefore: Math.max(...certificates.map(({ notBefore }) => notBefore)),
-      notAfter: Math.min(...certificates.map(({ notAfter }) => notAfter)),
+      notBefore: Math.max(leaf.notBefore, ...others.map(({ notBefore }) => notBefore)),
+      notAfter: Math.min(leaf.notAfter, ...others.map(({ notAfter }) => notAfter)),
     };
-  } catch (error) {
-    if ([PemError, KeyError, CertificateError, DerError].some((kind) => error instanceof kind)) return undefined;
-    throw error;
-  }
+  });
 }
 
 function areGroupsOf(cluster: string, organizations: readonly string[]): boolean {
