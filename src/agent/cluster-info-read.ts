@@ -6,6 +6,7 @@ import { clusterInfoKey } from "../trust/cluster-info.ts";
 import { aheadOf } from "./clock-skew.ts";
 import { connectionFailure, type CallTarget } from "./connection-failure.ts";
 import { JoinError, plainText } from "./join-error.ts";
+import { parsedJson } from "../client/replies.ts";
 
 /** The path that every joining machine reads. The parameter is kubeadm's. @see cmd/kubeadm/app/discovery/token */
 export const clusterInfoPath: string = `/api/v1/namespaces/${clusterInfoKey.namespace}/configmaps/${clusterInfoKey.name}?timeout=10s`;
@@ -39,7 +40,7 @@ export async function readClusterInfo(
 ): Promise<ClusterInfoRead> {
   const reply = await sent(client, call);
   if (reply instanceof JoinError) return { kind: "again", error: reply };
-  const body = json(reply.body);
+  const body = parsedJson(reply.body);
   const aheadMs = aheadOf(reply.headers.date, call.clock.now());
   if (reply.status === 200 && isRecord(body) && body["kind"] === "ConfigMap") {
     const data = body["data"];
@@ -82,14 +83,6 @@ function refusal(status: number, body: unknown, target: CallTarget): ClusterInfo
   const message = `${target.server} answers, but not as a hub does (status ${status}): check the host and the port`;
   if (status === 429 || status >= 500) return { kind: "again", error: fail("not-a-hub", message) };
   throw fail("not-a-hub", message);
-}
-
-function json(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -12,6 +12,8 @@ import type { NodeHubAddress } from "./node-hub.ts";
 import { hubClient } from "./hub-client.ts";
 import { askAcceptance } from "./ask-acceptance.ts";
 import { followAddress, type FollowAddressOptions } from "./follow-address.ts";
+import { parsedJson } from "../client/replies.ts";
+import { stringAt } from "../resources/json-fields.ts";
 
 /** What a machine believes of its hub, and who it is there. The credentials are secret. */
 export interface Trust extends NodeHubAddress {
@@ -159,18 +161,13 @@ async function toldCas(trust: Trust, asking: Asking): Promise<ToldHub | string> 
 
 function casIn(reply: RawReply, trust: Trust): ToldHub | string {
   if (reply.status !== 200) return `${trust.server} shows no cluster-info (status ${reply.status})`;
-  const data = dataIn(reply.body);
-  const info = parseClusterInfo(typeof data === "string" ? data : "");
+  const info = clusterInfoIn(reply.body);
   return info.kind === "parsed" ? { caPem: info.caPem, server: info.server } : info.message;
 }
 
-function dataIn(body: Buffer): unknown {
-  try {
-    const value = JSON.parse(body.toString("utf8")) as { readonly data?: { readonly kubeconfig?: unknown } } | null;
-    return value?.data?.kubeconfig;
-  } catch {
-    return undefined;
-  }
+/** What the ConfigMap cluster-info says. */
+export function clusterInfoIn(body: Buffer): ReturnType<typeof parseClusterInfo> {
+  return parseClusterInfo(stringAt(parsedJson(body), "data", "kubeconfig"));
 }
 
 /** Only the hub's operator needs the result, so a hub that does not know the server name is no failure. */

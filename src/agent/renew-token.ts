@@ -1,9 +1,10 @@
 import { ConnectionError } from "../client/client.ts";
 import type { RawReply, RemoteClient, RemoteOptions } from "../client/remote.ts";
-import { replyError, retryAfterMs } from "../client/replies.ts";
+import { parsedJson, replyError, retryAfterMs } from "../client/replies.ts";
 import { plainText } from "./join-error.ts";
 import { tokenClaims, type TokenClaims } from "./token-claims.ts";
 import { hubClient } from "./hub-client.ts";
+import { stringAt } from "../resources/json-fields.ts";
 
 /** Where the token is renewed, and the token. */
 export interface RenewalTarget extends Pick<
@@ -86,7 +87,7 @@ function posted(
 }
 
 function renewalOf({ status, headers, body }: RawReply, before: TokenClaims): Renewal {
-  const value = parsed(body);
+  const value = parsedJson(body);
   const failed = (message: string, code: "unauthorized" | "refused" = "refused"): Renewal => ({
     kind: "failed",
     code,
@@ -96,29 +97,11 @@ function renewalOf({ status, headers, body }: RawReply, before: TokenClaims): Re
   if (status === 401) return failed("the hub does not accept the token (401 Unauthorized)", "unauthorized");
   if (status < 200 || status > 299)
     return failed(`the hub gives no token (${status}): ${replyError(status, value).message}`);
-  const token = tokenIn(value);
-  const claims = token === undefined ? undefined : tokenClaims(token);
-  if (token === undefined || claims === undefined) return failed("the hub's answer holds no token");
+  const token = stringAt(value, "status", "token");
+  const claims = tokenClaims(token);
+  if (claims === undefined) return failed("the hub's answer holds no token");
   if (claims.namespace !== before.namespace || claims.serviceAccount !== before.serviceAccount) {
     return failed("the hub's answer holds a token of another account");
   }
   return { kind: "renewed", token, claims };
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
-function tokenIn(value: unknown): string | undefined {
-  const status: unknown = isRecord(value) ? value["status"] : undefined;
-  const token = isRecord(status) ? status["token"] : undefined;
-  return typeof token === "string" ? token : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
 }

@@ -1,11 +1,11 @@
 import { ConnectionError } from "../../client/client.ts";
-import { parseClusterInfo } from "../../trust/cluster-info.ts";
 import { clusterInfoPath } from "../cluster-info-read.ts";
 import type { ClusterCredential } from "./cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import type { KeptState } from "./kept-state.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { tellFailure, type Serving } from "./serving-cluster.ts";
+import { clusterInfoIn } from "../keep-trust.ts";
 
 /**
  * Takes up an address that the hub tells in cluster-info and did not tell before, where the same ManagedCluster is seen there with the CAs
@@ -39,11 +39,10 @@ async function toldAddress({ session, signal }: Serving): Promise<string | undef
   try {
     const { status, body } = await session.client.raw("GET", clusterInfoPath, { signal });
     if (status !== 200) return undefined;
-    const { data } = JSON.parse(body.toString("utf8")) as { readonly data?: { readonly kubeconfig?: unknown } };
-    const info = parseClusterInfo(typeof data?.kubeconfig === "string" ? data.kubeconfig : "");
+    const info = clusterInfoIn(body);
     return info.kind === "parsed" ? info.server : undefined;
   } catch (error) {
-    if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;
+    if (error instanceof ConnectionError) return undefined;
     throw error;
   }
 }

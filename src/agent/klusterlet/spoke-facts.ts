@@ -4,6 +4,8 @@ import type { RemoteClient } from "../../client/remote.ts";
 import type { ApiObject } from "../../core/object.ts";
 import type { ClusterClaim, SpokeFacts } from "./cluster-status.ts";
 import { quantitySum } from "./quantity-sum.ts";
+import { parsedJson } from "../../client/replies.ts";
+import { stringAt } from "../../resources/json-fields.ts";
 
 const nodes: ResourceRef = { group: "", version: "v1", plural: "nodes", kind: "Node", scope: "Cluster" };
 const claims: ResourceRef = {
@@ -83,13 +85,8 @@ function sums(all: readonly Readonly<Record<string, string>>[]): Readonly<Record
 
 async function kubernetesVersion(spoke: RemoteClient): Promise<string | undefined> {
   const { status, body } = await spoke.raw("GET", "/version");
-  if (status !== 200) return undefined;
-  try {
-    const value = JSON.parse(body.toString("utf8")) as { readonly gitVersion?: unknown } | null;
-    return typeof value?.gitVersion === "string" ? value.gitVersion : undefined;
-  } catch {
-    return undefined;
-  }
+  const version = status === 200 ? stringAt(parsedJson(body), "gitVersion") : "";
+  return version === "" ? undefined : version;
 }
 
 /** All of a kind, or undefined where it is not served or may not be seen. */

@@ -11,6 +11,8 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { withServer } from "../server-access.ts";
+import { parsedJson } from "../../client/replies.ts";
+import { stringAt } from "../../resources/json-fields.ts";
 
 /** Prints what is revoked, or the list of it that the server signs, or adds what such a list holds. @throws CliError, StatusError */
 export async function runRevocations(args: Args, io: Io): Promise<ExitName> {
@@ -61,15 +63,9 @@ async function exportRevocations(args: Args, io: Io): Promise<ExitName> {
     }
     if (status === 404) throw new CliError("notFound", "this server signs no list of revocations; a hub does");
     if (status === 401) throw new StatusError("Unauthorized", "Unauthorized");
-    throw new CliError(status === 403 ? "refused" : "failed", messageIn(body) ?? `the server answered ${status}`);
+    throw new CliError(
+      status === 403 ? "refused" : "failed",
+      stringAt(parsedJson(body), "message") || `the server answered ${status}`,
+    );
   });
-}
-
-function messageIn(body: Buffer): string | undefined {
-  try {
-    const { message } = JSON.parse(body.toString("utf8")) as { readonly message?: unknown };
-    return typeof message === "string" ? message : undefined;
-  } catch {
-    return undefined;
-  }
 }

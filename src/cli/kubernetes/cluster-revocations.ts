@@ -8,6 +8,7 @@ import { credentialRevocations } from "../../resources/credential-revocation.ts"
 import { fieldListAt, stringAt } from "../../resources/json-fields.ts";
 import { watchedRevocations } from "../credentials/watched-revocations.ts";
 import { failureOf } from "../failure.ts";
+import { parsedJson } from "../../client/replies.ts";
 
 /** What is revoked on a cluster, as its controllers are to respect it. */
 export interface ClusterRevocations {
@@ -88,14 +89,10 @@ async function isServed({ client, signal }: ClusterRevocationsOptions): Promise<
   const { status, body } = await client.raw("GET", `/apis/${group}/${version}`, { signal });
   if (status === 404) return false;
   if (status !== 200) throw new ConnectionError("DISCOVERY", `discovery of ${group} was answered with ${status}`);
-  let list: unknown;
-  try {
-    list = JSON.parse(body.toString("utf8"));
-  } catch {
-    throw new ConnectionError("DISCOVERY", `discovery of ${group} was answered with something that is not JSON`);
-  }
+  const list = parsedJson(body);
   if (stringAt(list, "kind") !== "APIResourceList") {
-    throw new ConnectionError("DISCOVERY", `discovery of ${group} was answered with something else`);
+    const what = list === undefined ? "something that is not JSON" : "something else";
+    throw new ConnectionError("DISCOVERY", `discovery of ${group} was answered with ${what}`);
   }
   return fieldListAt(list, "resources").some((resource) => stringAt(resource, "name") === plural);
 }

@@ -1,6 +1,7 @@
 import type { ServedKind } from "../../authz/likely-meant.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { arrayAt, fieldListAt, isFields, isTrueAt, stringAt, stringsAt } from "../../resources/json-fields.ts";
+import { parsedJson } from "../../client/replies.ts";
 
 /** A kind as a server's discovery tells of it. */
 export interface DiscoveredKind extends ServedKind {
@@ -71,11 +72,6 @@ async function kindsAt(
 
 async function read(client: RemoteClient, path: string): Promise<unknown> {
   const { status, body } = await client.raw("GET", path);
-  if (status !== 200) return undefined;
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return isFields(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = status === 200 ? parsedJson(body) : undefined;
+  return isFields(value) ? value : undefined;
 }
