@@ -5,7 +5,8 @@ import "./require-node.ts";
 
 export { startHub } from "./hub/hub.ts";
 export type { Hub } from "./hub/hub.ts";
-export type { HubOptions, LogEntry } from "./hub/hub-options.ts";
+export type { HubOptions } from "./hub/hub-options.ts";
+export type { LogEntry } from "./core/log-entry.ts";
 export { HubError } from "./hub/hub-error.ts";
 export type { HubErrorCode } from "./hub/hub-error.ts";
 

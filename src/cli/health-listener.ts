@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { acceptFailureLog } from "../hub/connection-limits.ts";
-import type { LogEntry } from "../hub/hub-options.ts";
+import type { LogEntry } from "../core/log-entry.ts";
 import { CliError } from "./cli-error.ts";
 import { systemErrorText } from "../core/system-error.ts";
 

@@ -21,7 +21,12 @@ describe("a command whose log is JSON", () => {
     expect(await runProgram(commands, words, io)).toBe(code);
     const lines = parsed(io.err());
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatchObject({ level: "error", message: expect.any(String), time: expect.any(String) });
+    expect(lines[0]).toMatchObject({
+      level: "error",
+      reason: "CommandFailed",
+      message: expect.any(String),
+      time: expect.any(String),
+    });
   });
 
   it("is known before the command line is parsed", () => {
@@ -49,12 +54,25 @@ describe("a command whose log is JSON", () => {
     expect(printed).toEqual([]);
     expect(exits).toEqual([1]);
     expect(parsed(io.err())).toEqual([
-      { time: expect.any(String), level: "warn", message: "old", name: "DeprecationWarning", code: "DEP0001" },
-      { time: expect.any(String), level: "error", message: expect.stringContaining("No space left on device") },
-      { time: expect.any(String), level: "info", message: "a is 1" },
+      {
+        time: expect.any(String),
+        level: "warn",
+        reason: "ProcessWarning",
+        message: "old",
+        name: "DeprecationWarning",
+        code: "DEP0001",
+      },
       {
         time: expect.any(String),
         level: "error",
+        reason: "ConsoleOutput",
+        message: expect.stringContaining("No space left on device"),
+      },
+      { time: expect.any(String), level: "info", reason: "ConsoleOutput", message: "a is 1" },
+      {
+        time: expect.any(String),
+        level: "error",
+        reason: "ProcessFailed",
         message: "the program ends because of a fault: a fault\nof two lines",
         stack: expect.any(String),
       },

@@ -1,4 +1,5 @@
 import { format } from "node:util";
+import { logEntry } from "../core/log-entry.ts";
 import { isGroup, type CommandEntry } from "./command.ts";
 import type { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";
@@ -18,7 +19,7 @@ export function wantsJsonLog(entries: readonly CommandEntry[], words: readonly s
 /** Why a command ended, as one line of the log. */
 export function failureLine(io: Io, { message, hints }: Failure): string {
   const details = hints.length === 0 ? {} : { hints };
-  return logLine("json", io.clock.now(), { level: "error", message, ...details });
+  return logLine("json", io.clock.now(), logEntry("CommandFailed", message, details));
 }
 
 const consoleLevels = {
@@ -35,19 +36,21 @@ const consoleLevels = {
  * the console, and an error that nobody caught, after which the process ends with 1.
  */
 export function logProcessAsJson(io: Io, running: NodeJS.Process = process, printer: Console = console): void {
-  const write = (level: "debug" | "info" | "warn" | "error", message: string, details: object = {}): void =>
-    io.stderr.write(logLine("json", io.clock.now(), { level, message, ...details }));
+  const write = (...entry: Parameters<typeof logEntry>): void =>
+    io.stderr.write(logLine("json", io.clock.now(), logEntry(...entry)));
   running.removeAllListeners("warning");
   running.on("warning", ({ name, message, ...rest }) => {
     const code = "code" in rest && typeof rest.code === "string" ? { code: rest.code } : {};
-    write("warn", message, { name, ...code });
+    write("ProcessWarning", message, { name, ...code });
   });
   running.on("uncaughtException", (error: unknown) => {
     const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error), undefined];
-    write("error", `the program ends because of a fault: ${message}`, { stack });
+    write("ProcessFailed", `the program ends because of a fault: ${message}`, { stack });
     running.exit(1);
   });
   for (const [method, level] of Object.entries(consoleLevels)) {
-    Object.assign(printer, { [method]: (...values: unknown[]) => write(level, format(...values)) });
+    Object.assign(printer, {
+      [method]: (...values: unknown[]) => write("ConsoleOutput", format(...values), { level }),
+    });
   }
 }

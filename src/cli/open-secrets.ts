@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
 import { holdsSecret } from "../client/kubeconfig-secrets.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import type { LogEntry } from "../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./printable.ts";
 
@@ -16,7 +16,7 @@ export function warnOnStderr(io: Io): Warn {
 
 /** One line of the log. */
 export function warnInLog(log: (entry: LogEntry) => void): Warn {
-  return (message) => log({ level: "warn", message });
+  return (message) => log(logEntry("PermissionsTooOpen", message));
 }
 
 /** Warns of each of these files with a secret that more than its owner may use. `allowed`: the bits of the mode that others may have, default none. */

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.ts";
 import type { Client } from "../client/client.ts";
+import type { LogEntry } from "../core/log-entry.ts";
 import type { ApiObject } from "../core/object.ts";
 import { StatusError } from "../core/status.ts";
-import { leaderTimings, leadWhileElected, leaseStep, type ElectionEvent, type LeaseView } from "./leader-election.ts";
+import { leaderTimings, leadWhileElected, leaseStep, type LeaseView } from "./leader-election.ts";
 
 const start = Date.UTC(2026, 10, 21);
 const view = (over: Partial<LeaseView>): LeaseView => ({
@@ -105,7 +106,7 @@ function leaseApi(): LeaseApi {
 }
 
 interface Candidate {
-  readonly events: ElectionEvent["kind"][];
+  readonly events: LogEntry["reason"][];
   readonly leads: () => boolean;
   readonly stop: () => void;
   readonly done: Promise<void>;
@@ -113,7 +114,7 @@ interface Candidate {
 
 function candidate(identity: string, client: Client, clock: FakeClock): Candidate {
   const stop = new AbortController();
-  const events: ElectionEvent["kind"][] = [];
+  const events: LogEntry["reason"][] = [];
   let leads = false;
   const done = leadWhileElected({
     client,
@@ -130,7 +131,7 @@ function candidate(identity: string, client: Client, clock: FakeClock): Candidat
       });
       leads = false;
     },
-    report: ({ kind }) => void events.push(kind),
+    log: ({ reason }) => void events.push(reason),
     signal: stop.signal,
   });
   return { events, leads: () => leads, stop: () => stop.abort(), done };
@@ -145,7 +146,7 @@ describe("an election", () => {
     const second = candidate("b", api.client, clock);
     await clock.advance(60_000);
     expect([first.leads(), second.leads()]).toEqual([true, false]);
-    expect(second.events).toEqual(["following"]);
+    expect([first.events, second.events]).toEqual([["LeaderElected"], ["LeaderChanged"]]);
     first.stop();
     await first.done;
     expect(api.lease?.["spec"]).toMatchObject({ holderIdentity: "" });
@@ -183,7 +184,7 @@ describe("an election", () => {
     }
     expect(both).toBe(false);
     expect(stoppedAt).toBeLessThan(begunAt);
-    expect(first.events).toContain("lost");
+    expect(first.events).toContain("LeadershipLost");
     first.stop();
     second.stop();
     await clock.advance(1_000);
@@ -198,7 +199,7 @@ describe("an election", () => {
     expect(one.leads()).toBe(true);
     api.hang = true;
     await clock.advance(12_000);
-    expect([one.leads(), one.events.at(-1)]).toEqual([false, "lost"]);
+    expect([one.leads(), one.events.at(-1)]).toEqual([false, "LeadershipLost"]);
     one.stop();
   });
 
@@ -210,6 +211,7 @@ describe("an election", () => {
     api.down = true;
     await clock.advance(20_000);
     expect(one.leads()).toBe(false);
+    expect(one.events).toContain("LeaseUpdateFailed");
     api.down = false;
     await clock.advance(5_000);
     expect(one.leads()).toBe(true);
@@ -227,7 +229,7 @@ describe("an election", () => {
       identity: "a",
       timings: leaderTimings,
       lead: () => Promise.reject(new TypeError("broken")),
-      report: () => undefined,
+      log: () => undefined,
       signal: new AbortController().signal,
     });
     await expect(election).rejects.toThrow("broken");

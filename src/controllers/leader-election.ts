@@ -1,6 +1,7 @@
 import { getOrUndefined, hasReason } from "../client/api-errors.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
+import { logEntry, type Log, type LogEntry } from "../core/log-entry.ts";
 import type { ApiObject } from "../core/object.ts";
 
 /** How long one who is gone keeps the others waiting, in milliseconds. */
@@ -73,16 +74,10 @@ export interface ElectionOptions {
   readonly timings: LeaderTimings;
   /** What the leader does until its signal aborts; it is waited for before the lease is given back. */
   readonly lead: (term: AbortSignal) => Promise<void>;
-  readonly report: (event: ElectionEvent) => void;
+  readonly log: Log;
   /** Ends all of it; a lease that is held is given back. */
   readonly signal: AbortSignal;
 }
-
-export type ElectionEvent =
-  | { readonly kind: "leading" }
-  | { readonly kind: "lost"; readonly why: string }
-  | { readonly kind: "following"; readonly holder: string }
-  | { readonly kind: "failed"; readonly error: unknown };
 
 const leases: ResourceRef = {
   group: "coordination.k8s.io",
@@ -99,7 +94,7 @@ type Attempt = "held" | "other" | "failed";
  * renew in time stops before another may begin. Rejects with what `lead` rejects with.
  */
 export async function leadWhileElected(options: ElectionOptions): Promise<void> {
-  const { clock, timings, signal, random, report } = options;
+  const { clock, timings, signal, random, log } = options;
   const attempt = attempts(options);
   try {
     while (!signal.aborted) {
@@ -107,18 +102,18 @@ export async function leadWhileElected(options: ElectionOptions): Promise<void> 
       if (!signal.aborted) await clock.sleep(timings.retryMs * (1 + 1.2 * random()), signal);
     }
   } finally {
-    await attempt.release().catch((error: unknown) => report({ kind: "failed", error }));
+    await attempt.release().catch((error: unknown) => log(leaseFailure(error)));
   }
 }
 
 /** One time as the leader: from the lease that was just taken to its loss or the end of all. */
 async function term(options: ElectionOptions, attempt: Attempts): Promise<void> {
-  const { clock, timings, signal, report } = options;
+  const { clock, timings, signal, log } = options;
   const over = new AbortController();
   const end = (): void => over.abort();
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
-  report({ kind: "leading" });
+  log(logEntry("LeaderElected", "became leader"));
   const work = options.lead(over.signal).finally(end);
   // It is looked at below; until then its failure is nobody's.
   work.catch(() => undefined);
@@ -131,7 +126,8 @@ async function term(options: ElectionOptions, attempt: Attempts): Promise<void> 
     const outcome = left <= 0 ? "late" : await within(options, left, attempt.take());
     if (outcome === "held") renewed = begun;
     else if (outcome !== "failed") {
-      report({ kind: "lost", why: outcome === "late" ? "it could not be renewed in time" : "another holds the lease" });
+      const why = outcome === "late" ? "the lease was not renewed in time" : "another process holds the lease";
+      log(logEntry("LeadershipLost", "lost leadership", { why }));
       end();
     }
   }
@@ -155,14 +151,14 @@ interface Attempts {
 }
 
 function attempts(options: ElectionOptions): Attempts {
-  const { client, clock, identity, lease: key, timings, report } = options;
+  const { client, clock, identity, lease: key, timings, log } = options;
   let seen = { text: "", at: 0 };
   let holder = "";
 
   const look = (): Promise<ElectionLease | undefined> => getOrUndefined<ElectionLease>(client, leases, key);
 
   function follow(next: string): void {
-    if (next !== holder && next !== identity) report({ kind: "following", holder: next });
+    if (next !== holder && next !== identity) log(logEntry("LeaderChanged", "new leader elected", { holder: next }));
     holder = next;
   }
 
@@ -186,7 +182,7 @@ function attempts(options: ElectionOptions): Attempts {
       return await tried();
     } catch (error) {
       // Another was faster; the next look says who.
-      if (!hasReason(error, "Conflict", "AlreadyExists")) report({ kind: "failed", error });
+      if (!hasReason(error, "Conflict", "AlreadyExists")) log(leaseFailure(error));
       return "failed";
     }
   }
@@ -201,6 +197,10 @@ function attempts(options: ElectionOptions): Attempts {
   }
 
   return { take, release };
+}
+
+function leaseFailure(error: unknown): LogEntry {
+  return logEntry("LeaseUpdateFailed", "cannot acquire or renew the leader lease", { error });
 }
 
 const types = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };

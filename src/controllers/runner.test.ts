@@ -70,10 +70,10 @@ describe("runControllers", () => {
     );
     await bench.clock.advance(5 + 10 + 20);
     expect(calls).toBe(4);
-    expect(bench.log.map(({ level, controller: name, key, attempt }) => [level, name, key, attempt])).toEqual([
-      ["warn", "test", "n/a", 1],
-      ["debug", "test", "n/a", 2],
-      ["debug", "test", "n/a", 3],
+    expect(bench.log).toEqual([
+      { level: "warn", reason: "ReconcileError", message: "broken", controller: "test", key: "n/a", attempt: 1 },
+      expect.objectContaining({ level: "debug", reason: "ReconcileRequeued", attempt: 2 }),
+      { level: "debug", reason: "ReconcileRequeued", message: "wait", controller: "test", key: "n/a", attempt: 3 },
     ]);
     await bench.stop();
   });
@@ -221,7 +221,10 @@ describe("runControllers", () => {
     await bench.client.create(configMaps, configMap("a"));
     bench.api.failNext("create", events, new TypeError("forbidden"));
     await bench.start(controller(async () => blocked("first")));
-    expect(bench.log.map(({ message }) => message)).toEqual(["first", "Events cannot be written"]);
+    expect(bench.log).toMatchObject([
+      { reason: "IssuingFailed", message: "first" },
+      { reason: "EventWriteFailed", message: "the controller cannot write Events", error: "forbidden" },
+    ]);
     await bench.stop();
   });
 

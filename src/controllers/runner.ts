@@ -2,9 +2,10 @@ import type { Informer } from "../client/informer.ts";
 import type { Change } from "../client/object-store.ts";
 import { keyOf, keyText } from "../client/object-key.ts";
 import type { Clock } from "../core/clock.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import type { ApiObject, ObjectKey } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
 import type { Reason } from "../core/reasons.ts";
+import { StatusError } from "../core/status.ts";
 import type { Controller, Outcome, Watch } from "./controller.ts";
 import { eventRecorder, type EventRecorder } from "./event-recorder.ts";
 import type { SharedInformers } from "./shared-informers.ts";
@@ -13,26 +14,12 @@ import { referenceTo } from "./told.ts";
 import { defaultBackoff, workQueue } from "./workqueue.ts";
 import type { Verdict, WorkQueue, WorkQueueObserver, WorkQueueOptions } from "./workqueue.ts";
 
-/** One line for the log. `error` is whatever was thrown; messages of API errors hold no secrets. */
-export interface ControllerLogEntry {
-  readonly level: "debug" | "info" | "warn";
-  readonly message: string;
-  readonly controller: string;
-  /** Of a reconciliation: its key and how often it was tried. */
-  readonly key?: string;
-  readonly attempt?: number;
-  readonly error?: unknown;
-  /** Of what is told of an object: why, and which one. */
-  readonly reason?: Reason;
-  readonly object?: string;
-  readonly [detail: string]: unknown;
-}
-
 export interface RunOptions {
   readonly controllers: readonly Controller[];
   readonly informers: SharedInformers;
   readonly clock: Clock;
-  readonly log: (entry: ControllerLogEntry) => void;
+  /** `thrown` is whatever a reconciliation threw; messages of API errors hold no secrets. */
+  readonly log: (entry: LogEntry, thrown?: unknown) => void;
   /** Counts what is told of objects. */
   readonly count?: ((controller: string, reason: Reason) => void) | undefined;
   /** Hears of the queue of each controller, by its name. */
@@ -111,7 +98,7 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
       if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await tell(outcome.because, true);
       if (outcome.kind === "done" || outcome.kind === "requeue") obstacles.forget(id);
       if (outcome.kind === "retry") {
-        log({ ...about, level: "debug", message: outcome.why });
+        log(logEntry("ReconcileRequeued", outcome.why, about));
         if (attempt === tellAtAttempt) await tellRetried(key, "ReconcileRetried", outcome.why);
       }
       return verdictOf(outcome);
@@ -120,7 +107,7 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
       // A conflict only says that the copy at hand was old.
       const expected = error instanceof StatusError && error.reason === "Conflict";
       const message = error instanceof Error ? error.message : "reconcile failed";
-      log({ ...about, level: expected ? "debug" : "warn", message, error });
+      log(logEntry(expected ? "ReconcileRequeued" : "ReconcileError", message, about), error);
       if (attempt === tellAtAttempt) await tellRetried(key, "ReconcileFailed", message);
       return { kind: "retry" };
     }
@@ -136,7 +123,7 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
       if (isOwn) return tell({ reason, about: referenceTo(watch.resource, object), message }, true);
     }
     options.count?.(controller.name, reason);
-    log({ level: "warn", message, controller: controller.name, reason, key: id });
+    log(logEntry(reason, message, { controller: controller.name, key: id }));
   }
 
   const observer = options.observerOf?.(controller.name);

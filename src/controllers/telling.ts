@@ -1,7 +1,8 @@
 import type { Client } from "../client/client.ts";
-import { reasons, type Reason } from "../core/reasons.ts";
+import { logEntry } from "../core/log-entry.ts";
+import type { Reason } from "../core/reasons.ts";
 import type { EventRecorder } from "./event-recorder.ts";
-import type { ControllerLogEntry } from "./runner.ts";
+import type { RunOptions } from "./runner.ts";
 import type { Told } from "./told.ts";
 
 export interface TellerOptions {
@@ -9,7 +10,7 @@ export interface TellerOptions {
   /** Writes the Events, under the controller's own account. */
   readonly client: Client;
   readonly record: EventRecorder;
-  readonly log: (entry: ControllerLogEntry) => void;
+  readonly log: RunOptions["log"];
   readonly count?: ((controller: string, reason: Reason) => void) | undefined;
 }
 
@@ -24,13 +25,13 @@ export function teller({ controller, client, record, log, count }: TellerOptions
     const recorded = await record({ client, controller, goesWithObject }, told);
     if (recorded.kind === "known") return;
     count?.(controller, reason);
-    const level = reasons[reason] === "Warning" ? "warn" : "info";
     const fields = Object.entries(details).map(([name, value]) => [name, shortened(value)] as const);
     const object = shortened(objectText(about));
-    log({ level, message: shortened(message), controller, reason, object, ...Object.fromEntries(fields) });
+    log(logEntry(reason, shortened(message), { controller, object, ...Object.fromEntries(fields) }));
     // Once, until one is written again: the line above has all that the Event would say.
     if (recorded.kind === "failed" && !hasFailed) {
-      log({ level: "warn", message: "Events cannot be written", controller, error: recorded.error });
+      const { error } = recorded;
+      log(logEntry("EventWriteFailed", "the controller cannot write Events", { controller, error }), error);
     }
     hasFailed = recorded.kind === "failed";
   };

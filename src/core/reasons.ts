@@ -60,8 +60,106 @@ export const reasons = {
   UserRevoked: "Warning",
 } as const;
 
-/** One of the reasons of the table. */
+/** One of the reasons of controllers. */
 export type Reason = keyof typeof reasons;
+
+/** Every other reason of a log line, with its level. `docs/errors.md` says of each what it means and what to do; a test compares the two. */
+export const logReasons = {
+  // The life of a program.
+  Listening: "info",
+  Ready: "info",
+  Stopped: "info",
+  Stopping: "info",
+  CommandFailed: "error",
+  ConsoleOutput: "info",
+  NotifyFailed: "warn",
+  ProcessFailed: "error",
+  ProcessWarning: "warn",
+  // Configuration, files and keys.
+  CertificateRenewalFailed: "error",
+  CertificateRenewed: "info",
+  ConfigurationWarning: "warn",
+  PermissionsTooOpen: "warn",
+  Reloaded: "info",
+  ReloadFailed: "error",
+  TrustBundleSelected: "info",
+  // The hub and its store.
+  AuditFailed: "error",
+  ClockBehind: "warn",
+  ClockChanged: "warn",
+  CompactionFailed: "error",
+  CustomResourceNotServed: "error",
+  DataDirectoryRestored: "warn",
+  EventLoopStalled: "warn",
+  HubCreated: "info",
+  RecordWriteFailed: "warn",
+  RevocationsImported: "info",
+  ServiceWriteFailed: "warn",
+  StoreWritesAccepted: "info",
+  StoreWritesRejected: "error",
+  UntrustedSigner: "warn",
+  // Requests and connections.
+  AcceptFailed: "error",
+  AnswerAbandoned: "warn",
+  AnswerBrokenOff: "error",
+  ConnectionLimitReached: "warn",
+  KubeletCredentialPresented: "warn",
+  RequestFailed: "error",
+  RevokedCredentialUsed: "warn",
+  WebhookCallFailed: "warn",
+  // Controllers, and the programs for any Kubernetes.
+  ControllersStarted: "info",
+  EventWriteFailed: "warn",
+  ReconcileError: "warn",
+  ReconcileRequeued: "debug",
+  WatchFailed: "warn",
+  LeaderChanged: "info",
+  LeaderElected: "info",
+  LeaderElectionStarted: "info",
+  LeadershipLost: "warn",
+  LeaseUpdateFailed: "warn",
+  PolicyFailed: "error",
+  PolicyUndefined: "warn",
+  ReviewDecided: "debug",
+  ReviewFailed: "error",
+  RevocationsNotServed: "warn",
+  RevocationsServed: "info",
+  RevocationsSynced: "info",
+  RevocationsUnavailable: "warn",
+  WebhookRegistered: "info",
+  WebhookRegistrationFailed: "warn",
+  // The agents.
+  AccessRequested: "info",
+  AccessRequestedAgain: "warn",
+  AgentStarted: "info",
+  ApprovalPending: "info",
+  AttemptFailed: "warn",
+  CertificateRequested: "info",
+  ClusterAvailable: "info",
+  ClusterCreated: "info",
+  ClusterDetached: "error",
+  ClusterFound: "info",
+  ClusterUnavailable: "error",
+  CredentialAccepted: "info",
+  CredentialLost: "error",
+  CredentialRejected: "error",
+  EarlyRenewalScheduled: "info",
+  HubLeft: "warn",
+  HubSelected: "info",
+  RecoveryRequested: "warn",
+  RegisteringAgain: "warn",
+  RenewalFailed: "warn",
+  RenewalRecovered: "info",
+  RenewalScheduled: "info",
+  RotationCommandFailed: "warn",
+  RotationCommandRun: "info",
+  ServerAddressUpdated: "info",
+  StatusWithheld: "error",
+  TrustBundleUpdated: "info",
+} as const;
+
+/** One of the reasons of either table. */
+export type LogReason = Reason | keyof typeof logReasons;
 
 // What was decided, given out and taken back; all others are marks, which say how something stands and are repeated.
 const decisions: ReadonlySet<Reason> = new Set<Reason>([

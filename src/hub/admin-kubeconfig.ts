@@ -6,7 +6,7 @@ import type { CertificateAuthority } from "../pki/ca.ts";
 import type { Validity } from "../pki/validity.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { certificateTimes, isDue, issueOwn, type KeyPair } from "./authority.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { renewalLoop } from "./renewal-loop.ts";
 
 /** The user of that kubeconfig. Source: kubeadm. */
@@ -43,10 +43,10 @@ export function adminKubeconfigFile(options: {
   const renewIfDue = async (): Promise<void> => {
     if (written === undefined || !isDue(written, clock.now(), authorities().signer.notAfter)) return;
     const { notAfter } = await write();
-    log({ level: "info", message: "admin.kubeconfig was renewed", path, notAfter: rfc3339(notAfter) });
+    log(logEntry("CertificateRenewed", "the hub renewed admin.kubeconfig", { path, notAfter: rfc3339(notAfter) }));
   };
   const failed = (error: string): void =>
-    log({ level: "error", message: "admin.kubeconfig cannot be renewed", path, error });
+    log(logEntry("CertificateRenewalFailed", "the hub cannot renew admin.kubeconfig", { path, error }));
   return {
     path,
     write: async () => void (await write()),

@@ -6,6 +6,7 @@ import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { parseKubeconfig } from "../client/kubeconfig.ts";
 import { httpsTransport, type Transport } from "../client/transport.ts";
 import type { Clock } from "../core/clock.ts";
+import { logEntry } from "../core/log-entry.ts";
 import { systemErrorText } from "../core/system-error.ts";
 import type { Audit } from "../http/audit.ts";
 import { metadataPolicy, type AuditPolicy } from "../http/audit-policy.ts";
@@ -99,7 +100,7 @@ async function logBackend(options: HubOptions, clock: Clock): Promise<readonly N
       openFile: options.auditLogPath === undefined ? openOwnAuditFile : undefined,
     });
     const warning = await openAuditLogWarning(path);
-    if (warning !== undefined) options.log({ level: "warn", message: warning });
+    if (warning !== undefined) options.log(logEntry("PermissionsTooOpen", warning));
     return [{ plugin: "log", ...log }];
   } catch (error) {
     if (error instanceof HubError) throw error;
@@ -170,6 +171,5 @@ async function textOf(file: string, flag: string): Promise<string> {
 }
 
 function troubleTo({ log }: HubOptions): (message: string, error?: Error) => void {
-  return (message, error) =>
-    log({ level: "error", message, ...(error === undefined ? {} : { error: errorText(error) }) });
+  return (message, error) => log(logEntry("AuditFailed", message, { error }));
 }

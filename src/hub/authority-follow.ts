@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { pinsOf, readAuthorities, readState, type Authorities } from "./authority-folder.ts";
 import { errorText } from "./error-text.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 
 /** How often the folder is looked at, in milliseconds. */
 const pollMs = 2_000;
@@ -31,12 +31,15 @@ export async function followAuthorities(options: {
         const next = await readAuthorities(dir, state, clock.now());
         await options.changed(next);
         taken = found;
-        log({ level: "info", message: "the CAs were read anew", signer: next.signer.pin, pins: pinsOf(next) });
+        log(logEntry("Reloaded", "the hub reloaded its CAs", { signer: next.signer.pin, pins: pinsOf(next) }));
       }
       complaint = "";
     } catch (error) {
       const text = errorText(error);
-      if (text !== complaint) log({ level: "error", message: "a change of the CA cannot be taken up", error: text });
+      if (text !== complaint)
+        log(
+          logEntry("ReloadFailed", "the hub cannot use the changed CAs; it keeps the previous ones", { error: text }),
+        );
       complaint = text;
     }
   }

@@ -6,7 +6,7 @@ import { authorizationModes, type BuiltChain } from "./authorization-members.ts"
 import type { AuthorizationMetrics } from "./authorization-metrics.ts";
 import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { systemErrorText } from "../core/system-error.ts";
 
 const maxCharacters = 1 << 20;
@@ -68,17 +68,19 @@ export async function followAuthorizationFile(options: FollowOptions): Promise<v
       seen = text;
       complaint = "";
       metrics.reloaded("success", clock.now());
-      log({ level: "info", message: "the authorization configuration was read anew", authorizers: authorizers.length });
+      log(
+        logEntry("Reloaded", "the hub reloaded the authorization configuration", { authorizers: authorizers.length }),
+      );
     } catch (error) {
       const text = errorText(error);
       if (text === complaint) continue;
       complaint = text;
       metrics.reloaded("failure", clock.now());
-      log({
-        level: "error",
-        message: "the authorization configuration is broken; the last good one stays",
-        error: text,
-      });
+      log(
+        logEntry("ReloadFailed", "reload of the authorization configuration failed; the hub keeps the previous one", {
+          error: text,
+        }),
+      );
     }
   }
 }

@@ -8,7 +8,7 @@ import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../trust/
 import type { Authorities } from "./authority-folder.ts";
 import { phaseOf } from "./authority-state.ts";
 import { errorText } from "./error-text.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 
 /** The users that have shown that they trust the newest CA. */
 export interface CaCheck {
@@ -80,7 +80,11 @@ export async function recordCaCheck(options: {
       isNew = true;
       const text = errorText(error);
       if (text !== complaint)
-        log({ level: "warn", message: "cannot write the record of the machines that trust the next CA", error: text });
+        log(
+          logEntry("RecordWriteFailed", "the hub cannot write the record of the machines that trust the next CA", {
+            error: text,
+          }),
+        );
       complaint = text;
     }
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { acceptFailureLog, connectionLimitLog, connectionLimitsFor } from "./connection-limits.ts";
-import type { LogEntry } from "./hub-options.ts";
+import type { LogEntry } from "../core/log-entry.ts";
 
 describe("connection limits", () => {
   it.each([

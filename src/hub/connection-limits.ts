@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ConnectionCounts, ConnectionLimits } from "../http/connection-limiter.ts";
-import { errorText } from "./error-text.ts";
 import type { Server } from "../http/server.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { familiesText } from "./metric-family.ts";
 
 /** An idle one takes up to 60 KiB of memory. */
@@ -40,14 +39,13 @@ export function connectionLimitLog(options: {
   return (counts) => {
     if (now() - logged < logEveryMs) return;
     logged = now();
-    log({
-      level: "warn",
-      message:
+    log(
+      logEntry(
+        "ConnectionLimitReached",
         "too many connections: the hub closes those without an authenticated request, the one that has made none for longest first",
-      reason: "ConnectionLimitReached",
-      ...counts,
-      ...limits,
-    });
+        { ...counts, ...limits },
+      ),
+    );
   };
 }
 
@@ -63,7 +61,7 @@ export function acceptFailureLog(options: {
     if (now() - logged < logEveryMs) return;
     logged = now();
     const message = `${server} could not accept a connection; check how many files its process and the system may open`;
-    log({ level: "error", message, reason: "AcceptFailed", error: errorText(error) });
+    log(logEntry("AcceptFailed", message, { error }));
   };
 }
 

@@ -3,13 +3,13 @@ import type { CredentialUse } from "../controllers/credentials/issued-credential
 import { runControllers, type RunningControllers } from "../controllers/runner.ts";
 import { sharedInformers } from "../controllers/shared-informers.ts";
 import type { Clock } from "../core/clock.ts";
+import { logEntry } from "../core/log-entry.ts";
 import { StatusError } from "../core/status.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../core/user.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Turns } from "../registry/turns.ts";
 import type { Authorities } from "./authority-folder.ts";
-import { errorText } from "./error-text.ts";
 import { hubControllers, type HubControllersOptions } from "./hub-controllers.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { inProcessClient } from "./in-process-client.ts";
@@ -58,13 +58,13 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     clock,
     random: Math.random,
     onError: (account, resource, error) =>
-      options.log({
-        level: "warn",
-        message: "a controller's watch broke and is started again",
-        account,
-        resource: resource.plural,
-        error: errorText(error),
-      }),
+      options.log(
+        logEntry("WatchFailed", "the watch of a controller failed; the hub starts it again", {
+          account,
+          resource: resource.plural,
+          error,
+        }),
+      ),
     signal,
   });
   const controllers = hubControllers({
@@ -93,11 +93,11 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     observerOf: metrics.queueObserver,
     signal,
     count: metrics.controllerTold,
-    log: ({ error, ...entry }) => {
-      if (error !== undefined) metrics.controllerFailed(entry.controller);
+    log: (entry, thrown) => {
+      if (thrown !== undefined) metrics.controllerFailed(String(entry["controller"]));
       // That writes are refused is said once, for the store, and not by each object that waits for one.
-      if (error instanceof StatusError && error.reason === "InsufficientStorage") return;
-      options.log(error === undefined ? entry : { ...entry, error: errorText(error) });
+      if (thrown instanceof StatusError && thrown.reason === "InsufficientStorage") return;
+      options.log(entry);
     },
   });
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Client } from "../client/client.ts";
 import { environmentProxy } from "../client/environment-proxy.ts";
 import type { Clock } from "../core/clock.ts";
+import { logEntry } from "../core/log-entry.ts";
 import type { UserInfo } from "../core/user.ts";
 import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
 import type { Backend } from "../registry/backend.ts";
@@ -18,7 +19,6 @@ import { pinsOf, type Authorities } from "./authority-folder.ts";
 import { openAuthorization, type Authorization } from "./authorization.ts";
 import { clientMetrics, type ClientMetrics } from "./client-metrics.ts";
 import { customResources, type CustomResources } from "./custom-resources.ts";
-import { errorText } from "./error-text.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { Closer, HubState } from "./hub-state.ts";
 import { hubWorld } from "./hub-world.ts";
@@ -100,7 +100,7 @@ export async function openDecisions(
         ? conversionByWebhook(crd, { call: webhooks.call, uuid: randomUUID })
         : base.clusters?.conversionOf(crd.metadata.name ?? ""),
     failed: (name, error) =>
-      options.log({ level: "error", message: "a custom kind cannot be served", name, error: errorText(error) }),
+      options.log(logEntry("CustomResourceNotServed", "the hub cannot serve a custom resource", { name, error })),
   });
   const verbs = registry({
     backend,
@@ -152,7 +152,7 @@ async function identification(
     anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
     revocations: revoked,
     saw: credentialUse.saw,
-    warn: (message) => options.log({ level: "warn", message }),
+    warn: (message) => options.log(logEntry("ConfigurationWarning", message)),
   });
 }
 

@@ -15,7 +15,7 @@ import type { Turns } from "../registry/turns.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { mutatingPoliciesIn, policyParams, validatingPoliciesIn } from "./admission-policies.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { webhookConfigurations } from "./webhook-configurations.ts";
 
 export interface DynamicAdmissionOptions {
@@ -57,7 +57,7 @@ export function dynamicAdmission(options: DynamicAdmissionOptions): readonly Adm
     now: () => performance.now(),
     asked: options.metrics.webhookAsked,
     failedOpen: (webhook: string, error: string) =>
-      options.log({ level: "warn", message: "a webhook could not be asked and is passed over", webhook, error }),
+      options.log(logEntry("WebhookCallFailed", "webhook call failed; ignored by failurePolicy", { webhook, error })),
   };
   const validating = validatingPoliciesIn(cache);
   const mutating = mutatingPoliciesIn(cache);

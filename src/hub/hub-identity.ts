@@ -7,9 +7,8 @@ import { rfc3339, type Clock } from "../core/clock.ts";
 import { decodePem, PemError } from "../pki/pem.ts";
 import { dataFile, holdsStore } from "../storage/store-directory.ts";
 import type { Store } from "../storage/store.ts";
-import { errorText } from "./error-text.ts";
 import { HubError } from "./hub-error.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { isCopy, markOf, readHubRecord, wasUsed, writeHubRecord, type FileMark, type HubRecord } from "./hub-record.ts";
 
 /** Where the two halves of a hub lie. */
@@ -102,10 +101,12 @@ export async function identifyHub(
   if (!(await namesOwnCa(store, halves))) {
     if (record?.phase !== "ready") throw twoHubs(halves);
     if (halves.caFile === undefined) throw otherCa(halves);
-    log({
-      level: "warn",
-      message: `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub were told to trust; machines that joined before do not trust this hub until they are given the new CA`,
-    });
+    log(
+      logEntry(
+        "UntrustedSigner",
+        `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub were told to trust; machines that joined before do not trust this hub until they are given the new CA`,
+      ),
+    );
   }
   const mark = await markOf(join(halves.storeDir, dataFile));
   if (record?.phase === "ready") {
@@ -163,8 +164,8 @@ function noteOf(of: {
       noted = revision;
       isFailing = false;
     } catch (error) {
-      const message = "the revision of the store cannot be recorded beside the CA";
-      if (!isFailing) log({ level: "warn", message, error: errorText(error) });
+      if (!isFailing)
+        log(logEntry("RecordWriteFailed", "the hub cannot record the revision of its store beside the CA", { error }));
       isFailing = true;
     }
   };
@@ -187,10 +188,10 @@ function warnOfRestore(
   const details = { revision, recordedRevision: record.revision, recordedAt: record.at };
   if (revision < record.revision) {
     const message = `the store is older than pki/, so credentials that were revoked after it was copied are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
-    log({ level: "warn", message, ...details });
+    log(logEntry("DataDirectoryRestored", message, { ...details }));
   } else if (record.file !== undefined && isCopy(record.file, mark)) {
     const message = `the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
-    log({ level: "warn", message, ...details });
+    log(logEntry("DataDirectoryRestored", message, { ...details }));
   }
 }
 
@@ -206,7 +207,7 @@ function warnOfClock(
   const behind = Date.parse(record.at) - now;
   if (!(behind > clockSlackMs)) return;
   const message = `the system clock is ${inWords(behind)} behind the time at which this hub last ran: correct the clock of this machine; until then certificates and tokens that have ended since are accepted`;
-  log({ level: "warn", message, now: rfc3339(now), recordedAt: record.at });
+  log(logEntry("ClockBehind", message, { now: rfc3339(now), recordedAt: record.at }));
 }
 
 function twoHubs({ pkiDir, storeDir }: Halves): HubError {

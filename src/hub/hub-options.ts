@@ -1,16 +1,10 @@
 import type { ConnectionLimits } from "../http/connection-limiter.ts";
 import type { StreamLimits } from "../http/stream-limiter.ts";
 import type { Clock } from "../core/clock.ts";
+import type { LogEntry } from "../core/log-entry.ts";
 import type { AccessRequestLimits } from "./access-requests.ts";
 import type { OidcFlags } from "./oidc-flags.ts";
 import type { ServingApprovalFlags } from "./serving-approval.ts";
-
-/** One line of the hub's log; details hold no secrets. */
-export interface LogEntry {
-  readonly level: "debug" | "info" | "warn" | "error";
-  readonly message: string;
-  readonly [detail: string]: unknown;
-}
 
 /** How to run a hub; the command line fills it from flags of the same names. */
 export interface HubOptions {

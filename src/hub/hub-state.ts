@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { RandomBytes } from "../core/clock.ts";
+import { logEntry } from "../core/log-entry.ts";
 import { openLmdb } from "../storage/lmdb.ts";
 import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
@@ -66,7 +67,7 @@ export async function openHubState(
     revocationsFile: options.revocationsFile,
   });
   closers.push(() => hub.note());
-  if (isNew) log({ level: "info", message: "new hub", dataDir, caPin: found.signer.pin });
+  if (isNew) log(logEntry("HubCreated", "new hub", { dataDir, caPin: found.signer.pin }));
   const cache = await openWatchCache({ store, prefix: "/registry/" });
   closers.push(() => cache.close());
   const revoked = revocations(cache, clock, log);

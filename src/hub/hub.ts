@@ -7,6 +7,7 @@ import { loadTrustRoots } from "../pki/verify-chain.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
+import { logEntry } from "../core/log-entry.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { mastersGroup } from "../core/user.ts";
@@ -19,7 +20,6 @@ import { checkOptions } from "./check-options.ts";
 import { compactionLoop } from "./compaction-loop.ts";
 import { control } from "./control.ts";
 import { openDecisions } from "./decisions.ts";
-import { errorText } from "./error-text.ts";
 import { putExtensionAuthentication } from "./extension-authentication.ts";
 import { fullDiskError } from "./full-disk.ts";
 import { HubError } from "./hub-error.ts";
@@ -171,7 +171,7 @@ function upkeep(
     cache,
     clock,
     signal,
-    failed: (error) => options.log({ level: "error", message: "compaction failed", error: errorText(error) }),
+    failed: (error) => options.log(logEntry("CompactionFailed", "compaction failed", { error })),
   });
   // The CA of --cluster-signing-cert-file is the operator's to change: whatever lies in the folder is of another time.
   const following =
@@ -205,7 +205,7 @@ async function takeRevocations(
     roots: async () => loadTrustRoots(authorities().bundlePem),
   };
   const taken = await revocationsFromFile(file, { trust, client, now: clock.now() });
-  log({ level: "info", message: "revocations were imported", file, ...taken });
+  log(logEntry("RevocationsImported", "the hub imported revocations", { file, ...taken }));
 }
 
 /** A URL does not show it. */
@@ -216,7 +216,7 @@ async function announce(options: HubOptions, client: Client, url: string): Promi
   try {
     await putKubernetesService(client, options, Number(new URL(url).port || httpsPort));
   } catch (error) {
-    options.log({ level: "warn", message: "the Service default/kubernetes was not written", error: errorText(error) });
+    options.log(logEntry("ServiceWriteFailed", "the hub cannot write the Service default/kubernetes", { error }));
   }
 }
 
@@ -256,7 +256,7 @@ interface Furnishing {
 /** Puts the initial objects in place, and warns of what this start leaves undone. */
 async function furnish(options: HubOptions, client: Client, given: Furnishing): Promise<void> {
   const { cache, clusters, clock, authorities } = given;
-  const warn = (message: string): void => options.log({ level: "warn", message });
+  const warn = (message: string): void => options.log(logEntry("ConfigurationWarning", message));
   await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
   await putExtensionAuthentication(client, authorities(), clock);
   await putApiServices(client, builtinResources, clock);

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 
 /** How long the event loop was held by one piece of work. */
 export interface LoopStalls {
@@ -39,13 +39,13 @@ export function loopStalls({ now, monotonic, every, requestsDuring, log }: LoopS
     if (heldMs < loggedMs) return;
     logged += 1;
     const end = now();
-    log({
-      level: "warn",
-      message: `event loop held for ${(heldMs / 1000).toFixed(1)} s; no other request was answered meanwhile`,
-      reason: "EventLoopStalled",
-      seconds: heldMs / 1000,
-      requests: requestsDuring(end - heldMs - lookMs, end),
-    });
+    log(
+      logEntry(
+        "EventLoopStalled",
+        `event loop held for ${(heldMs / 1000).toFixed(1)} s; no other request was answered meanwhile`,
+        { seconds: heldMs / 1000, requests: requestsDuring(end - heldMs - lookMs, end) },
+      ),
+    );
   });
   return {
     text: () => {

@@ -14,7 +14,8 @@ import { remoteClient } from "../client/remote.ts";
 import type { Clock } from "../core/clock.ts";
 import { loadYaml, YamlError } from "../formats/bounded-yaml.ts";
 import { HubError } from "./hub-error.ts";
-import type { HubOptions, LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
+import type { HubOptions } from "./hub-options.ts";
 import { openKubeconfigTarget, TargetError, type KubeconfigTarget } from "./kubeconfig-target.ts";
 import { oidcFlagsConfiguration, oidcFlagText } from "./oidc-flags.ts";
 import { retriedReview } from "./webhook-retry.ts";
@@ -96,12 +97,13 @@ async function yamlIn(file: string, place: string): Promise<unknown> {
 /** Whoever can choose a group at the issuer could choose one of the hub's own, system:masters among them. */
 function warnOfUnprefixed({ url, groups, userRules }: JwtIssuer, log: (entry: LogEntry) => void): void {
   if (groups?.claim === undefined || groups.prefix !== "" || userRules.length > 0) return;
-  log({
-    level: "warn",
-    message:
+  log(
+    logEntry(
+      "ConfigurationWarning",
       "groups of this issuer are taken as they are, system:masters among them; give a prefix, or a rule such as user.groups.all(g, !g.startsWith('system:'))",
-    issuer: url,
-  });
+      { issuer: url },
+    ),
+  );
 }
 
 function jsonReader(

@@ -8,7 +8,7 @@ import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
 import type { Authorities } from "./authority-folder.ts";
 import { certificateTimes } from "./authority.ts";
-import type { LogEntry } from "./hub-options.ts";
+import type { LogEntry } from "../core/log-entry.ts";
 import { portCertificates } from "./port-certificates.ts";
 
 const day = 24 * 3600 * 1000;
@@ -87,8 +87,13 @@ test("shows a new serving certificate 90 days before the end, once each time, an
   expect(seen.map((one) => one.day)).toEqual([276, 551]);
   expect(new Set(seen.map((one) => one.certPem)).size).toBe(2);
   expect(log).toMatchObject([
-    { level: "info", message: "the serving certificate was renewed", notAfter: "2028-08-22T23:55:00Z" },
-    { level: "info", message: "the serving certificate was renewed" },
+    {
+      level: "info",
+      reason: "CertificateRenewed",
+      message: "the hub renewed its serving certificate",
+      notAfter: "2028-08-22T23:55:00Z",
+    },
+    { level: "info", reason: "CertificateRenewed", message: "the hub renewed its serving certificate" },
   ]);
 });
 
@@ -115,7 +120,8 @@ test("says once that it cannot renew, and names the CA as the problem, when the 
   expect(log).toEqual([
     {
       level: "error",
-      message: "the serving certificate cannot be renewed",
+      reason: "CertificateRenewalFailed",
+      message: "the hub cannot renew its serving certificate",
       error: "the CA certificate has expired",
     },
   ]);

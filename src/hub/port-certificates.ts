@@ -12,7 +12,7 @@ import {
   type OwnCertificate,
 } from "./authority.ts";
 import { newestOf } from "./ca-check.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { nameOnlyCertificate } from "./name-only-certificate.ts";
 import { renewalLoop } from "./renewal-loop.ts";
 
@@ -92,7 +92,7 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
         if (!isOver(times) && (nextCaTimes === undefined || !isOver(nextCaTimes))) return;
         await renew(server);
         const notAfter = rfc3339(certificateTimes(held.certPem).notAfter);
-        log({ level: "info", message: "the serving certificate was renewed", notAfter });
+        log(logEntry("CertificateRenewed", "the hub renewed its serving certificate", { notAfter }));
       };
       return {
         renew: () => inTurn(() => renew(server)),
@@ -100,7 +100,8 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
           clock,
           signal,
           renewIfDue: () => inTurn(renewIfDue),
-          failed: (error) => log({ level: "error", message: "the serving certificate cannot be renewed", error }),
+          failed: (error) =>
+            log(logEntry("CertificateRenewalFailed", "the hub cannot renew its serving certificate", { error })),
         }),
       };
     },

@@ -8,7 +8,7 @@ import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "
 import { storagePrefix } from "../resources/resource.ts";
 import { credentialOf, revocationIndex, type Credential, type FoundRevocation } from "../resources/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { removalLog, type RemovalLog } from "./removal-log.ts";
 
 /** Something long that was begun with a credential; `signal` aborts when that is revoked. */
@@ -94,15 +94,15 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
       const now = clock.now();
       if (Math.abs(now - (toldAt.get(name) ?? -tellEveryMs)) < tellEveryMs) return;
       toldAt.set(name, now);
-      log({
-        level: "warn",
-        message: "a revoked credential was used",
-        revocation: name,
-        revoked: what,
-        user,
-        ...(address === undefined ? {} : { address }),
-        ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, maxUserAgent) }),
-      });
+      log(
+        logEntry("RevokedCredentialUsed", "a client used a revoked credential", {
+          revocation: name,
+          revoked: what,
+          user,
+          ...(address === undefined ? {} : { address }),
+          ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, maxUserAgent) }),
+        }),
+      );
     },
     certificateOf: ({ fingerprint, credentialID }) =>
       issues(fingerprint === undefined ? (credentialID ?? "") : `X509SHA256=${fingerprint}`),

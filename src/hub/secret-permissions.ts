@@ -3,8 +3,8 @@ import { chmod, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { openPermissions } from "../agent/open-permissions.ts";
 import { textIfThere } from "../agent/private-files.ts";
+import { logEntry } from "../core/log-entry.ts";
 import { shellWord } from "../core/shell-word.ts";
-import { errorText } from "./error-text.ts";
 import { octal } from "./octal.ts";
 import { requireOwnFolder, trustedOwners } from "./own-folders.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -23,10 +23,10 @@ export async function checkFolders({ dataDir, log }: HubOptions, pkiDir: string)
     const was = `others than its owner could write to ${path} (mode ${octal(mode)})`;
     try {
       await chmod(path, 0o700);
-      log({ level: "warn", message: `${was}; it has mode 0700 now, but look whether everything in it is yours` });
+      log(logEntry("PermissionsTooOpen", `${was}; it has mode 0700 now, but look whether everything in it is yours`));
     } catch (error) {
       const next = `correct it with: chmod 700 ${shellWord(path)}`;
-      log({ level: "warn", message: `${was}; ${next}`, error: errorText(error) });
+      log(logEntry("PermissionsTooOpen", `${was}; ${next}`, { error }));
     }
   }
 }
@@ -52,15 +52,15 @@ export async function checkSecretPermissions(options: HubOptions, pkiDir: string
       "a private key could be used by others than its owner; it has mode 0600 now, but may have been copied: replace it if in doubt";
     try {
       await chmod(path, 0o600);
-      log({ level: "warn", message, path });
+      log(logEntry("PermissionsTooOpen", message, { path }));
     } catch (error) {
-      log({ level: "warn", message: (await openPermissions(path)) ?? message, error: errorText(error) });
+      log(logEntry("PermissionsTooOpen", (await openPermissions(path)) ?? message, { error }));
     }
   }
   await checkAdminKubeconfig(join(options.dataDir, "admin.kubeconfig"), log);
   for (const path of [options.dataDir, ...givenSecrets(options)]) {
     const message = await openPermissions(path);
-    if (message !== undefined) log({ level: "warn", message });
+    if (message !== undefined) log(logEntry("PermissionsTooOpen", message));
   }
 }
 
@@ -71,10 +71,12 @@ async function checkAdminKubeconfig(path: string, log: HubOptions["log"]): Promi
   const fingerprint = await clientFingerprint(path);
   const next =
     fingerprint === undefined ? "" : `: if in doubt, revoke it with: pratique revoke --fingerprint ${fingerprint}`;
-  log({
-    level: "warn",
-    message: `${path} had mode ${octal(mode)}, so others than its owner could use it; this start replaces it, but its key may have been copied${next}`,
-  });
+  log(
+    logEntry(
+      "PermissionsTooOpen",
+      `${path} had mode ${octal(mode)}, so others than its owner could use it; this start replaces it, but its key may have been copied${next}`,
+    ),
+  );
 }
 
 async function clientFingerprint(path: string): Promise<string | undefined> {

@@ -5,6 +5,7 @@ import { secretLives } from "./secret-lives.ts";
 import { abortListeners } from "../core/abort-listeners.ts";
 import { StatusError } from "../core/status.ts";
 import type { Clock, RandomBytes } from "../core/clock.ts";
+import { logEntry } from "../core/log-entry.ts";
 import { yamlThread } from "../formats/yaml-thread.ts";
 import type { Incoming } from "../http/exchange.ts";
 import { largeBodies } from "../http/large-bodies.ts";
@@ -34,7 +35,6 @@ import { recordCaCheck } from "./ca-check.ts";
 import { acceptFailureLog, connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
 import { credentialMetrics } from "./credential-metrics.ts";
 import type { Decisions } from "./decisions.ts";
-import { errorText } from "./error-text.ts";
 import { storedFlowControl } from "./flow-control.ts";
 import { healthChecks } from "./health-checks.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -259,7 +259,7 @@ function refusingKubeletCredential(
     const found = await authenticate(facts);
     if (found.kind === "rejected" || !isKubeletCredential(found)) return found;
     const message = "the hub's own certificate for kubelets was presented to the hub: a Node has the hub's address";
-    log({ level: "warn", message, reason: "KubeletCredentialPresented", path: facts.path });
+    log(logEntry("KubeletCredentialPresented", message, { path: facts.path }));
     return { kind: "rejected", reason: message };
   };
 }
@@ -297,15 +297,15 @@ async function connectionsOf({
 function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
   return (error, requestId, brokenOff) => {
     if (brokenOff === undefined) {
-      return log({ level: "error", message: "request failed", requestId, error: errorText(error) });
+      return log(logEntry("RequestFailed", "the hub failed to answer a request", { requestId, error }));
     }
-    log({
-      level: error instanceof StatusError ? "warn" : "error",
-      message: "the answer broke off behind what was sent; the stream or connection was closed with an error",
-      reason: "AnswerBrokenOff",
-      request: requestText(brokenOff),
-      error: errorText(error),
-    });
+    log(
+      logEntry(
+        "AnswerBrokenOff",
+        "the answer broke off behind what was sent; the stream or connection was closed with an error",
+        { level: error instanceof StatusError ? "warn" : "error", request: requestText(brokenOff), error },
+      ),
+    );
   };
 }
 
@@ -318,7 +318,7 @@ function abandonedLog(
     const { info } = progress;
     if (info.verb === "watch") terminated({ group: info.group, plural: info.resource });
     const message = "the client read nothing of the answer for a minute; the connection or stream was closed";
-    log({ level: "warn", message, request: requestText(progress) });
+    log(logEntry("AnswerAbandoned", message, { request: requestText(progress) }));
   };
 }
 

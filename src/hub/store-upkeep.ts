@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { Store } from "../storage/store.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 
 const everyMs = 5_000;
 
@@ -19,9 +19,10 @@ export async function keepStoreWritable(options: {
   while (!signal.aborted) {
     const { refusal } = store.condition();
     if (refusal !== undefined && refusal.code !== told) {
-      log({ level: "error", message: "the store refuses writes", reason: refusal.code, error: refusal.message });
+      log(logEntry("StoreWritesRejected", "the store rejects writes", { cause: refusal.code, error: refusal.message }));
     }
-    if (refusal === undefined && told !== undefined) log({ level: "info", message: "the store takes writes again" });
+    if (refusal === undefined && told !== undefined)
+      log(logEntry("StoreWritesAccepted", "the store accepts writes again"));
     told = refusal?.code;
     if (refusal !== undefined) await store.recover();
     if (store.condition().refusal === undefined && told !== undefined) continue;

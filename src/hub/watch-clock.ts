@@ -1,6 +1,6 @@
 import { inWords } from "../agent/clock-skew.ts";
 import { rfc3339, type Clock } from "../core/clock.ts";
-import type { LogEntry } from "./hub-options.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
 import { renewalCheckMs } from "./renewal-loop.ts";
 
 /** A smaller step is what NTP does without anybody having to know. In milliseconds. */
@@ -28,6 +28,6 @@ export async function watchClock(options: {
     offset += ahead;
     const direction = ahead > 0 ? "ahead" : "back";
     const message = `the system clock was set ${direction} by ${inWords(ahead)}; certificates of the hub are judged by the new time`;
-    log({ level: "warn", message, now: rfc3339(now) });
+    log(logEntry("ClockChanged", message, { now: rfc3339(now) }));
   }
 }

@@ -217,7 +217,7 @@ describe("a policy", () => {
     expect(status).toMatchObject(failed);
     expect(JSON.stringify(status)).not.toMatch(/k8s|rego|secret-of-the-policy/);
     expect(JSON.stringify(status)).not.toContain(dir);
-    expect(log()).toContain("the policy failed: the request is denied");
+    expect(log()).toContain("reason=PolicyFailed");
   });
 
   test("with patterns that explode elsewhere is answered at once", async () => {

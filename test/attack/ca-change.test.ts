@@ -46,7 +46,7 @@ afterEach(() => hub.close());
 
 const pki = (name: string): string => readFileSync(join(hub.dataDir, "pki", name), "utf8");
 const target = (): { readonly port: number; readonly caPem: string } => ({ port: hub.port, caPem: hub.ca });
-const told = (): number => hub.log.filter(({ message }) => message === "the CAs were read anew").length;
+const told = (): number => hub.log.filter(({ reason }) => reason === "Reloaded").length;
 
 async function take(...steps: readonly AuthorityStep[]): Promise<void> {
   for (const step of steps) {

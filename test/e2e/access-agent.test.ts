@@ -124,7 +124,7 @@ describe("pratique agent", () => {
     const first = await tokenIn(dir);
     const running = agent("--dir", dir);
     await until(running.err, (text) => text.includes("the token is kept"));
-    expect(running.err()).toMatch(/ INFO {2}the token is kept file=\S+ account=vms\/vm-kept validUntil=\S+Z renewsAt=/);
+    expect(running.err()).toMatch(/ INFO {2}the token is kept reason=RenewalScheduled file=\S+ account=vms\/vm-kept validUntil=\S+Z renewsAt=/);
     ahead += 40 * minute;
     // The hub may be busy for a moment with what forty minutes have made due.
     await expect.poll(() => agent("--dir", dir, "--status").ended).toBe(0);
@@ -146,7 +146,7 @@ describe("pratique agent", () => {
     expect(await statusWith(third)).toBe(200);
     running.stop();
     expect(await running.ended).toBe(0);
-    expect(running.err()).toContain("renewed the token file=");
+    expect(running.err()).toContain("renewed the token reason=CredentialRenewed file=");
     expect(running.err()).not.toContain(third.slice(-20));
   });
 

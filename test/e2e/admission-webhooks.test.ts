@@ -374,7 +374,7 @@ describe("a webhook that cannot be asked", () => {
     const logged = hub.log.length;
     expect((await map("a")).status).toBe(201);
     expect(hub.log.slice(logged)).toContainEqual(
-      expect.objectContaining({ level: "warn", webhook: "test.hooks.example" }),
+      expect.objectContaining({ level: "warn", reason: "WebhookCallFailed", webhook: "test.hooks.example" }),
     );
   });
 

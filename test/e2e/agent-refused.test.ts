@@ -68,8 +68,8 @@ it(
   { timeout: 2 * limitMs },
   async () => {
     const agent = pratique("agent", "--dir", certDir, "--health-address", "127.0.0.1:0");
-    await passing(() => agent.err().includes("INFO  ready: the hub accepts all credentials"));
-    const port = /answers health checks port=(\d+)/.exec(agent.err())?.[1] ?? "";
+    await passing(() => agent.err().includes("INFO  the hub accepts all credentials reason=Ready"));
+    const port = /reason=Listening port=(\d+)/.exec(agent.err())?.[1] ?? "";
     const ready = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
     expect(await ready()).toBe(200);
     const status = async (): Promise<{ readonly code: number; readonly out: string }> => {
@@ -102,7 +102,7 @@ it(
     expect(restarted.err()).not.toContain(" ready");
     expect((await admin(`${revocations}/n1`, { method: "DELETE" })).status).toBe(200);
     await passing(() => restarted.err().includes("the client certificate is refused no more"));
-    await passing(() => restarted.err().includes("ready: the hub accepts all credentials"));
+    await passing(() => restarted.err().includes("the hub accepts all credentials reason=Ready"));
     expect((await status()).code).toBe(0);
     restarted.stop();
     expect(await restarted.ended).toBe(0);

@@ -61,9 +61,9 @@ peerSuite("kubectl", "an agent as a service", () => {
       const path = `${join(hub.dir, "bin")}:${process.env["PATH"] ?? ""}`;
       const env = { PATH: path, NOTIFY_SOCKET: "/run/x", WATCHDOG_USEC: "3000000", SECRET: "not for others" };
       const agent = ofThisTest(spawnProcess(pratique.executable, args, { home: hub.dir, env }));
-      const [, port] = await agent.until(/answers health checks port=(\d+)/);
+      const [, port] = await agent.until(/reason=Listening port=(\d+)/);
       const ready = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
-      await agent.until(/the command after the rotation ended with code 3/);
+      await agent.until(/the command of --after-rotation ended with code 3 reason=RotationCommandFailed/);
       await eventually("readiness", async () => (await ready()) === 200 || undefined);
       expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
 

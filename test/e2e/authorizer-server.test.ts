@@ -90,12 +90,12 @@ describe("pratique authorizer", () => {
       );
       await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(10), 45_000);
       await writeFile(file, "neither");
-      await reload(/the policy stays what it was/);
+      await reload(/reason=ReloadFailed/);
       const { length } = answers.dev;
       await vi.waitFor(() => expect(answers.dev.length).toBeGreaterThan(length + 10), 45_000);
       expect([new Set(answers.dev), new Set(answers.ops)]).toEqual([new Set([true]), new Set([false])]);
       await writeFile(file, kinds[kind].text("ops"));
-      await reload(/the policy was reloaded/);
+      await reload(/reason=Reloaded/);
       const after = answers.ops.length;
       await vi.waitFor(() => expect(answers.ops.length).toBeGreaterThan(after + 10), 45_000);
       isDone = true;

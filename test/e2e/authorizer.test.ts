@@ -47,7 +47,7 @@ function worldWithFiles(): FakeIo {
 
 async function listening(): Promise<string> {
   return vi.waitFor(() => {
-    const port = /the authorizer listens\s+port=(\d+)/.exec(io.err())?.[1];
+    const port = /reason=Listening port=(\d+)/.exec(io.err())?.[1];
     if (port === undefined) throw new Error("not yet");
     return port;
   }, 45_000);
@@ -117,10 +117,10 @@ describe("a hub that asks the authorizer", () => {
 
   it("takes up a changed policy, and keeps the last good one", async () => {
     await writeFile(join(policy, "k8s.rego"), classic.replace('"conf" in', '"late" in'));
-    await looked("the policy was reloaded");
+    await looked("reason=Reloaded");
     expect((await as("olga")(path)).status).toBe(200);
     await writeFile(join(policy, "k8s.rego"), "package k8s\n\nallow {");
-    await looked("the policy stays what it was");
+    await looked("reason=ReloadFailed");
     expect((await as("olga")(`${path}?limit=1`)).status).toBe(200);
     expect((await as("olga")("/api/v1/namespaces/default/secrets")).status).toBe(200);
   });

@@ -64,7 +64,7 @@ const pinsIn = async (file: string): Promise<readonly string[]> =>
 
 /** Takes a step by the command and waits until the running hub has taken it up. */
 async function step(name: string, ...more: readonly string[]): Promise<void> {
-  const count = (): number => hub.log.filter(({ message }) => message === "the CAs were read anew").length;
+  const count = (): number => hub.log.filter(({ reason }) => reason === "Reloaded").length;
   const before = count();
   expect(await ca(name, ...more)).toMatchObject({ code: 0 });
   await expect.poll(count).toBe(before + 1);

@@ -30,9 +30,9 @@ const pki = (name: string): string => readFileSync(join(hub.dataDir, "pki", name
 
 /** Takes the step in the folder, as the command does, and waits until the running hub has taken it up. */
 async function step(name: AuthorityStep): Promise<void> {
-  const told = hub.log.filter(({ message }) => message === "the CAs were read anew").length;
+  const told = hub.log.filter(({ reason }) => reason === "Reloaded").length;
   await changeAuthorities(join(hub.dataDir, "pki"), name, { now: Date.now(), random: (size) => randomBytes(size) });
-  await expect.poll(() => hub.log.filter(({ message }) => message === "the CAs were read anew").length).toBe(told + 1);
+  await expect.poll(() => hub.log.filter(({ reason }) => reason === "Reloaded").length).toBe(told + 1);
 }
 
 interface Credential {
@@ -148,7 +148,7 @@ peerSuite("kubectl", "a change of the CA", () => {
     await rename(damaged, join(hub.dataDir, "pki", "ca-state.json"));
     await expect.poll(() => hub.log.filter(({ level }) => level === "error")).toHaveLength(1);
     expect(hub.log.find(({ level }) => level === "error")).toMatchObject({
-      message: "a change of the CA cannot be taken up",
+      reason: "ReloadFailed",
       error: expect.stringContaining("ca-9.crt is missing"),
     });
     expect(await get(nodes, pki("ca.crt"), admin())).toBe(200);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "../../src/core/object.ts";
-import type { LogEntry } from "../../src/hub/hub-options.ts";
+import type { LogEntry } from "../../src/core/log-entry.ts";
 import { clustersPath, startClusterStage, says, type ClusterStage } from "../kits/cluster-stage.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { leaveAnnotation } from "../../src/resources/managed-cluster.ts";

@@ -141,8 +141,9 @@ describe("a data directory in which one key is of another hub", () => {
     others.push(other);
     const pki = join(other, "data", "pki");
     const own = { clusterSigningCertFile: join(pki, "ca.crt"), clusterSigningKeyFile: join(pki, "ca.key") };
-    const told = [expect.stringContaining("is none of the CAs that clients of this hub were told to trust")];
-    expect(warnings(await startedOn(dir, own))).toEqual(told);
+    const message = expect.stringContaining("is none of the CAs that clients of this hub were told to trust") as string;
+    const told = (await startedOn(dir, own)).filter(({ level }) => level === "warn");
+    expect(told).toEqual([{ level: "warn", reason: "UntrustedSigner", message }]);
   });
 
   it("is refused where it is the key of tokens, until the operator names it once", async () => {
@@ -317,9 +318,11 @@ describe("a data directory that is whole", () => {
     const fresh = await mkdtemp(join(tmpdir(), "pratique-new-"));
     others.push(fresh);
     const hub = await startTestHub({ dir: fresh });
-    const news = (log: TestHub["log"]): unknown => log.filter(({ message }) => message === "new hub");
+    const news = (log: TestHub["log"]): unknown => log.filter(({ reason }) => reason === "HubCreated");
     const { dataDir } = hub;
-    expect(news(hub.log)).toEqual([{ level: "info", message: "new hub", dataDir, caPin: hub.hub.caPin }]);
+    expect(news(hub.log)).toEqual([
+      { level: "info", message: "new hub", reason: "HubCreated", dataDir, caPin: hub.hub.caPin },
+    ]);
     await hub.close("keep");
     expect(news(await startedOn(fresh))).toEqual([]);
   });
@@ -383,6 +386,7 @@ describe("a data directory that was restored", () => {
     ]);
     expect(log).toContainEqual(
       expect.objectContaining({
+        reason: "DataDirectoryRestored",
         revision: expect.any(Number),
         recordedRevision: expect.any(Number),
         recordedAt: expect.any(String),
@@ -470,7 +474,7 @@ describe("a hub that was restored from an older backup", () => {
   it("takes the revocations of a newer list before its port opens", async () => {
     const { hub, file } = await restored({ revocationsFile: join(dir, "revocations.jws") });
     expect(hub.log).toContainEqual(
-      expect.objectContaining({ level: "info", message: "revocations were imported", file, added: 1, present: 1 }),
+      expect.objectContaining({ level: "info", reason: "RevocationsImported", file, added: 1, present: 1 }),
     );
     expect(await Promise.all(["ann", "ben", "eve"].map((user) => statusOf(hub, user)))).toEqual([401, 401, 200]);
     await hub.close("keep");
@@ -552,7 +556,7 @@ describe("a hub that was restored from an older backup", () => {
       `the store is older than pki/, so credentials that were revoked after it was copied are accepted again, and accounts, bindings and tokens that were deleted are back; but for those that ${pemFile} lists, which are added before the port opens`,
     ]);
     expect(hub.log).toContainEqual(
-      expect.objectContaining({ message: "revocations were imported", file: pemFile, added: 2, present: 0 }),
+      expect.objectContaining({ reason: "RevocationsImported", file: pemFile, added: 2, present: 0 }),
     );
     const api = apiClient(hub);
     const held = (await api(crev)).items().map((item) => item["spec"]);
@@ -606,14 +610,16 @@ describe("secrets that others than their owner may read", () => {
     const log = await startedOn(dir);
     const message = expect.stringContaining("it has mode 0600 now, but may have been copied") as string;
     expect(log.filter(({ level }) => level === "warn")).toEqual([
-      { level: "warn", message, path: at("pki", "ca.key") },
-      { level: "warn", message, path: at("pki", "sa.key") },
+      { level: "warn", reason: "PermissionsTooOpen", message, path: at("pki", "ca.key") },
+      { level: "warn", reason: "PermissionsTooOpen", message, path: at("pki", "sa.key") },
       {
         level: "warn",
+        reason: "PermissionsTooOpen",
         message: `${at()} holds secrets and has mode 0755, so others than its owner may use it; correct it with: chmod 700 ${at()}`,
       },
       {
         level: "warn",
+        reason: "PermissionsTooOpen",
         message: `${tokens} holds a secret and has mode 0640, so others than its owner may use it; correct it with: chmod 600 ${tokens}`,
       },
     ]);

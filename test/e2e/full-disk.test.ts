@@ -88,8 +88,8 @@ describe.skipIf(disk.missing)("a hub whose disk is full", () => {
       expect((await api(configMaps, { method: "POST", body: configMap("refused") })).status).toBe(507);
     }
     const told = (): readonly string[] =>
-      (hub?.log ?? []).map(({ message }) => message).filter((message) => message.startsWith("the store"));
-    await expect.poll(told).toEqual(["the store refuses writes"]);
+      (hub?.log ?? []).map(({ reason }) => reason).filter((reason) => reason.startsWith("StoreWrites"));
+    await expect.poll(told).toEqual(["StoreWritesRejected"]);
     expect((await api(`${configMaps}/full-0`, { method: "DELETE" })).status).toBe(200);
 
     await disk.free();
@@ -103,7 +103,7 @@ describe.skipIf(disk.missing)("a hub whose disk is full", () => {
       .toBe(200);
     expect((await api(configMaps, { method: "POST", body: configMap("after") })).status).toBe(201);
     expect((await watch.next()).object.metadata.name).toBe("after");
-    expect(told()).toEqual(["the store refuses writes", "the store takes writes again"]);
+    expect(told()).toEqual(["StoreWritesRejected", "StoreWritesAccepted"]);
     watch.close();
     api.close();
   });

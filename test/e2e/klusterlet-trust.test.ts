@@ -101,7 +101,7 @@ peerSuite("kubectl", "a change that leaves a cluster behind", () => {
 });
 
 async function ca(step: string, ...more: readonly string[]): Promise<void> {
-  const count = (): number => stage.hub.log.filter(({ message }) => message === "the CAs were read anew").length;
+  const count = (): number => stage.hub.log.filter(({ reason }) => reason === "Reloaded").length;
   const before = count();
   let said = "";
   const stdout = { write: () => undefined, isTty: false };

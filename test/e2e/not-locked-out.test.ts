@@ -29,7 +29,7 @@ peerSuite("kubectl", "a hub with RBAC and a webhook that denies all others", () 
     const place = ["--cert-dir", join(dir, "certs")];
     authorizer = programRun([...words, ...place, "--secure-port", "0"]);
     await authorizer.until(/the authorizer listens/);
-    const port = /the authorizer listens\s+port=(\d+)/.exec(authorizer.err())?.[1];
+    const port = /reason=Listening port=(\d+)/.exec(authorizer.err())?.[1];
     const printing = programRun([...words, ...place, "--url", `https://127.0.0.1:${port}`, "--print-kubeconfig"]);
     await printing.done;
     kubeconfig = join(dir, "authorizer.kubeconfig");

@@ -166,7 +166,7 @@ peerSuite("kubectl", "a revocation cuts off requests, open connections and watch
     const again = await kubectl("get", "configmaps");
     expect(again.err).toContain("You must be logged in to the server");
     // Once, however often it is tried.
-    const told = hub.log.filter(({ message }) => message === "a revoked credential was used");
+    const told = hub.log.filter(({ reason }) => reason === "RevokedCredentialUsed");
     expect(told.filter(({ revocation }) => revocation === "kubectl")).toMatchObject([
       { user: "kubectl", address: "127.0.0.1", userAgent: expect.stringMatching(/^kubectl/) as string },
     ]);

@@ -21,7 +21,8 @@ const at = (...path: readonly string[]): string => join(dir, "data", ...path);
 async function warnings(): Promise<readonly string[]> {
   const hub = await startTestHub({ dir });
   await hub.close("keep");
-  return hub.log.flatMap(({ level, message }) => (level === "warn" || level === "error" ? [message] : []));
+  const warned = hub.log.filter(({ level }) => level === "warn" || level === "error");
+  return warned.map(({ reason, message }) => `${reason}: ${message}`);
 }
 
 describe("a hub that starts with its clock behind its last run", () => {
@@ -32,7 +33,7 @@ describe("a hub that starts with its clock behind its last run", () => {
     await writeFile(file, JSON.stringify({ ...record, at: later }));
     expect(await warnings()).toEqual([
       expect.stringMatching(
-        /^the system clock is 3 days behind the time at which this hub last ran: correct the clock/,
+        /^ClockBehind: the system clock is 3 days behind the time at which this hub last ran: correct the clock/,
       ),
     ]);
     expect(await warnings()).toEqual([]);
@@ -46,7 +47,7 @@ describe("a hub whose admin.kubeconfig others could read", () => {
     const { fingerprint256 } = new X509Certificate(Buffer.from(data, "base64"));
     await chmod(at("admin.kubeconfig"), 0o644);
     expect(await warnings()).toEqual([
-      `${at("admin.kubeconfig")} had mode 0644, so others than its owner could use it; this start replaces it, but its key may have been copied: if in doubt, revoke it with: pratique revoke --fingerprint ${fingerprint256}`,
+      `PermissionsTooOpen: ${at("admin.kubeconfig")} had mode 0644, so others than its owner could use it; this start replaces it, but its key may have been copied: if in doubt, revoke it with: pratique revoke --fingerprint ${fingerprint256}`,
     ]);
     expect((await stat(at("admin.kubeconfig"))).mode & 0o777).toBe(0o600);
     expect(await warnings()).toEqual([]);

@@ -49,7 +49,7 @@ describe("a hub whose store has reached its quota", () => {
     expect(metrics).toContain("pratique_store_quota_bytes 25165824");
     expect(metrics).toContain('pratique_store_refusal{reason="quota"} 1');
     clock.skip(6000);
-    const told = (): unknown => hub?.log.find(({ message }) => message === "the store refuses writes")?.["reason"];
+    const told = (): unknown => hub?.log.find(({ reason }) => reason === "StoreWritesRejected")?.["cause"];
     await expect.poll(told).toBe("quota");
     api.close();
     await hub.close("keep");

@@ -74,7 +74,7 @@ export async function startAuthorizer(...words: readonly string[]): Promise<Test
   const end = runLine([...line, "--secure-port=0"], io).finally(() => (ended = true));
   const port = await eventually("the authorizer to listen", () => {
     if (ended) throw new TypeError(`the authorizer has ended: ${io.err()}`);
-    const found = /the authorizer listens\s+port=(\d+)/.exec(io.err())?.[1];
+    const found = /reason=Listening port=(\d+)/.exec(io.err())?.[1];
     return found === undefined ? undefined : Number(found);
   });
   const printing = world();

@@ -1,8 +1,9 @@
 import type { Client } from "../../src/client/client.ts";
+import type { LogEntry } from "../../src/core/log-entry.ts";
 import type { Reason } from "../../src/core/reasons.ts";
 import type { Controller } from "../../src/controllers/controller.ts";
 import { runControllers } from "../../src/controllers/runner.ts";
-import type { ControllerLogEntry, RunningControllers } from "../../src/controllers/runner.ts";
+import type { RunningControllers } from "../../src/controllers/runner.ts";
 import { sharedInformers } from "../../src/controllers/shared-informers.ts";
 import type { SharedInformers } from "../../src/controllers/shared-informers.ts";
 import { fakeApi } from "./fake-api.ts";
@@ -16,7 +17,7 @@ export interface ControllerBench {
   readonly client: Client;
   readonly clock: FakeClock;
   readonly informers: SharedInformers;
-  readonly log: ControllerLogEntry[];
+  readonly log: LogEntry[];
   /** The reasons that were counted. */
   readonly counted: Reason[];
   /** Runs them and resolves when all is quiet. */
@@ -31,7 +32,7 @@ export function controllerBench(options: Omit<FakeApiOptions, "clock"> = {}): Co
   const api = fakeApi({ clock, ...options });
   const ending = new AbortController();
   const { signal } = ending;
-  const log: ControllerLogEntry[] = [];
+  const log: LogEntry[] = [];
   const counted: Reason[] = [];
   const informers = sharedInformers({
     clientFor: () => api.client,
@@ -44,7 +45,7 @@ export function controllerBench(options: Omit<FakeApiOptions, "clock"> = {}): Co
 
   async function start(...controllers: readonly Controller[]): Promise<RunningControllers> {
     const count = (_controller: string, reason: Reason): void => void counted.push(reason);
-    running = runControllers({ controllers, informers, clock, log: (entry) => log.push(entry), count, signal });
+    running = runControllers({ controllers, informers, clock, log: (entry) => void log.push(entry), count, signal });
     await running.ready;
     await settled();
     return running;

@@ -30,7 +30,7 @@ export async function startRealClusterHub(
     "--controllers=registration",
   ]);
   const webhook = await runWebhook(kube, address, "--managed-clusters", ...more);
-  await controller.until(/the controllers work/);
+  await controller.until(/reason=ControllersStarted/);
   return {
     kube,
     admin,

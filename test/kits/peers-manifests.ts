@@ -67,7 +67,7 @@ export async function runWebhook(
     ...more,
   ]);
   try {
-    await Promise.all([webhook.until(/the webhook answers/), webhook.until(/the webhook is registered/)]);
+    await Promise.all([webhook.until(/reason=Ready/), webhook.until(/reason=WebhookRegistered/)]);
   } catch (error) {
     webhook.interrupt();
     throw error;

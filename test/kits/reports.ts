@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { ApiObject } from "../../src/core/object.ts";
-import type { LogEntry } from "../../src/hub/hub-options.ts";
+import type { LogEntry } from "../../src/core/log-entry.ts";
 import type { Reason } from "../../src/core/reasons.ts";
 import type { Event } from "../../src/resources/event.ts";
 import { eventually } from "./peers-process.ts";

@@ -52,7 +52,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     const kubeconfig = await accountKubeconfig(kube, "pratique-controller");
     controller = programRun(["controller", `--kubeconfig=${kubeconfig}`, ...election]);
     webhook = await runWebhook(kube, address);
-    await controller.until(/the controllers work/);
+    await controller.until(/reason=ControllersStarted/);
     await kube.kubectl.with({ input: setting }).ok("apply", "-f", "-");
   }, 240_000);
 
@@ -469,17 +469,17 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     expect(await controller.done).toBe(0);
     const kubeconfig = await accountKubeconfig(kube, "pratique-controller");
     const first = pratique.start(["controller", ...election], { kubeconfig });
-    await first.until(/the controllers work/);
+    await first.until(/reason=ControllersStarted/);
     const second = programRun(["controller", ...election, `--kubeconfig=${kubeconfig}`]);
     onTestFinished(async () => {
       second.interrupt();
       await second.done;
     });
-    await second.until(/another leads/);
+    await second.until(/reason=LeaderChanged/);
     await approved("vm-first");
-    expect(second.err()).not.toMatch(/the controllers work/);
+    expect(second.err()).not.toMatch(/reason=ControllersStarted/);
     await first.stop();
-    await second.until(/the controllers work/);
+    await second.until(/reason=ControllersStarted/);
     await approved("vm-second");
     second.interrupt();
     expect(await second.done).toBe(0);

@@ -130,7 +130,7 @@ peerSuite([...kubePrograms, "kubelet"], "a real kubelet on a real control plane 
     await kube.kubectl.with({ input }).ok("create", "-f", "-");
     const kubeconfig = await accountKubeconfig(kube, account.name, account.namespace);
     approver = programRun(["controller", `--kubeconfig=${kubeconfig}`, "--controllers=serving-approving"]);
-    await approver.until(/the controllers work/);
+    await approver.until(/reason=ControllersStarted/);
   }, 240_000);
 
   afterAll(async () => {

@@ -41,7 +41,7 @@ peerSuite(kubePrograms, "managed clusters on a real control plane", () => {
       "--controllers=registration",
     ]);
     webhook = await runWebhook(kube, address, "--managed-clusters");
-    await controller.until(/the controllers work/);
+    await controller.until(/reason=ControllersStarted/);
   }, 240_000);
 
   afterAll(async () => {

@@ -110,11 +110,13 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
     "without the definition nothing counts as revoked; once it is installed, the controllers begin anew with it",
     async () => {
       controller = programRun(["controller", `--kubeconfig=${kube.kubeconfig}`, "--controllers=serving-approving"]);
-      await controller.until(/the controllers work/);
-      expect(controller.err()).toContain("this cluster has no CredentialRevocations: nobody counts as revoked");
+      await controller.until(/reason=ControllersStarted/);
+      expect(controller.err()).toContain(
+        "this cluster does not serve CredentialRevocations, so no credential counts as revoked",
+      );
       await approved(await serving("n1"));
       const address = await applyManifests(kube, "--managed-clusters");
-      await controller.until(/the controllers begin anew[^]*the revocations are known[^]*the controllers work/);
+      await controller.until(/reason=RevocationsServed[^]*reason=RevocationsSynced[^]*reason=ControllersStarted/);
       controller.interrupt();
       expect(await controller.done).toBe(0);
       webhook = await runWebhook(kube, address, "--managed-clusters");
@@ -205,7 +207,7 @@ peerSuite(kubePrograms, "revocations and our controllers on a real control plane
 
   async function start(): Promise<void> {
     controller = programRun(["controller", `--kubeconfig=${account}`, all]);
-    await controller.until(/the revocations are known[^]*the controllers work/);
+    await controller.until(/reason=RevocationsSynced[^]*reason=ControllersStarted/);
   }
 
   /** Revocations come in the order in which they were made: one of a node that asks tells that the earlier ones have come. */

@@ -38,7 +38,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
       `--cert-dir=${join(kube.dir, "authorizer")}`,
     ];
     authorizer = programRun([...words, `--kubeconfig=${await accountKubeconfig(kube, "authorizer", "default")}`]);
-    await authorizer.until(/the revocations are known/);
+    await authorizer.until(/reason=RevocationsSynced/);
     const printed = programRun([...words, "--print-kubeconfig"]);
     if ((await printed.done) !== 0) throw new Error(`--print-kubeconfig failed: ${printed.err()}`);
     const file = join(kube.dir, "authorizer-webhook.conf");

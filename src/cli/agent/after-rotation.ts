@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { KeptName } from "../../agent/agent-event.ts";
 import { plainText } from "../../agent/join-error.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 
@@ -27,13 +27,13 @@ export function afterRotation(
     const said = plainText(output, 1000);
     const details = { command: words.join(" "), file: path, ...(said === "" ? {} : { output: said }) };
     if (end === "ended" && code === 0)
-      return log({ level: "info", message: "ran the command after the rotation", ...details });
+      return log(logEntry("RotationCommandRun", "the agent ran the command of --after-rotation", { ...details }));
     const why = {
       ended: `ended with code ${code}`,
       killed: "was killed",
       late: `was killed after ${timeoutMs / 1000} seconds`,
       missing: "cannot be started",
     };
-    log({ level: "warn", message: `the command after the rotation ${why[end]}`, ...details });
+    log(logEntry("RotationCommandFailed", `the command of --after-rotation ${why[end]}`, { ...details }));
   };
 }

@@ -15,6 +15,7 @@ describe("what the agent of a cluster logs", () => {
       }),
     ).toEqual({
       level: "info",
+      reason: "ApprovalPending",
       message: "waiting for the approval of the certificate and the acceptance of the cluster",
       agentId: "a1b2c",
       onTheHub: "pratique cluster accept east --agent-id a1b2c  or  kubectl certificate approve east-x",

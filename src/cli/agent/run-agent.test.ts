@@ -231,21 +231,21 @@ describe("pratique agent", () => {
     });
     expect(await runLine("agent --dir access --ask-again --key k.pem", io)).toBe(0);
     expect(io.err().replaceAll("2026-11-21T00:00:00.000Z ", "")).toBe(
-      `INFO  the token is kept file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
-INFO  ready: the hub accepts all credentials
-WARN  away file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:01:00Z
-ERROR away file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:00:00Z
-INFO  renewed the token file=/t validUntil=2026-11-21T00:03:00Z
-INFO  the token is kept file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
-WARN  refused; asking for access anew file=/t
-ERROR revoked; ask anew file=/t since=2026-11-20T23:59:00Z
-INFO  the token is refused no more file=/t
-INFO  another CA of the hub signs by now, so the token is renewed before its time file=/t pin=sha256:00 renewsAt=2026-11-21T00:01:00Z
-ERROR gone file=/t
-INFO  goes on with an earlier request for the serving certificate request=csr/csr-1 file=/s
-INFO  waiting for approval of the serving certificate waitsUntil=2026-11-21T00:01:00Z approve="one or other" file=/s
-INFO  asked for access: accessrequest/vm-1-bcdfg fingerprint=SHA256:x words="one two"
-INFO  stopped
+      `INFO  the token is kept reason=RenewalScheduled file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
+INFO  the hub accepts all credentials reason=Ready
+WARN  away reason=RenewalFailed file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:01:00Z
+ERROR away reason=RenewalFailed file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:00:00Z
+INFO  renewed the token reason=CredentialRenewed file=/t validUntil=2026-11-21T00:03:00Z
+INFO  the token is kept reason=RenewalScheduled file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
+WARN  refused; asking for access anew reason=AccessRequestedAgain file=/t
+ERROR revoked; ask anew reason=CredentialRejected file=/t since=2026-11-20T23:59:00Z
+INFO  the token is refused no more reason=CredentialAccepted file=/t
+INFO  another CA of the hub signs by now, so the token is renewed before its time reason=EarlyRenewalScheduled file=/t pin=sha256:00 renewsAt=2026-11-21T00:01:00Z
+ERROR gone reason=CredentialLost file=/t
+INFO  goes on with an earlier request for the serving certificate reason=CertificateRequested request=csr/csr-1 file=/s
+INFO  waiting for approval of the serving certificate reason=ApprovalPending waitsUntil=2026-11-21T00:01:00Z approve="one or other" file=/s
+INFO  asked for access: accessrequest/vm-1-bcdfg reason=AccessRequested fingerprint=SHA256:x words="one two"
+INFO  the agent stopped reason=Stopped
 `,
     );
   });

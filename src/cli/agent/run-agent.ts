@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { agentStatus, type CredentialStatus } from "../../agent/agent-status.ts";
 import { JoinError } from "../../agent/join-error.ts";
 import { privateFiles } from "../../agent/private-files.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import { afterRotation } from "./after-rotation.ts";
 import { agentFailure, agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
 import { agentLine, requestLine } from "./agent-line.ts";
@@ -38,7 +38,7 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
   const manager = serviceManager(io, log, signal);
   const isReady = (): boolean => stands.isGood(io.clock.now());
   const health = await serveHealth(args.text("health-address"), { isReady, log });
-  if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
+  if (health !== undefined) log(logEntry("Listening", "the agent answers health checks", { port: health.port }));
   try {
     await run(args, io, { log, signal, stands, manager });
   } finally {
@@ -46,7 +46,7 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
     await manager.idle();
     await health?.close();
   }
-  if (!args.on("once")) log({ level: "info", message: "stopped" });
+  if (!args.on("once")) log(logEntry("Stopped", "the agent stopped"));
   return "ok";
 }
 
@@ -64,7 +64,7 @@ async function run(args: Args, io: Io, { log, signal, stands, manager }: Running
   const tellReady = (): void => {
     if (isReady || args.on("once") || !stands.isConfirmed(io.clock.now())) return;
     isReady = true;
-    log({ level: "info", message: "ready: the hub accepts all credentials" });
+    log(logEntry("Ready", "the hub accepts all credentials"));
   };
   const dirs = agentFolders(args, io);
   const warn = warnInLog(log);

@@ -4,6 +4,7 @@ import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import { JoinError } from "../../agent/join-error.ts";
 import { rfc3339 } from "../../core/clock.ts";
+import { logEntry } from "../../core/log-entry.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -38,7 +39,7 @@ async function stay(args: Args, io: Io): Promise<ExitName> {
   const signal = io.interrupted();
   let isAvailable = false;
   const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable, log });
-  if (health !== undefined) log({ level: "info", message: "answers health checks", port: health.port });
+  if (health !== undefined) log(logEntry("Listening", "the agent answers health checks", { port: health.port }));
   try {
     await withKlusterlet(
       args,
@@ -58,7 +59,7 @@ async function stay(args: Args, io: Io): Promise<ExitName> {
   } finally {
     await health?.close();
   }
-  log({ level: "info", message: "stopped" });
+  log(logEntry("Stopped", "the agent stopped"));
   return "ok";
 }
 

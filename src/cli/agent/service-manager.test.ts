@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
 import { fakeIo } from "../../../test/kits/fake-io.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import type { LogEntry } from "../../core/log-entry.ts";
 import type { ChildEnd } from "./child-program.ts";
 import { serviceManager, type ServiceManager } from "./service-manager.ts";
 
@@ -67,6 +67,9 @@ describe("a service manager", () => {
     await manager.idle();
     manager.tell({ STATUS: "x" });
     await manager.idle();
-    expect([told.length, log]).toEqual([1, [expect.objectContaining({ level: "warn", systemdNotify: "missing" })]]);
+    expect([told.length, log]).toEqual([
+      1,
+      [expect.objectContaining({ level: "warn", reason: "NotifyFailed", systemdNotify: "missing" })],
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import type { Io } from "../io.ts";
 
 /** Tells systemd how a service stands. @see sd_notify(3) */
@@ -34,7 +34,7 @@ export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: A
       missing = kind === "missing";
       if (kind !== "ended" || code !== 0) {
         const message = "the service manager cannot be told how this service stands";
-        log({ level: "warn", message, systemdNotify: kind === "ended" ? `ended with code ${code}` : kind });
+        log(logEntry("NotifyFailed", message, { systemdNotify: kind === "ended" ? `ended with code ${code}` : kind }));
       }
     }
   }

@@ -4,7 +4,7 @@ import type { UserInfo } from "../../core/user.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
 import { credentialOf, revocationIndex, type FoundRevocation } from "../../resources/revocation-index.ts";
 import type { Client } from "../../client/client.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import type { AskedReview, ReviewStatus } from "../policy/authorizer-review.ts";
 import { failureOf } from "../failure.ts";
 
@@ -43,12 +43,12 @@ export function watchedRevocations(options: WatchedRevocationsOptions): WatchedR
     random: Math.random,
     onError: (error, failures) => {
       if (failures !== 1) return;
-      log({
-        level: "warn",
-        message: "the revocations cannot be followed; trying again",
-        ...(loaded || meanwhile === undefined ? {} : { meanwhile }),
-        error: failureOf(error).message,
-      });
+      log(
+        logEntry("RevocationsUnavailable", "cannot watch CredentialRevocations; the program tries again", {
+          ...(loaded || meanwhile === undefined ? {} : { meanwhile }),
+          error: failureOf(error).message,
+        }),
+      );
     },
   });
   followed.onChange(({ type, object }) => {
@@ -58,7 +58,7 @@ export function watchedRevocations(options: WatchedRevocationsOptions): WatchedR
   void followed.run(signal);
   const synced = followed.synced.then((isSynced) => {
     loaded = isSynced;
-    if (isSynced) log({ level: "info", message: "the revocations are known", count: index.size() });
+    if (isSynced) log(logEntry("RevocationsSynced", "the CredentialRevocations are synced", { count: index.size() }));
     return isSynced;
   });
   const findUser = ({ extra, ...user }: UserInfo): FoundRevocation | undefined =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { logEntry } from "../../core/log-entry.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { HubError } from "../../hub/hub-error.ts";
 import type { HubOptions } from "../../hub/hub-options.ts";
@@ -156,7 +157,7 @@ describe("pratique hub", () => {
     expect(await stopped(world, "hub")).toBe(0);
     expect(world.io.out()).toBe(welcome);
     expect(world.io.err()).toBe(
-      "2026-11-21T00:00:00.000Z INFO  stopping: requests under way may finish; a second signal ends at once\n2026-11-21T00:00:00.000Z INFO  stopped\n",
+      "2026-11-21T00:00:00.000Z INFO  the hub stops: requests in progress may finish; a second signal ends it at once reason=Stopping\n2026-11-21T00:00:00.000Z INFO  the hub stopped reason=Stopped\n",
     );
     expect(world.closed()).toBe(1);
   });
@@ -180,12 +181,19 @@ describe("pratique hub", () => {
     const world = hubWorld();
     const running = runLine("hub --log-level warn --log-format json", world.io);
     await settled();
-    world.options[0]?.log({ level: "info", message: "quiet" });
-    world.options[0]?.log({ level: "warn", message: "loud", key: 1 });
+    world.options[0]?.log(logEntry("Reloaded", "quiet"));
+    world.options[0]?.log(logEntry("ClockChanged", "loud", { key: 1 }));
     world.io.interrupt();
     expect(await running).toBe(0);
-    expect(world.io.err()).toBe('{"time":"2026-11-21T00:00:00.000Z","level":"warn","message":"loud","key":1}\n');
-    expect(JSON.parse(world.io.out())).toMatchObject({ level: "info", message: "the hub is ready", readyMs: 123 });
+    expect(world.io.err()).toBe(
+      '{"time":"2026-11-21T00:00:00.000Z","level":"warn","message":"loud","reason":"ClockChanged","key":1}\n',
+    );
+    expect(JSON.parse(world.io.out())).toMatchObject({
+      level: "info",
+      reason: "Ready",
+      message: "the hub is ready",
+      readyMs: 123,
+    });
   });
 
   test("ends with code 1 and the reason when the hub can go on no longer", async () => {

@@ -13,6 +13,7 @@ import { logLine } from "../log-line.ts";
 import { logTo } from "../log-to.ts";
 import { release } from "../release.ts";
 import { tlsSans } from "../tls-sans.ts";
+import { logEntry } from "../../core/log-entry.ts";
 import { shellWord } from "../../core/shell-word.ts";
 
 /** Starts a hub, says how to reach it, and waits for a signal or its end. */
@@ -24,9 +25,11 @@ export async function runHub(args: Args, io: Io): Promise<ExitName> {
   if (!interrupted.aborted) sayReady(hub, args, io);
   const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
   if (ended === "signal") {
-    options.log({ level: "info", message: "stopping: requests under way may finish; a second signal ends at once" });
+    options.log(
+      logEntry("Stopping", "the hub stops: requests in progress may finish; a second signal ends it at once"),
+    );
     await hub.close();
-    options.log({ level: "info", message: "stopped" });
+    options.log(logEntry("Stopped", "the hub stopped"));
     return "ok";
   }
   await hub.close();
@@ -247,7 +250,7 @@ function sayReady(hub: Hub, args: Args, io: Io): void {
   }
   const { url, caPin, store, adminKubeconfig, readyMs } = hub;
   const details = { url, caPin, store, kubeconfig: adminKubeconfig, readyMs: Math.round(readyMs) };
-  io.stdout.write(logLine("json", io.clock.now(), { level: "info", message: "the hub is ready", ...details }));
+  io.stdout.write(logLine("json", io.clock.now(), logEntry("Ready", "the hub is ready", { ...details })));
 }
 
 function welcome(hub: Hub, io: Io): string {

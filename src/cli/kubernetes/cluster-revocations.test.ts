@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { ConnectionError } from "../../client/client.ts";
 import { StatusError } from "../../core/status.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import type { LogEntry } from "../../core/log-entry.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
 import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock, settled, type FakeClock } from "../../../test/kits/fake-clock.ts";
@@ -89,9 +89,7 @@ describe("what is revoked on a cluster", () => {
     const here = world([reply]);
     await settled();
     expect(known(here).isRevoked(ann)).toBe(false);
-    expect(here.logged.map(({ message }) => message)).toEqual([
-      expect.stringContaining("has no CredentialRevocations"),
-    ]);
+    expect(here.logged.map(({ reason }) => reason)).toEqual(["RevocationsNotServed"]);
     await here.clock.advance(120_000);
     expect(known(here).outdated.aborted).toBe(false);
   });
@@ -114,7 +112,11 @@ describe("what is revoked on a cluster", () => {
     await settled();
     expect(here.found()).toBeUndefined();
     expect(here.logged).toEqual([
-      expect.objectContaining({ level: "warn", meanwhile: "nothing is approved or issued" }),
+      expect.objectContaining({
+        level: "warn",
+        reason: "RevocationsUnavailable",
+        meanwhile: "nothing is approved or issued",
+      }),
     ]);
     await here.clock.advance(60_000);
     expect(known(here).isRevoked(ann)).toBe(false);

@@ -3,7 +3,7 @@ import { ConnectionError, type Client } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { UserInfo } from "../../core/user.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import { credentialRevocations } from "../../resources/credential-revocation.ts";
 import { fieldListAt, stringAt } from "../../resources/json-fields.ts";
 import { watchedRevocations } from "../credentials/watched-revocations.ts";
@@ -37,11 +37,12 @@ export async function clusterRevocations(options: ClusterRevocationsOptions): Pr
   const served = await untilAnswered(options);
   if (served === undefined) return undefined;
   if (!served) {
-    log({
-      level: "warn",
-      message:
-        "this cluster has no CredentialRevocations: nobody counts as revoked; pratique manifests has the definition",
-    });
+    log(
+      logEntry(
+        "RevocationsNotServed",
+        "this cluster does not serve CredentialRevocations, so no credential counts as revoked; pratique manifests prints the definition",
+      ),
+    );
     void lookAgain(options, outdated);
     return { isRevoked: () => false, outdated: outdated.signal };
   }
@@ -59,12 +60,13 @@ async function untilAnswered(options: ClusterRevocationsOptions): Promise<boolea
     } catch (error) {
       if (signal.aborted) break;
       if (failures === 1) {
-        log({
-          level: "warn",
-          message: "whether the cluster has revocations is not known; trying again",
-          meanwhile: "nothing is approved or issued",
-          error: failureOf(error).message,
-        });
+        log(
+          logEntry(
+            "RevocationsUnavailable",
+            "cannot determine whether the cluster serves CredentialRevocations; the controller tries again",
+            { meanwhile: "nothing is approved or issued", error: failureOf(error).message },
+          ),
+        );
       }
     }
     await clock.sleep(jitteredBackoffMs(backoff, failures, Math.random), signal);
@@ -77,7 +79,7 @@ async function lookAgain(options: ClusterRevocationsOptions, outdated: AbortCont
   while (!signal.aborted) {
     await clock.sleep(lookAgainMs, signal);
     if ((await untilAnswered(options)) !== true) continue;
-    log({ level: "info", message: "this cluster has CredentialRevocations now: the controllers begin anew" });
+    log(logEntry("RevocationsServed", "this cluster serves CredentialRevocations now; the controllers start again"));
     outdated.abort();
     return;
   }

@@ -3,7 +3,7 @@ import type { RemoteClient } from "../../client/remote.ts";
 import { accessProfile } from "../../controllers/access/access-profile.ts";
 import { accessRequest, type AccessRequestOptions } from "../../controllers/access/access-request.ts";
 import type { AutoApproval } from "../../controllers/clusters/cluster-approving-policy.ts";
-import { leaderTimings, leadWhileElected, type ElectionEvent } from "../../controllers/leader-election.ts";
+import { leaderTimings, leadWhileElected } from "../../controllers/leader-election.ts";
 import { registrationControllers } from "../../controllers/clusters/registration.ts";
 import { servingApproving, type ServingApproval } from "../../controllers/certificates/serving-approving.ts";
 import { runControllers } from "../../controllers/runner.ts";
@@ -13,7 +13,7 @@ import type { ApiObject } from "../../core/object.ts";
 import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
 import { readClusterRegistration } from "../../hub/cluster-registration.ts";
 import { HubError } from "../../hub/hub-error.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import { readServingApproval } from "../../hub/serving-approval.ts";
 import { systemResolver } from "../../hub/system-resolver.ts";
 import { parseCsr } from "../../pki/csr.ts";
@@ -40,7 +40,8 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
     io,
     async (server) => {
       const plan = await planOf(args, io, server);
-      if (plan.ca !== undefined) log({ level: "info", message: "machines are given this CA", pins: plan.ca.pins });
+      if (plan.ca !== undefined)
+        log(logEntry("TrustBundleSelected", "answers to machines contain this CA", { pins: plan.ca.pins }));
       let ready = false;
       const health = await serveHealth(args.text("health-address"), { isReady: () => ready, log });
       const lead = async (term: AbortSignal): Promise<void> => obey({ client: server.client, plan, io, log }, term);
@@ -55,7 +56,7 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
     },
     warnInLog(log),
   );
-  log({ level: "info", message: "stopped" });
+  log(logEntry("Stopped", "the controller stopped"));
   return "ok";
 }
 
@@ -143,12 +144,12 @@ async function work({ client, plan, io, log, isRevoked }: Work, signal: AbortSig
     clock,
     random: Math.random,
     onError: (_account, resource, error) =>
-      log({
-        level: "warn",
-        message: "a watch broke and is started again",
-        resource: resource.plural,
-        error: failureOf(error).message,
-      }),
+      log(
+        logEntry("WatchFailed", "a watch failed; the controller starts it again", {
+          resource: resource.plural,
+          error: failureOf(error).message,
+        }),
+      ),
     signal,
   });
   const { ca, serving, clusters } = plan;
@@ -171,11 +172,15 @@ async function work({ client, plan, io, log, isRevoked }: Work, signal: AbortSig
     informers,
     clock,
     signal,
-    log: ({ error, ...entry }) => log(error === undefined ? entry : { ...entry, error: failureOf(error).message }),
+    log,
   });
   await ready;
   if (!signal.aborted) {
-    log({ level: "info", message: "the controllers work", controllers: controllers.map(({ name }) => name).join(",") });
+    log(
+      logEntry("ControllersStarted", "controllers started", {
+        controllers: controllers.map(({ name }) => name).join(","),
+      }),
+    );
   }
   await stopped;
 }
@@ -196,7 +201,12 @@ async function elected({ args, io, client, log }: Election, lead: (term: AbortSi
   const identity = `${io.hostname}_${Buffer.from(io.random(8)).toString("hex")}`;
   const namespace = args.text("leader-elect-lease-namespace") ?? "";
   const name = args.text("leader-elect-lease-name") ?? "";
-  log({ level: "info", message: "asks for the lease", lease: `${namespace}/${name}`, identity });
+  log(
+    logEntry("LeaderElectionStarted", "attempting to acquire leader lease", {
+      lease: `${namespace}/${name}`,
+      identity,
+    }),
+  );
   await leadWhileElected({
     client,
     clock: io.clock,
@@ -205,22 +215,9 @@ async function elected({ args, io, client, log }: Election, lead: (term: AbortSi
     identity,
     timings: leaderTimings,
     lead,
-    report: (event) => log(electionEntry(event)),
+    log,
     signal: io.interrupted(),
   });
-}
-
-function electionEntry(event: ElectionEvent): LogEntry {
-  switch (event.kind) {
-    case "leading":
-      return { level: "info", message: "leads" };
-    case "lost":
-      return { level: "warn", message: "leads no more", why: event.why };
-    case "following":
-      return { level: "info", message: "another leads", holder: event.holder };
-    case "failed":
-      return { level: "warn", message: "the lease cannot be taken", error: failureOf(event.error).message };
-  }
 }
 
 const configMaps: ResourceRef = {

@@ -16,7 +16,7 @@ import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { acceptFailureLog } from "../../hub/connection-limits.ts";
 import { addressLimit } from "../../hub/address-limit.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
 import { answeredConversion } from "../../resources/add-on-conversion.ts";
@@ -82,7 +82,7 @@ export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
     },
     warnInLog(log),
   );
-  log({ level: "info", message: "stopped" });
+  log(logEntry("Stopped", "the webhook stopped"));
   return "ok";
 }
 
@@ -139,10 +139,11 @@ async function serveGuarded(serving: GuardedServing, { reviews, ready, stopped }
     isReady: () => isReady,
     certificateProblem: pair.problem,
     clock: io.clock,
-    onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
+    onFault: (error) =>
+      log(logEntry("ReviewFailed", "the webhook cannot answer a review", { error: failureOf(error).message })),
     acceptFailed: acceptFailureLog({ log, now: () => performance.now(), server: "the webhook" }),
   });
-  log({ level: "info", message: "the webhook listens", port: listening.port });
+  log(logEntry("Listening", "the webhook listens", { port: listening.port }));
   const names = [webhookConfigurationName, ...(args.on("managed-clusters") ? [clusterWebhookName] : [])];
   const conversions = args.on("older-add-ons") ? [addOnConversion(placeOfWebhook(args))] : [];
   const { client } = server;
@@ -151,15 +152,16 @@ async function serveGuarded(serving: GuardedServing, { reviews, ready, stopped }
     : Promise.resolve();
   void ready.then((synced) => {
     isReady = synced;
-    if (synced) log({ level: "info", message: "the webhook answers" });
+    if (synced) log(logEntry("Ready", "the webhook answers reviews"));
   });
   await renewalLoop({
     clock: io.clock,
     signal: stop,
     renewIfDue: () => pair.look(listening.renew),
-    failed: (error) => log({ level: "error", message: "the serving certificate cannot be renewed", error }),
+    failed: (error) =>
+      log(logEntry("CertificateRenewalFailed", "the webhook cannot renew its serving certificate", { error })),
   });
-  log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
+  log(logEntry("Stopping", "the webhook stops: reviews in progress may finish; a second signal ends it at once"));
   await listening.close(drainMs);
   await Promise.all([registered, stopped]);
 }
@@ -189,7 +191,7 @@ interface Guard {
 async function guarded({ args, io, server, pins, log }: Serving, signal: AbortSignal): Promise<Guard> {
   const { client } = server;
   const { clock } = io;
-  log({ level: "info", message: "proofs must be for this CA", pins });
+  log(logEntry("TrustBundleSelected", "proofs must name this CA", { pins }));
   const follow = (resource: Resource): ReturnType<typeof informer> =>
     informer({
       client,
@@ -198,12 +200,12 @@ async function guarded({ args, io, server, pins, log }: Serving, signal: AbortSi
       random: Math.random,
       backoff: { initialMs: 200, maxMs: 10_000 },
       onError: (error) =>
-        log({
-          level: "warn",
-          message: "a watch broke and is started again",
-          resource: resource.plural,
-          error: failureOf(error).message,
-        }),
+        log(
+          logEntry("WatchFailed", "a watch failed; the webhook starts it again", {
+            resource: resource.plural,
+            error: failureOf(error).message,
+          }),
+        ),
     });
   const [requests, profiles] = [follow(accessRequests), follow(accessProfiles)];
   const now = (): number => clock.now();

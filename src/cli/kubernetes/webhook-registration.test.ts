@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LogEntry } from "../../core/log-entry.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { ApiObject } from "../../core/object.ts";
@@ -44,7 +45,7 @@ describe("the registration of the webhook", () => {
     const clock = fakeClock();
     const stop = new AbortController();
     const said: string[] = [];
-    const log = ({ message }: { readonly message: string }): void => void said.push(message);
+    const log = ({ reason }: LogEntry): void => void said.push(reason);
     const done = registerWebhook({
       client,
       clock,
@@ -55,11 +56,11 @@ describe("the registration of the webhook", () => {
       signal: stop.signal,
     });
     await clock.advance(1_000);
-    expect(said).toEqual(["the webhook is not registered"]);
+    expect(said).toEqual(["WebhookRegistrationFailed"]);
     for (const kind of kinds) stored.set(kind, made());
     await clock.advance(2_000);
     for (const kind of kinds) expect(valueAt(stored.get(kind), "webhooks")).toMatchObject([{ clientConfig: expected }]);
-    expect([said.at(-1), writes()]).toEqual(["the webhook is registered", 2]);
+    expect([said.at(-1), writes()]).toEqual(["WebhookRegistered", 2]);
     await clock.advance(180_000);
     expect(writes()).toBe(2);
     stored.set("mutatingwebhookconfigurations", made());
@@ -104,7 +105,7 @@ describe("the registration of the webhook", () => {
     const { client, stored } = cluster();
     const [clock, stop] = [fakeClock(), new AbortController()];
     const said: string[] = [];
-    const log = ({ message }: { readonly message: string }): void => void said.push(message);
+    const log = ({ reason }: LogEntry): void => void said.push(reason);
     let answers = false;
     const slow: Client = {
       ...client,
@@ -129,11 +130,7 @@ describe("the registration of the webhook", () => {
     await clock.advance(2_000);
     answers = true;
     await clock.advance(2_000);
-    expect(said).toEqual([
-      "the webhook is not registered",
-      "the webhook is not registered",
-      "the webhook is registered",
-    ]);
+    expect(said).toEqual(["WebhookRegistrationFailed", "WebhookRegistrationFailed", "WebhookRegistered"]);
     await clock.advance(180_000);
     expect(said).toHaveLength(3);
     stop.abort();

@@ -4,7 +4,7 @@ import { jsonEqual } from "../../core/equal.ts";
 import type { JsonObject } from "../../core/json-value.ts";
 import type { ApiObject } from "../../core/object.ts";
 import { StatusError } from "../../core/status.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import { customResourceDefinitions } from "../../resources/custom-resource-definition.ts";
 import { fieldsAt } from "../../resources/json-fields.ts";
 import { mutatingWebhookConfigurations } from "../../resources/mutating-webhook-configuration.ts";
@@ -45,12 +45,16 @@ export async function registerWebhook(options: RegistrationOptions): Promise<voi
       }
       for (const one of options.conversions) changed.push(await registerConversion(options, one));
       // Also where nothing was to change: an API server that was too slow to say so may have done what it was asked before.
-      if (!isTold || changed.includes(true)) log({ level: "info", message: "the webhook is registered" });
+      if (!isTold || changed.includes(true)) log(logEntry("WebhookRegistered", "the webhook is registered"));
       isTold = true;
       await clock.sleep(lookMs, signal);
     } catch (error) {
       isTold = false;
-      log({ level: "warn", message: "the webhook is not registered", error: failureOf(error).message });
+      log(
+        logEntry("WebhookRegistrationFailed", "the webhook cannot be registered; it tries again", {
+          error: failureOf(error).message,
+        }),
+      );
       await clock.sleep(againMs, signal);
     }
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import type { LogEntry } from "../../core/log-entry.ts";
 import { reloadingPolicy, type CompiledPolicy } from "./deciding-policy.ts";
 
 interface Stage {
@@ -43,11 +43,7 @@ describe("a policy that follows its files", () => {
     files.text = "two";
     await policy.look();
     expect(await policy.ask({})).toEqual({ json: '"two"' });
-    expect([retired, reloads, log.map(({ message }) => message)]).toEqual([
-      ["one"],
-      ["success"],
-      ["the policy was reloaded"],
-    ]);
+    expect([retired, reloads, log.map(({ reason }) => reason)]).toEqual([["one"], ["success"], ["Reloaded"]]);
   });
 
   test("stays the last good one while they are broken, which is told once, and comes back", async () => {
@@ -57,7 +53,7 @@ describe("a policy that follows its files", () => {
       await policy.look();
       expect(await policy.ask({})).toEqual({ json: '"one"' });
     }
-    expect([reloads.length, log.map(({ level }) => level)]).toEqual([2, ["error", "error"]]);
+    expect([reloads.length, log.map(({ reason }) => reason)]).toEqual([2, ["ReloadFailed", "ReloadFailed"]]);
     files.text = "three";
     await policy.look();
     expect(await policy.ask({})).toEqual({ json: '"three"' });

@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 
 /** What a policy came to for one input: its value as JSON text, undefined for no value, or why it could not be evaluated. */
 export type Judgement = ({ readonly json: string | undefined } | JudgementFailure) & {
@@ -106,7 +106,7 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
           key = now.key;
           before.retire?.();
           reloaded?.("success");
-          log({ level: "info", message: "the policy was reloaded" });
+          log(logEntry("Reloaded", "the authorizer reloaded the policy"));
         }
         problem = "";
       } catch (error) {
@@ -114,7 +114,11 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
         if (message === problem) return;
         problem = message;
         reloaded?.("failure");
-        log({ level: "error", message: "the policy stays what it was: its files cannot be used", error: message });
+        log(
+          logEntry("ReloadFailed", "reload of the policy failed; the authorizer keeps the previous one", {
+            error: message,
+          }),
+        );
       }
     },
   };

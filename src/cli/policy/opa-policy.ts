@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { logEntry } from "../../core/log-entry.ts";
 import { ConnectionError } from "../../client/client.ts";
 import { environmentProxy } from "../../client/environment-proxy.ts";
 import { requiredProxy } from "../../client/tunnel.ts";
@@ -49,7 +50,7 @@ export async function openOpaPolicy(given: string, world: PolicyWorld): Promise<
               caPem: pemOf((await ca?.bytes())?.toString("utf8"), args),
               token: tokenOf((await token?.bytes())?.toString("utf8"), args),
             }),
-            () => log({ level: "warn", message: noValue, query: path.join(".") }),
+            () => log(logEntry("PolicyUndefined", noValue, { query: path.join(".") })),
           ),
       };
     },

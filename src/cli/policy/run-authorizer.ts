@@ -1,5 +1,5 @@
 import { acceptFailureLog } from "../../hub/connection-limits.ts";
-import type { LogEntry } from "../../hub/hub-options.ts";
+import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import { authorizerMetrics, type AuthorizerMetrics, type ReviewDecision } from "./authorizer-metrics.ts";
 import { askedReview, statusOf, type ReviewStatus } from "./authorizer-review.ts";
 import { checkServing, servingPort } from "../check-serving.ts";
@@ -46,7 +46,7 @@ export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
     policy.close();
     followed?.close();
   }
-  log({ level: "info", message: "stopped" });
+  log(logEntry("Stopped", "the authorizer stopped"));
   return "ok";
 }
 
@@ -104,15 +104,23 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
     answersEarly: true,
     metrics: metrics.text,
     clock: io.clock,
-    onFault: (error) => log({ level: "error", message: "a review failed", error: failureOf(error).message }),
+    onFault: (error) =>
+      log(logEntry("ReviewFailed", "the authorizer cannot answer a review", { error: failureOf(error).message })),
     acceptFailed: acceptFailureLog({ log, now: () => performance.now(), server: "the authorizer" }),
   });
-  log({ level: "info", message: "the authorizer listens", port: listening.port });
+  log(logEntry("Listening", "the authorizer listens", { port: listening.port }));
   const renewing = renewalLoop({
     clock: io.clock,
     signal: stop,
     renewIfDue: () => pair.look(listening.renew),
-    failed: (error) => log({ level: "error", message: "the serving certificate stays what it was", error }),
+    failed: (error) =>
+      log(
+        logEntry(
+          "CertificateRenewalFailed",
+          "the authorizer cannot renew its serving certificate; it keeps the previous one",
+          { error },
+        ),
+      ),
   });
   for (;;) {
     await io.clock.sleep(lookEveryMs, stop);
@@ -120,7 +128,7 @@ async function serve(policy: DecidingPolicy, pair: ServingPair, world: World): P
     await policy.look();
   }
   await renewing;
-  log({ level: "info", message: "stopping: reviews under way may finish; a second signal ends at once" });
+  log(logEntry("Stopping", "the authorizer stops: reviews in progress may finish; a second signal ends it at once"));
   await listening.close(drainMs);
 }
 
@@ -141,8 +149,10 @@ function decide(policy: DecidingPolicy, { log, metrics, revocations }: World): J
     const { decisionId } = judgement;
     const named = decisionId === undefined ? {} : { decisionId };
     if (problem !== undefined)
-      log({ level: "error", message: "the policy failed: the request is denied", error: problem, ...named });
-    else if (decisionId !== undefined) log({ level: "debug", message: "decided", ...status, ...named });
+      log(
+        logEntry("PolicyFailed", "the policy failed; the authorizer denies the request", { error: problem, ...named }),
+      );
+    else if (decisionId !== undefined) log(logEntry("ReviewDecided", "the policy decided", { ...status, ...named }));
     return { apiVersion, kind: "SubjectAccessReview", spec, status };
   };
 }
