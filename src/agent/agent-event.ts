@@ -1,3 +1,7 @@
+import { rfc3339 } from "../core/clock.ts";
+import { logEntry, type LogEntry } from "../core/log-entry.ts";
+import type { LogReason } from "../core/reasons.ts";
+
 /** A credential, and the file by which other programs find it. */
 export interface CredentialName {
   readonly kind: "token" | "client-certificate" | "serving-certificate";
@@ -10,54 +14,38 @@ export interface KeptName {
   readonly path: string;
 }
 
-/** What an agent that keeps credentials tells while it runs. Times in milliseconds since the epoch; texts hold no secret. */
-export type AgentEvent = KeptName &
-  (
-    | {
-        /** It is there, for the account or node `subject`, and will be renewed at `at`. Told once for each that is issued. */
-        readonly event: "planned";
-        readonly at: number;
-        readonly expiresAt: number;
-        readonly subject: string;
-      }
-    /** A certificate was asked for; `found` where an earlier run had done so with the same key. */
-    | { readonly event: "requested"; readonly request: string; readonly found: boolean }
-    /** The request has no certificate yet; `commands` are those with which an approver would approve it, `waitsFor` is what the hub says of it, once it says so. */
-    | {
-        readonly event: "waiting";
-        readonly request: string;
-        readonly commands: readonly string[];
-        /** Until when this try waits; the next goes on with the same request. */
-        readonly until?: number | undefined;
-        readonly waitsFor?: string | undefined;
-      }
-    | { readonly event: "renewed"; readonly expiresAt: number }
-    /** Another CA, of this pin, signs by now, so it will be renewed at `at`, before its time. */
-    | { readonly event: "hastened"; readonly at: number; readonly signer: string }
-    /** It has expired, and the machine asks to come back with its key; `waitsFor` is what the hub says of that, once it says so. */
-    | { readonly event: "returning"; readonly expiresAt: number; readonly waitsFor?: string | undefined }
-    /** A try failed; the next one is at `at`. Absent `expiresAt`: there is none yet. */
-    | {
-        readonly event: "failed";
-        readonly message: string;
-        readonly at: number;
-        readonly expiresAt?: number | undefined;
-      }
-    /** The hub told of other CAs, which are believed from now on. */
-    | { readonly event: "trusts"; readonly pins: readonly string[] }
-    /** The hub told of another address, where it was reached; it is in the kubeconfig from now on. */
-    | { readonly event: "moved"; readonly server: string }
-    /** The hub has refused it time and again since `since`, before its end. Told once for each that is refused, and after a restart. */
-    | { readonly event: "refused"; readonly since: number; readonly message: string }
-    /** It was refused, and is not any more: the hub takes it again, or another one is there. */
-    | { readonly event: "accepted" }
-    /** The hub does not take the token any more, and the machine asks for access anew. */
-    | { readonly event: "asking-again"; readonly message: string }
-    /** It cannot be kept any longer; it is looked at again when its files change. */
-    | { readonly event: "lost"; readonly message: string }
-    /** It was lost, and can be kept again. */
-    | { readonly event: "mended" }
-  );
+/** What an agent reports of a credential while it runs. Times in milliseconds since the epoch; texts hold no secret. */
+export interface AgentEvent extends KeptName {
+  readonly reason: LogReason;
+  readonly message: string;
+  /** Further fields of the log line. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** Absent where there is no credential yet, or this is not about its end. */
+  readonly expiresAt?: number | undefined;
+  /** When the agent renews the credential, or tries again. */
+  readonly at?: number | undefined;
+}
 
 /** Receives the events of an agent as they happen; must not throw. */
 export type AgentReport = (event: AgentEvent) => void;
+
+/** A credential as messages name it. */
+export const nouns: Readonly<Record<KeptName["kind"], string>> = {
+  token: "the token",
+  "client-certificate": "the client certificate",
+  "serving-certificate": "the serving certificate",
+  ca: "the CA",
+};
+
+/** The log line of an event; `now` in milliseconds since the epoch. What fails after the credential has expired is an error. */
+export function agentEntry({ reason, message, path: file, details, expiresAt, at }: AgentEvent, now: number): LogEntry {
+  const isFailure = reason === "RenewalFailed";
+  const isOver = isFailure && expiresAt !== undefined && expiresAt <= now;
+  return logEntry(reason, message, {
+    ...(isOver ? { level: "error" } : {}),
+    file,
+    ...details,
+    ...(expiresAt === undefined ? {} : { validUntil: rfc3339(expiresAt) }),
+    ...(at === undefined ? {} : { [isFailure ? "triedAgainAt" : "renewsAt"]: rfc3339(at) }),
+  });
+}

@@ -3,7 +3,6 @@ import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { credentialDigest } from "./ask-acceptance.ts";
 import { credentialStore } from "./credential-store.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
-import type { JoinReport } from "./join-event.ts";
 import { keepFresh, type Keeper } from "./keeper.ts";
 import { acceptanceKeeper } from "./keep-acceptance.ts";
 import { tokenKeeper } from "./keep-token.ts";
@@ -32,8 +31,6 @@ export interface AgentOptions {
   readonly signal: AbortSignal;
   readonly userAgent: string;
   readonly report: AgentReport;
-  /** Is told how asking anew goes. */
-  readonly reportRequest: JoinReport;
   readonly addresses: MachineAddresses;
   /** Who may read what is written; default the owner of this process only. */
   readonly access?: FileAccess | undefined;

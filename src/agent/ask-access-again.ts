@@ -7,7 +7,8 @@ import { accessRequests, stateOf, type AccessRequest } from "../resources/access
 import type { AccessFolder, AskedRequest } from "./access-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
 import { JoinError } from "./join-error.ts";
-import type { JoinReport } from "./join-event.ts";
+import type { AgentEvent } from "./agent-event.ts";
+import type { JoinEvent, JoinReport } from "./join-event.ts";
 import type { KeptAccess } from "./kept-access.ts";
 import { requestAccess, type RequestAccessOptions } from "./request-access.ts";
 import { hubClient } from "./hub-client.ts";
@@ -127,4 +128,24 @@ function requestOptions(asked: AskedRequest, name: string, options: AskAgainOpti
     waitMs,
     discoveryTimeoutMs,
   };
+}
+
+/** What the agent reports of requesting access again; undefined of what needs no line of the log. */
+export function requestReport(event: JoinEvent): Pick<AgentEvent, "reason" | "message" | "details"> | undefined {
+  switch (event.kind) {
+    case "access-asked": {
+      const { name, fingerprint, words } = event;
+      const message = `requested access: accessrequest/${name}`;
+      return { reason: "AccessRequested", message, details: { fingerprint, words: words.join(" ") } };
+    }
+    case "waiting-for-access": {
+      const approve = event.commands.join(" or ");
+      return { reason: "ApprovalPending", message: "waiting for approval of access", details: { approve } };
+    }
+    case "retrying":
+    case "clock-differs":
+      return { reason: "AttemptFailed", message: event.message };
+    default:
+      return undefined;
+  }
 }

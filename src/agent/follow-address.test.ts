@@ -86,7 +86,15 @@ describe("the address of a node's hub", () => {
     await look();
     expect([await inUse(), events]).toEqual([
       next.url,
-      [{ kind: "ca", path: "/ca.crt", event: "moved", server: next.url }],
+      [
+        {
+          kind: "ca",
+          path: "/ca.crt",
+          reason: "ServerAddressUpdated",
+          message: "server address updated from cluster-info",
+          details: { server: next.url },
+        },
+      ],
     ]);
     await look();
     expect(events).toHaveLength(1);
@@ -100,7 +108,7 @@ describe("the address of a node's hub", () => {
       old.url,
       [
         expect.objectContaining({
-          event: "failed",
+          reason: "RenewalFailed",
           message: expect.stringMatching(/is at https:\/\/127\.0\.0\.1:1 now, but nothing listens .* stays in use$/),
         }),
       ],

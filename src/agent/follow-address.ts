@@ -38,7 +38,8 @@ export async function followAddress(
       return `the hub tells that it is at ${address} now, but ${files.kubeconfig} does not name ${trust.server} once: change its server by hand`;
     }
     await files.write(files.kubeconfig, changed);
-    report({ ...name, event: "moved", server: address });
+    const message = "server address updated from cluster-info";
+    report({ ...name, reason: "ServerAddressUpdated", message, details: { server: address } });
   }
   // Last: an agent that is killed before it looks at the same address again.
   await files.write(files.told, toldFormat.print({ server: address }));

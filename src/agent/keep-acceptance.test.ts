@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeClock, type FakeClock } from "../../test/kits/fake-clock.ts";
 import { refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
+import { rfc3339 } from "../core/clock.ts";
 import type { AgentEvent } from "./agent-event.ts";
 import { credentialDigest } from "./ask-acceptance.ts";
 import type { RefusalFile } from "./refusal-state.ts";
@@ -91,7 +92,7 @@ async function passing(one: Keeper, ms: number): Promise<void> {
   }
 }
 
-const kinds = (): readonly string[] => events.map(({ event }) => event);
+const kinds = (): readonly string[] => events.map(({ reason }) => reason);
 
 describe("whether a hub takes a credential", () => {
   test("is asked as the machine itself, after a moment and then every ten minutes, however often somebody looks", async () => {
@@ -120,11 +121,17 @@ describe("whether a hub takes a credential", () => {
     expect(events).toEqual([]);
     await passing(one, 2 * minute);
     expect(events).toEqual([
-      { kind: "token", path, event: "refused", since: begun + minute / 2, message: expect.stringContaining(said) },
+      {
+        kind: "token",
+        path,
+        reason: "CredentialRejected",
+        details: { since: rfc3339(begun + minute / 2) },
+        message: expect.stringContaining(said),
+      },
     ]);
     expect(hub.seen).toHaveLength(3);
     await passing(one, 60 * minute);
-    expect([kinds(), refused, writes]).toEqual([["refused"], [credentialDigest({ token: "secret" })], 3]);
+    expect([kinds(), refused, writes]).toEqual([["CredentialRejected"], [credentialDigest({ token: "secret" })], 3]);
     expect(file).not.toContain("secret");
     expect(JSON.parse(file ?? "")).toMatchObject({ count: 3, message: said });
   });
@@ -160,10 +167,14 @@ describe("whether a hub takes a credential", () => {
     await passing(one, 10 * minute);
     answer = "busy";
     await passing(one, 30 * minute);
-    expect(kinds()).toEqual(["refused"]);
+    expect(kinds()).toEqual(["CredentialRejected"]);
     answer = "accepted";
     await passing(one, 30 * minute);
-    expect([kinds(), file, refused.at(-1)]).toEqual([["refused", "accepted"], undefined, undefined]);
+    expect([kinds(), file, refused.at(-1)]).toEqual([
+      ["CredentialRejected", "CredentialAccepted"],
+      undefined,
+      undefined,
+    ]);
   });
 
   test("is known after a restart, and asked anew for another credential", async () => {
@@ -175,9 +186,9 @@ describe("whether a hub takes a credential", () => {
     expect(events).toEqual([since, since]);
     presented = { ...presented, credentials: { token: "other" } };
     await restarted.act(signal);
-    expect([kinds(), file]).toEqual([["refused", "refused", "accepted"], undefined]);
+    expect([kinds(), file]).toEqual([["CredentialRejected", "CredentialRejected", "CredentialAccepted"], undefined]);
     await passing(restarted, 10 * minute);
-    expect(kinds().at(-1)).toBe("refused");
+    expect(kinds().at(-1)).toBe("CredentialRejected");
   });
 
   test.each(["", "{", "null", "[]", '{"credential":7}', '{"credential":"x","count":"3","since":"now","message":""}'])(
@@ -213,13 +224,13 @@ describe("whether a hub takes a credential", () => {
       expect(await acting).toEqual({ kind: "again" });
     }
     expect(await one.act(signal)).toMatchObject({ kind: "lost", error: { code: "unauthorized" } });
-    expect(kinds()).toEqual(["refused"]);
+    expect(kinds()).toEqual(["CredentialRejected"]);
   });
 
   test("costs nothing but its file where that cannot be written", async () => {
     answer = "401";
     const full = (): Promise<void> => Promise.reject(new JoinError("write-failed", "no room"));
     await passing(keeper({ store: store({ text: async () => undefined, write: full, remove: full }) }), 10 * minute);
-    expect(kinds()).toEqual(["refused"]);
+    expect(kinds()).toEqual(["CredentialRejected"]);
   });
 });

@@ -1,5 +1,5 @@
-import type { Clock } from "../core/clock.ts";
-import type { AgentReport, CredentialName } from "./agent-event.ts";
+import { rfc3339, type Clock } from "../core/clock.ts";
+import { nouns as credentialNouns, type AgentReport, type CredentialName } from "./agent-event.ts";
 import { askAcceptance, credentialDigest } from "./ask-acceptance.ts";
 import { JoinError } from "./join-error.ts";
 import type { Trust } from "./keep-trust.ts";
@@ -150,14 +150,17 @@ async function noted(
     if (!was) tell(after, options);
   } else if (was) {
     options.refused?.(undefined);
-    options.report({ ...options.store.name, event: "accepted" });
+    const { name } = options.store;
+    const message = `the hub accepts ${credentialNouns[name.kind]} again`;
+    options.report({ ...name, reason: "CredentialAccepted", message });
   }
 }
 
 function tell(refusals: Refusals, { store: { name }, report, refused }: KeepAcceptanceOptions): void {
   const { credential, since } = refusals;
   refused?.(credential);
-  report({ ...name, event: "refused", since, message: sentence(name, refusals) });
+  const details = { since: rfc3339(since) };
+  report({ ...name, reason: "CredentialRejected", message: sentence(name, refusals), details });
 }
 
 function sentence({ kind }: PresentedStore["name"], { message }: Refusals): string {

@@ -96,7 +96,7 @@ async function passing<T>(acting: Promise<T>, stepMs: number): Promise<T> {
   return acting;
 }
 
-const kinds = (): readonly string[] => events.map(({ event }) => event);
+const kinds = (): readonly string[] => events.map(({ reason }) => reason);
 const posts = (): number => hub.seen.filter(({ method }) => method === "POST").length;
 
 describe("a client certificate", () => {
@@ -107,7 +107,7 @@ describe("a client certificate", () => {
     const wait = await pause(keeper());
     // Certificates are made by the wall's clock, which has gone on meanwhile.
     expect(Math.abs(wait - hour)).toBeLessThan(minute);
-    expect([posts(), kinds()]).toEqual([0, ["planned"]]);
+    expect([posts(), kinds()]).toEqual([0, ["RenewalScheduled"]]);
   });
 
   test("that has expired asks to come back with its key, says so once, and goes on when it is let in", async () => {
@@ -123,9 +123,12 @@ describe("a client certificate", () => {
       await clock.advance(500);
     }
     const expiresAt = end;
-    expect(events.filter(({ event }) => event === "returning")).toMatchObject([
-      { expiresAt },
-      { expiresAt, waitsFor: "NoPolicy: n1 comes back; ask ann" },
+    expect(events.filter(({ reason }) => reason === "RecoveryRequested")).toMatchObject([
+      {
+        expiresAt,
+        message: expect.stringMatching(/^the client certificate expired .* ago; the agent requests another one/),
+      },
+      { expiresAt, message: "waiting for recovery: NoPolicy: n1 comes back; ask ann" },
     ]);
     expect(JSON.parse(await readFile(folder.state, "utf8"))).toMatchObject({
       waitsFor: "NoPolicy: n1 comes back; ask ann",
@@ -140,7 +143,7 @@ describe("a client certificate", () => {
     hub.issue(name);
     expect(await passing(acting, 500)).toEqual({ kind: "again" });
     await pause(one);
-    expect(kinds().slice(-2)).toEqual(["renewed", "planned"]);
+    expect(kinds().slice(-2)).toEqual(["CredentialRenewed", "RenewalScheduled"]);
   });
 
   test("is then replaced by one with a new key, asked for with the old one, and others are told once", async () => {
@@ -154,7 +157,7 @@ describe("a client certificate", () => {
     expect([...hub.requests.values()]).toMatchObject([
       { signerName: "kubernetes.io/kube-apiserver-client-kubelet", usages: ["digital signature", "client auth"] },
     ]);
-    expect(kinds()).toEqual(["planned", "requested", "renewed", "planned"]);
+    expect(kinds()).toEqual(["RenewalScheduled", "CertificateRequested", "CredentialRenewed", "RenewalScheduled"]);
     expect(told).toEqual([folder.current]);
     expect((await readdir(certDir)).filter((name) => name.includes("key"))).toEqual([]);
     await pause(one);
@@ -174,7 +177,7 @@ describe("a client certificate", () => {
     const killed = keeper({ renewed: () => new Promise(() => undefined) });
     await killed.act(signal);
     void killed.act(signal);
-    while (!kinds().includes("renewed")) await new Promise((resolve) => setImmediate(resolve));
+    while (!kinds().includes("CredentialRenewed")) await new Promise((resolve) => setImmediate(resolve));
     await pause(keeper());
     expect(told).toEqual([folder.current]);
   });
@@ -220,13 +223,17 @@ describe("a client certificate of a CA that signs no more", () => {
     const fraction = (): number => 0.5;
     const first = keeper({ shown, fraction });
     expect(await pause(first)).toBe(2 * hour);
-    expect(events.at(-1)).toMatchObject({ event: "hastened", at: clock.now() + 2 * hour, signer: next.pin });
+    expect(events.at(-1)).toMatchObject({
+      reason: "EarlyRenewalScheduled",
+      at: clock.now() + 2 * hour,
+      details: { pin: next.pin },
+    });
     const restarted = keeper({ shown, fraction });
     const wait = await pause(restarted);
     expect(Math.abs(2 * hour - wait)).toBeLessThan(1000);
     await clock.advance(wait);
     expect(await pause(restarted)).toBeGreaterThan(100 * day);
-    expect([posts(), kinds().filter((kind) => kind === "hastened").length]).toEqual([1, 1]);
+    expect([posts(), kinds().filter((kind) => kind === "EarlyRenewalScheduled").length]).toEqual([1, 1]);
     await clock.advance(2 * day);
     await pause(restarted);
     expect(posts()).toBe(1);
@@ -245,9 +252,11 @@ describe("a client certificate of a CA that signs no more", () => {
         return true;
       };
       await pause(serving());
-      expect(kinds().includes("hastened")).toBe(ca === hub.ca);
+      expect(kinds().includes("EarlyRenewalScheduled")).toBe(ca === hub.ca);
     }
-    expect(events.find(({ event }) => event === "hastened")).toMatchObject({ kind: "serving-certificate" });
+    expect(events.find(({ reason }) => reason === "EarlyRenewalScheduled")).toMatchObject({
+      kind: "serving-certificate",
+    });
   });
 
   test("is renewed at once with --once, and again by the next run where that failed", async () => {
@@ -260,7 +269,7 @@ describe("a client certificate of a CA that signs no more", () => {
     hub.intercept = undefined;
     await clock.advance(hour);
     expect(await keeper({ shown, once: true }).act(signal)).toEqual({ kind: "again" });
-    expect(kinds().filter((kind) => kind === "hastened")).toHaveLength(1);
+    expect(kinds().filter((kind) => kind === "EarlyRenewalScheduled")).toHaveLength(1);
   });
 
   test("is left alone while nothing is shown, or what is shown is of a CA that is not trusted", async () => {
@@ -271,7 +280,7 @@ describe("a client certificate of a CA that signs no more", () => {
     await trusting(hub.ca);
     seen = leafOf(next);
     expect(await pause(keeper({ shown }))).toBeGreaterThan(100 * day);
-    expect(kinds()).not.toContain("hastened");
+    expect(kinds()).not.toContain("EarlyRenewalScheduled");
   });
 
   test("attack: a hub that shows the next CA and signs with the one before brings five renewals in three weeks", async () => {
@@ -363,7 +372,7 @@ describe("a rotation that fails", () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16, 30, 30].map((minutes) => minutes * minute));
     expect([posts(), hub.requests.size]).toEqual([7, 7]);
     expect((await current()).serial).toBe(before.serial);
-    expect(events.findLast(({ event }) => event === "failed")).toMatchObject({
+    expect(events.findLast(({ reason }) => reason === "RenewalFailed")).toMatchObject({
       message: expect.stringMatching(/^the request node-csr-\S+ was denied: NotOurs$/),
       expiresAt: end,
     });
@@ -381,12 +390,12 @@ describe("a rotation that fails", () => {
     const acting = one.act(signal);
     while (hub.requests.size === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(await passing(acting, 5000)).toEqual({ kind: "again" });
-    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining("last trouble") });
+    expect(events.at(-1)).toMatchObject({ reason: "RenewalFailed", message: expect.stringContaining("last trouble") });
     away = false;
     await clock.advance(minute);
     await pause(keeper());
     expect(hub.requests.size).toBe(1);
-    expect(kinds().slice(-3)).toEqual(["requested", "renewed", "planned"]);
+    expect(kinds().slice(-3)).toEqual(["CertificateRequested", "CredentialRenewed", "RenewalScheduled"]);
   });
 
   test("because the hub is busy waits for as long as it asks", async () => {
@@ -410,7 +419,7 @@ describe("a rotation that fails", () => {
     };
     await clock.advance(passed);
     expect(await pause(keeper())).toBeGreaterThanOrEqual(minute);
-    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining(why) });
+    expect(events.at(-1)).toMatchObject({ reason: "RenewalFailed", message: expect.stringContaining(why) });
   });
 
   test.each([
@@ -422,7 +431,10 @@ describe("a rotation that fails", () => {
     hub.sign = (csr) => clientCertificate(hub.ca, other?.() ?? { spki: csr.spki, rawSubject: stranger });
     await pause(keeper());
     expect((await current()).serial).toBe(before.serial);
-    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining("does not accept") });
+    expect(events.at(-1)).toMatchObject({
+      reason: "RenewalFailed",
+      message: expect.stringContaining("does not accept"),
+    });
   });
 
   test("because the hub does not take what it has issued keeps the old certificate", async () => {
@@ -453,7 +465,7 @@ describe("a rotation that fails", () => {
     await pause(keeper());
     expect(hub.seen).toEqual([]);
     expect(events.at(-1)).toMatchObject({
-      event: "failed",
+      reason: "RenewalFailed",
       message: expect.stringContaining("not signed by the hub's CA"),
     });
   });
@@ -497,7 +509,10 @@ describe("a serving certificate", () => {
     expect([...hub.requests.values()]).toMatchObject([
       { signerName: "kubernetes.io/kubelet-serving", usages: ["digital signature", "server auth"] },
     ]);
-    expect(events.at(-1)).toMatchObject({ event: "failed", message: expect.stringContaining("it is not for servers") });
+    expect(events.at(-1)).toMatchObject({
+      reason: "RenewalFailed",
+      message: expect.stringContaining("it is not for servers"),
+    });
     expect(await readdir(certDir)).not.toContain("kubelet-server-current.pem");
   });
 
@@ -514,7 +529,7 @@ describe("a serving certificate", () => {
     await clock.advance(wait);
     void one.act(signal);
     while (hub.requests.size < 2) await new Promise((resolve) => setImmediate(resolve));
-    expect(events.filter(({ event }) => event === "failed")).toMatchObject([
+    expect(events.filter(({ reason }) => reason === "RenewalFailed")).toMatchObject([
       { message: "the addresses of this machine have changed while a request for them waited" },
     ]);
   });

@@ -1,9 +1,10 @@
 import type { Clock } from "../core/clock.ts";
+import { humanDuration } from "../core/duration.ts";
 import { sameBytes } from "../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../pki/keys.ts";
 import { decodePem } from "../pki/pem.ts";
 import { KeyError } from "../pki/public-key.ts";
-import type { AgentReport, CredentialName, KeptName } from "./agent-event.ts";
+import { nouns, type AgentReport, type CredentialName, type KeptName } from "./agent-event.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
 import { readCertificateState, writeCertificateState, type CertificateState } from "./certificate-state.ts";
 import { hastenedRotation } from "./hastened-rotation.ts";
@@ -57,7 +58,9 @@ export function certificateKeeper(options: KeepCertificateOptions): Keeper {
     };
     const { notAfter: expiresAt } = session.identity;
     if (expiresAt <= clock.now() && looked.memory.state.failures === 0) {
-      options.report({ ...keeping.name, event: "returning", expiresAt });
+      const ago = humanDuration(clock.now() - expiresAt);
+      const message = `${nouns[kind]} expired ${ago} ago; the agent requests another one with its key`;
+      options.report({ ...keeping.name, reason: "RecoveryRequested", message, expiresAt });
     }
     try {
       await rotateCertificate({ ...options, name: keeping.name, session, current, serving, signal, asked });
@@ -147,9 +150,13 @@ async function remembered(
   await folder.tidy(clock.now());
   await writeCertificateState(folder, state);
   if (current !== undefined) {
-    const { commonName: subject, notAfter: expiresAt } = current;
-    if (memory?.rotatedAt !== undefined) options.report({ ...name, event: "renewed", expiresAt });
-    options.report({ ...name, event: "planned", at: state.nextAt, expiresAt, subject });
+    const { commonName: node, notAfter: expiresAt } = current;
+    const noun = nouns[name.kind];
+    if (memory?.rotatedAt !== undefined) {
+      options.report({ ...name, reason: "CredentialRenewed", message: `renewed ${noun}`, expiresAt });
+    }
+    const message = `scheduled the renewal of ${noun}`;
+    options.report({ ...name, reason: "RenewalScheduled", message, details: { node }, expiresAt, at: state.nextAt });
   }
   return { state };
 }
@@ -228,7 +235,8 @@ async function hastened(
   const { deadline: at, ...decided } = plan;
   const state = { ...memory.state, deadline: at, nextAt: Math.min(memory.state.nextAt, at), hastened: decided };
   await writeCertificateState(folder, state);
-  report({ ...name, event: "hastened", at, signer: decided.signer });
+  const message = `another CA of the hub signs now; the agent renews ${nouns[name.kind]} early`;
+  report({ ...name, reason: "EarlyRenewalScheduled", message, details: { pin: decided.signer }, at });
   return { ...memory, state };
 }
 
@@ -264,6 +272,6 @@ async function afterFailure(
   if (failure.spent) await folder.remove(folder.nextKey);
   const state: CertificateState = { ...memory.state, nextAt: at, failures: count, lastError: message };
   await writeCertificateState(folder, state);
-  report({ ...name, event: "failed", message, at, expiresAt: current?.notAfter });
+  report({ ...name, reason: "RenewalFailed", message, at, expiresAt: current?.notAfter });
   return { state };
 }

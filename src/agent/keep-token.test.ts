@@ -95,7 +95,6 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
         random: (size) => new Uint8Array(size),
         userAgent: "test",
         report,
-        reportRequest: () => undefined,
         files,
         calls: {
           renew: async () => answer((asked += 1), clock.now()),
@@ -114,12 +113,22 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
   };
 }
 
-const kinds = ({ events }: World): readonly string[] => events.map(({ event }) => event);
+const kinds = ({ events }: World): readonly string[] => events.map(({ reason }) => reason);
 
 describe("an agent", () => {
   test.each([
-    [true, ["planned", "failed", "failed", "failed", "asking-again", "planned"]],
-    [false, ["planned"]],
+    [
+      true,
+      [
+        "RenewalScheduled",
+        "RenewalFailed",
+        "RenewalFailed",
+        "RenewalFailed",
+        "AccessRequestedAgain",
+        "RenewalScheduled",
+      ],
+    ],
+    [false, ["RenewalScheduled"]],
   ])(
     "asks anew long before the end once it is known that the hub refuses the token, if it may: %s",
     async (askAgain, told) => {
@@ -142,14 +151,21 @@ describe("an agent", () => {
     expect(here.token()).toBe(newToken(start + 42 * minute, "t1").token);
     await here.clock.advance(42 * minute);
     expect(here.asked()).toBe(2);
-    expect(kinds(here)).toEqual(["planned", "renewed", "planned", "renewed", "planned"]);
+    expect(kinds(here)).toEqual([
+      "RenewalScheduled",
+      "CredentialRenewed",
+      "RenewalScheduled",
+      "CredentialRenewed",
+      "RenewalScheduled",
+    ]);
     expect(here.events[0]).toEqual({
       kind: "token",
       path: folder.token,
-      event: "planned",
+      reason: "RenewalScheduled",
+      message: "scheduled the renewal of the token",
       at: start + 42 * minute,
       expiresAt: start + 60 * minute,
-      subject: "vms/vm-1",
+      details: { account: "vms/vm-1" },
     });
     here.stop();
     expect(await running).toBe("ended");
@@ -160,13 +176,13 @@ describe("an agent", () => {
     const here = world((count, now) => (now >= back ? newToken(now, `t${count}`) : failure()));
     const running = here.run();
     await here.clock.advance(42 * minute + 200);
-    expect([here.asked(), kinds(here).at(-1)]).toEqual([1, "failed"]);
+    expect([here.asked(), kinds(here).at(-1)]).toEqual([1, "RenewalFailed"]);
     await here.clock.advance(400);
     expect(here.asked()).toBe(2);
     await here.clock.advance(33 * minute);
     expect(tokenClaims(here.token())?.issuedAt).toBeGreaterThanOrEqual(back);
     expect(here.asked()).toBeLessThan(60);
-    expect(kinds(here).slice(-2)).toEqual(["renewed", "planned"]);
+    expect(kinds(here).slice(-2)).toEqual(["CredentialRenewed", "RenewalScheduled"]);
     here.stop();
     expect(await running).toBe("ended");
   });
@@ -203,7 +219,7 @@ describe("an agent", () => {
     const running = here.run();
     await here.clock.advance(minute);
     expect(tokenClaims(here.token())?.issuedAt).toBe(start + 61 * minute);
-    expect(kinds(here)).toEqual(["planned", "failed", "asking-again", "planned"]);
+    expect(kinds(here)).toEqual(["RenewalScheduled", "RenewalFailed", "AccessRequestedAgain", "RenewalScheduled"]);
     here.stop();
     expect(await running).toBe("ended");
   });
@@ -215,7 +231,7 @@ describe("an agent", () => {
     here.disk.set(folder.token, unsignedToken({ issuedAt: start + 30 * minute, id: "by hand" }));
     await here.clock.advance(30 * minute);
     expect(here.asked()).toBe(0);
-    expect(here.events.at(-1)).toMatchObject({ event: "planned", at: start + 72 * minute });
+    expect(here.events.at(-1)).toMatchObject({ reason: "RenewalScheduled", at: start + 72 * minute });
     here.stop();
     await running;
   });
@@ -235,7 +251,7 @@ describe("an agent", () => {
     await here.clock.advance(42 * minute + 100);
     expect(here.token()).toBe(first);
     expect(here.events.at(-1)).toMatchObject({
-      event: "failed",
+      reason: "RenewalFailed",
       message: `there is no room left on the disk for ${folder.token}: free some, then run the same command again`,
     });
     full = false;

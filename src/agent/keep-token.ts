@@ -2,9 +2,8 @@ import type { Clock, RandomBytes } from "../core/clock.ts";
 import { accessFolder, type AccessFolder } from "./access-folder.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { readAgentState, writeAgentState, type AgentState } from "./agent-state.ts";
-import { askAccessAgain } from "./ask-access-again.ts";
+import { askAccessAgain, requestReport } from "./ask-access-again.ts";
 import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
-import type { JoinReport } from "./join-event.ts";
 import type { Keeper } from "./keeper.ts";
 import { keptAccess, type KeptAccess } from "./kept-access.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
@@ -29,7 +28,6 @@ export interface KeepTokenOptions {
   readonly userAgent: string;
   readonly report: AgentReport;
   /** Is told how asking anew goes. */
-  readonly reportRequest: JoinReport;
   readonly files?: PrivateFiles;
   /** Who may read the token; default its owner only. */
   readonly access?: FileAccess | undefined;
@@ -142,7 +140,9 @@ async function forToken(memory: Memory, access: KeptAccess, { folder, options }:
   const at = dueAt({ ...next, token: claims });
   await noted({ folder, options }, stateOf(next, access, { nextAt: at }));
   const account = `${claims.namespace}/${claims.serviceAccount}`;
-  options.report({ ...nameOf(folder), event: "planned", at, expiresAt: claims.expiresAt, subject: account });
+  const message = "scheduled the renewal of the token";
+  const { expiresAt } = claims;
+  options.report({ ...nameOf(folder), reason: "RenewalScheduled", message, details: { account }, expiresAt, at });
   return next;
 }
 
@@ -163,7 +163,8 @@ async function after(
   const outcome = renewal.kind === "renewed" ? await written(renewal, { folder, options }) : renewal;
   if (outcome.kind === "renewed") {
     const { claims } = outcome;
-    options.report({ ...nameOf(folder), event: "renewed", expiresAt: claims.expiresAt });
+    const { expiresAt } = claims;
+    options.report({ ...nameOf(folder), reason: "CredentialRenewed", message: "renewed the token", expiresAt });
     await options.renewed?.(nameOf(folder));
     return { ...memory, renewedAt: now, aheadMs: now - claims.issuedAt, failures: undefined };
   }
@@ -181,7 +182,7 @@ async function after(
   await noted({ folder, options }, stateOf(next, access, { nextAt: now + pauseMs, lastError: message }));
   options.report({
     ...nameOf(folder),
-    event: "failed",
+    reason: "RenewalFailed",
     message,
     at: now + pauseMs,
     expiresAt: access.claims.expiresAt,
@@ -236,12 +237,16 @@ async function refused(
       `${why}; request access again: pratique request ${access.server} --dir ${folder.dir} --name NAME, with a name that was not used before`,
     );
   }
-  report({ ...nameOf(folder), event: "asking-again", message: why });
+  const message = `${why}; the agent requests access again`;
+  report({ ...nameOf(folder), reason: "AccessRequestedAgain", message });
   for (let count = 1; ; count += 1) {
     try {
       await (options.calls?.askAgain ?? askAccessAgain)(
         { ...options, signal, folder, refused: access, ...(options.once ? { waitMs: onceWaitMs } : {}) },
-        options.reportRequest,
+        (event) => {
+          const told = requestReport(event);
+          if (told !== undefined) report({ ...nameOf(folder), ...told });
+        },
       );
       return undefined;
     } catch (error) {
@@ -251,7 +256,7 @@ async function refused(
       const { expiresAt } = access.claims;
       report({
         ...nameOf(folder),
-        event: "failed",
+        reason: "RenewalFailed",
         message: error.message,
         at: clock.now() + pauseMs,
         expiresAt,

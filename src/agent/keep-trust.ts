@@ -88,7 +88,7 @@ export function trustKeeper(options: KeepTrustOptions): Keeper {
       last = { at: now, until };
       const failed = await looked(signal);
       if (failed !== undefined && failed !== complaint && !signal.aborted) {
-        report({ ...name, event: "failed", message: failed, at: until });
+        report({ ...name, reason: "RenewalFailed", message: failed, at: until });
       }
       complaint = failed ?? "";
       return { kind: "wait", until };
@@ -126,7 +126,8 @@ async function taken(trust: Trust, caPem: string, asking: Asking): Promise<strin
     if (!sameCas(again.caPem, caPem)) return "the hub tells of other CAs each time";
     const pins = certificatesOfBundle(caPem).map(({ pin }) => pin);
     await written({ ...trust, caPem }, trust.caPem, files);
-    report({ kind: "ca", path: files.ca, event: "trusts", pins });
+    const message = "CA bundle updated from cluster-info";
+    report({ kind: "ca", path: files.ca, reason: "TrustBundleUpdated", message, details: { pins } });
   }
   if (certificatesOfBundle(caPem).length > 1) await shown({ ...trust, caPem }, asking);
   return undefined;

@@ -86,10 +86,12 @@ describe("the loop of an agent", () => {
     const bad = keeper("bad", () => (mended ? later : { kind: "lost", error: error("revoked") }));
     const here = run(async () => [bad, keeper("good", () => later)]);
     await here.clock.advance(3 * minute);
-    expect(here.events).toEqual([{ kind: "token", path: "bad", event: "lost", message: "revoked" }]);
+    expect(here.events).toEqual([{ kind: "token", path: "bad", reason: "CredentialLost", message: "revoked" }]);
     mended = true;
     await here.clock.advance(3 * minute);
-    expect(here.events.slice(1)).toEqual([{ kind: "token", path: "bad", event: "mended" }]);
+    expect(here.events.slice(1)).toEqual([
+      { kind: "token", path: "bad", reason: "RenewalRecovered", message: "renewal of the token recovered" },
+    ]);
     here.stop();
     expect(await here.ended).toBe("ended");
   });

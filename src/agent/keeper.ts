@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../core/clock.ts";
-import type { AgentReport, KeptName } from "./agent-event.ts";
+import { nouns, type AgentReport, type KeptName } from "./agent-event.ts";
 import { JoinError } from "./join-error.ts";
 
 /** What one look at a credential came to; times in milliseconds since the epoch. */
@@ -119,7 +119,9 @@ async function turnOf(keeper: Keeper, signal: AbortSignal): Promise<Turn> {
 
 /** Whoever was told that it is lost is told that it is not, or would wait for the next renewal to believe it. */
 function mend({ name }: Keeper, key: string, { lost, options }: Running): void {
-  if (lost.delete(key) && name.kind !== "check") options.report({ ...name, event: "mended" });
+  if (lost.delete(key) && name.kind !== "check") {
+    options.report({ ...name, reason: "RenewalRecovered", message: `renewal of ${nouns[name.kind]} recovered` });
+  }
 }
 
 function lose(
@@ -132,7 +134,7 @@ function lose(
   const isLast = [...loops.keys()].every((one) => gone.has(one) || /^(ca|check) /.test(one));
   // Whoever ends with it tells it; else each is told once. What a check has found it has told.
   if (!isLast && name.kind !== "check" && lost.get(key)?.message !== error.message) {
-    options.report({ ...name, event: "lost", message: error.message });
+    options.report({ ...name, reason: "CredentialLost", message: error.message });
   }
   lost.set(key, error);
   if (isLast && !options.once) end();

@@ -1,9 +1,9 @@
 import { ConnectionError } from "../client/client.ts";
-import type { Clock } from "../core/clock.ts";
+import { rfc3339, type Clock } from "../core/clock.ts";
 import { StatusError } from "../core/status.ts";
 import { exportSec1Pem } from "../pki/keys.ts";
 import { sameBytes } from "../pki/der.ts";
-import type { AgentReport, KeptName } from "./agent-event.ts";
+import { nouns, type AgentReport, type KeptName } from "./agent-event.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
@@ -68,7 +68,8 @@ export async function rotateCertificate(rotation: Rotation): Promise<void> {
   const minor = await kubernetesMinor(client);
   const usages = serving === undefined ? nodeUsages(minor) : servingUsages(minor);
   const request = await nodeRequest(client, { nodeName, key, usages, now: clock.now(), serving });
-  rotation.report({ ...name, event: "requested", request: request.name, found: request.found });
+  const message = `${request.found ? "continues with an earlier request for" : "requested"} ${nouns[name.kind]}`;
+  rotation.report({ ...name, reason: "CertificateRequested", message, details: { request: `csr/${request.name}` } });
   await rotation.asked(request.name);
   const pem = await waited(request, rotation);
   const { spki } = key;
@@ -102,7 +103,17 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
   if (serving !== undefined) void watching();
   const timeoutMs = rotation.once ? onceWaitMs : waitMs;
   const until = clock.now() + timeoutMs;
-  const commands = [`pratique approve csr/${request.name}`, `kubectl certificate approve ${request.name}`];
+  const waiting = (hubSays?: string): void =>
+    report({
+      ...name,
+      reason: "ApprovalPending",
+      message: `waiting for approval of ${nouns[name.kind]}`,
+      details: {
+        ...(hubSays === undefined ? {} : { level: "warn", hubSays }),
+        waitsUntil: rfc3339(until),
+        approve: `pratique approve csr/${request.name} or kubectl certificate approve ${request.name}`,
+      },
+    });
   try {
     return await awaitCertificate(session.client, request, {
       clock,
@@ -112,15 +123,12 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
       random: rotation.fraction,
       advise: false,
       on: (state) => {
-        if (state === "pending") report({ ...name, event: "waiting", request: request.name, commands, until });
+        if (state === "pending") waiting();
       },
       waitsFor: (message) => {
         const { notAfter: expiresAt } = session.identity;
-        report(
-          expiresAt <= clock.now()
-            ? { ...name, event: "returning", expiresAt, waitsFor: message }
-            : { ...name, event: "waiting", request: request.name, commands, until, waitsFor: message },
-        );
+        if (expiresAt > clock.now()) waiting(message);
+        else report({ ...name, reason: "RecoveryRequested", message: `waiting for recovery: ${message}`, expiresAt });
         void rotation.asked(request.name, message);
       },
     });

@@ -129,9 +129,9 @@ async function identified(files: PrivateFiles, tally: MachineTally): Promise<voi
 async function kept(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
   const { clock, fraction, userAgent, signal, tally, called } = options;
   const report = (event: AgentEvent): void => {
-    if (event.event === "requested") called();
-    if (event.event === "failed") tally.failures += 1;
-    if (event.event === "renewed") {
+    if (event.reason === "CertificateRequested") called();
+    if (event.reason === "RenewalFailed") tally.failures += 1;
+    if (event.reason === "CredentialRenewed") {
       tally.rotations += 1;
       void identified(files, tally);
     }

@@ -123,8 +123,10 @@ describe("pratique agent", () => {
     const dir = await machine("vm-kept");
     const first = await tokenIn(dir);
     const running = agent("--dir", dir);
-    await until(running.err, (text) => text.includes("the token is kept"));
-    expect(running.err()).toMatch(/ INFO {2}the token is kept reason=RenewalScheduled file=\S+ account=vms\/vm-kept validUntil=\S+Z renewsAt=/);
+    await until(running.err, (text) => text.includes("scheduled the renewal of the token"));
+    expect(running.err()).toMatch(
+      / INFO {2}scheduled the renewal of the token reason=RenewalScheduled file=\S+ account=vms\/vm-kept validUntil=\S+Z renewsAt=/,
+    );
     ahead += 40 * minute;
     // The hub may be busy for a moment with what forty minutes have made due.
     await expect.poll(() => agent("--dir", dir, "--status").ended).toBe(0);
@@ -153,7 +155,7 @@ describe("pratique agent", () => {
   it("is told the end by the hub's refusal, says what to do, and ends with code 4", async () => {
     const dir = await machine("vm-off");
     const running = agent("--dir", dir);
-    await until(running.err, (text) => text.includes("the token is kept"));
+    await until(running.err, (text) => text.includes("scheduled the renewal of the token"));
     await decide("vm-off", { revoked: true });
     const token = await tokenIn(dir);
     await until(
@@ -180,10 +182,10 @@ describe("pratique agent", () => {
     ahead += 55 * minute;
     const running = agent("--dir", dir, "--ask-again");
     const [, name = ""] = await until(
-      () => /asked for access: (?:")?accessrequest\/(vm-again-[a-z0-9]{5})/.exec(running.err()) ?? [],
+      () => /requested access: (?:")?accessrequest\/(vm-again-[a-z0-9]{5})/.exec(running.err()) ?? [],
       (found) => found.length > 1,
     );
-    await until(running.err, (text) => text.includes("waiting for an answer"));
+    await until(running.err, (text) => text.includes("waiting for approval of access"));
     await expect
       .poll(async () => (await admin(`${group}/accessrequests/${name}`)).object())
       .toMatchObject({ spec: { profile: "pods" }, status: { evidence: { possession: "Proven" } } });

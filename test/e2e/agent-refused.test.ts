@@ -101,7 +101,7 @@ it(
     await passing(() => restarted.err().includes("the hub does not accept the client certificate"));
     expect(restarted.err()).not.toContain(" ready");
     expect((await admin(`${revocations}/n1`, { method: "DELETE" })).status).toBe(200);
-    await passing(() => restarted.err().includes("the client certificate is refused no more"));
+    await passing(() => restarted.err().includes("the hub accepts the client certificate again"));
     await passing(() => restarted.err().includes("the hub accepts all credentials reason=Ready"));
     expect((await status()).code).toBe(0);
     restarted.stop();

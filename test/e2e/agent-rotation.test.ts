@@ -112,7 +112,9 @@ peerSuite("kubectl", "an agent beside a hub whose certificates live for minutes"
       for (const { status } of own) {
         expect(status?.conditions).toEqual([expect.objectContaining({ type: "Approved", reason: "AutoApproved" })]);
       }
-      expect(agent.err()).toMatch(/INFO {2}the client certificate is kept .*renewsAt=/);
+      expect(agent.err()).toMatch(
+        /INFO {2}scheduled the renewal of the client certificate reason=RenewalScheduled .*renewsAt=/,
+      );
     },
   );
 

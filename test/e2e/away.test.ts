@@ -239,10 +239,10 @@ async function nodeOutcome(at: Stage, dir: string, node: string): Promise<readon
   const good = async (which: "client" | "server"): Promise<boolean> => (await inUse(dir, which)) > time.now();
   try {
     if (await good("client")) {
-      await soon(() => running.err().includes("the client certificate is kept"));
+      await soon(() => running.err().includes("scheduled the renewal of the client certificate"));
       return ["continues", (await good("server")) ? "continues" : "lost"];
     }
-    await soon(async () => (await good("client")) || running.err().includes("waiting to come back"), running.err);
+    await soon(async () => (await good("client")) || running.err().includes("waiting for recovery"), running.err);
     const waits = !(await good("client"));
     if (waits) {
       await letBack(at, node);
@@ -269,7 +269,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
   const running = agent(dir);
   try {
     if ((await tokenEnd(dir)) > time.now()) {
-      await soon(() => running.err().includes("the token is kept"));
+      await soon(() => running.err().includes("scheduled the renewal of the token"));
       return "continues";
     }
     let asked: readonly RequestObject[] = [];

@@ -23,8 +23,9 @@ export async function followHubTrust(serving: Serving): Promise<void> {
       isWritten = true;
     }),
     report: (event) => {
-      if (event.event === "trusts") options.report({ kind: "trusts", pins: event.pins });
-      if (event.event === "failed") tellFailure(serving, "trust", event.message);
+      if (event.reason === "TrustBundleUpdated")
+        options.report({ kind: "trusts", pins: event.details?.["pins"] as readonly string[] });
+      if (event.reason === "RenewalFailed") tellFailure(serving, "trust", event.message);
     },
   });
   while (!signal.aborted) {

@@ -194,57 +194,31 @@ describe("pratique agent", () => {
   test("logs what it does and when it acts next, and is ready once the hub accepts all credentials", async () => {
     const io = world(start, undefined, {
       files: { "/here/k.pem": "key" },
-      runAgent: async ({ report, reportRequest, confirmed, ...options }) => {
+      runAgent: async ({ report, confirmed, ...options }) => {
         expect(options).toMatchObject({ dirs: [dir], once: false, askAgain: true, keyFile: "/here/k.pem" });
         const plan = {
           ...name,
-          event: "planned",
+          reason: "RenewalScheduled",
+          message: "scheduled the renewal of the token",
+          details: { account: "vms/vm-1" },
           at: start + minute,
           expiresAt: start + 2 * minute,
-          subject: "vms/vm-1",
         } as const;
         report(plan);
         confirmed?.(name);
         confirmed?.(name);
-        report({ ...name, event: "failed", message: "away", at: start + 1000, expiresAt: start + minute });
-        report({ ...name, event: "failed", message: "away", at: start + 1000, expiresAt: start });
-        report({ ...name, event: "renewed", expiresAt: start + 3 * minute });
-        report(plan);
-        report({ ...name, event: "asking-again", message: "refused" });
-        report({ ...name, event: "refused", since: start - minute, message: "revoked; ask anew" });
-        report({ ...name, event: "accepted" });
-        report({ ...name, event: "hastened", at: start + minute, signer: "sha256:00" });
-        report({ ...name, event: "lost", message: "gone" });
-        const serving = { kind: "serving-certificate", path: "/s" } as const;
-        report({ ...serving, event: "requested", request: "csr-1", found: true });
-        report({ ...serving, event: "waiting", request: "csr-1", commands: ["one", "other"], until: start + minute });
-        reportRequest({
-          kind: "access-asked",
-          name: "vm-1-bcdfg",
-          found: false,
-          fingerprint: "SHA256:x",
-          words: ["one", "two"],
-          vouchedBy: "pin",
-        });
-        reportRequest({ kind: "written", path: "/x" });
+        report({ ...name, reason: "RenewalFailed", message: "away", at: start + 1000, expiresAt: start + minute });
+        report({ ...name, reason: "RenewalFailed", message: "away", at: start + 1000, expiresAt: start });
+        report({ ...name, reason: "CredentialLost", message: "gone" });
       },
     });
     expect(await runLine("agent --dir access --ask-again --key k.pem", io)).toBe(0);
     expect(io.err().replaceAll("2026-11-21T00:00:00.000Z ", "")).toBe(
-      `INFO  the token is kept reason=RenewalScheduled file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
+      `INFO  scheduled the renewal of the token reason=RenewalScheduled file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
 INFO  the hub accepts all credentials reason=Ready
-WARN  away reason=RenewalFailed file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:01:00Z
-ERROR away reason=RenewalFailed file=/t triedAgainAt=2026-11-21T00:00:01Z validUntil=2026-11-21T00:00:00Z
-INFO  renewed the token reason=CredentialRenewed file=/t validUntil=2026-11-21T00:03:00Z
-INFO  the token is kept reason=RenewalScheduled file=/t account=vms/vm-1 validUntil=2026-11-21T00:02:00Z renewsAt=2026-11-21T00:01:00Z
-WARN  refused; asking for access anew reason=AccessRequestedAgain file=/t
-ERROR revoked; ask anew reason=CredentialRejected file=/t since=2026-11-20T23:59:00Z
-INFO  the token is refused no more reason=CredentialAccepted file=/t
-INFO  another CA of the hub signs by now, so the token is renewed before its time reason=EarlyRenewalScheduled file=/t pin=sha256:00 renewsAt=2026-11-21T00:01:00Z
+WARN  away reason=RenewalFailed file=/t validUntil=2026-11-21T00:01:00Z triedAgainAt=2026-11-21T00:00:01Z
+ERROR away reason=RenewalFailed file=/t validUntil=2026-11-21T00:00:00Z triedAgainAt=2026-11-21T00:00:01Z
 ERROR gone reason=CredentialLost file=/t
-INFO  goes on with an earlier request for the serving certificate reason=CertificateRequested request=csr/csr-1 file=/s
-INFO  waiting for approval of the serving certificate reason=ApprovalPending waitsUntil=2026-11-21T00:01:00Z approve="one or other" file=/s
-INFO  asked for access: accessrequest/vm-1-bcdfg reason=AccessRequested fingerprint=SHA256:x words="one two"
 INFO  the agent stopped reason=Stopped
 `,
     );

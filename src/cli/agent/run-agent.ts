@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { agentStatus, type CredentialStatus } from "../../agent/agent-status.ts";
+import { agentEntry } from "../../agent/agent-event.ts";
 import { JoinError } from "../../agent/join-error.ts";
 import { privateFiles } from "../../agent/private-files.ts";
 import { logEntry, type LogEntry } from "../../core/log-entry.ts";
 import { afterRotation } from "./after-rotation.ts";
 import { agentFailure, agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
-import { agentLine, requestLine } from "./agent-line.ts";
 import { agentStatusData, agentStatusText } from "./agent-status-text.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -87,19 +87,15 @@ async function run(args: Args, io: Io, { log, signal, stands, manager }: Running
     userAgent: `pratique/${release}`,
     report: (event) => {
       stands.note(event);
-      const isFirst = event.event === "planned" && !stood;
+      const isFirst = event.reason === "RenewalScheduled" && !stood;
       stood ||= isFirst;
       manager.tell({ ...(isFirst ? { READY: "1" } : {}), STATUS: stands.sentence(io.clock.now()) });
-      log(agentLine(event, io.clock.now()));
+      log(agentEntry(event, io.clock.now()));
       tellReady();
     },
     confirmed: (name) => {
       stands.confirm(name);
       tellReady();
-    },
-    reportRequest: (event) => {
-      const line = requestLine(event);
-      if (line !== undefined) log(line);
     },
   });
 }

@@ -31,27 +31,26 @@ export function standing(): Standing {
   const known = new Map<string, One>();
   const isGoodOne = (one: One, now: number): boolean => !one.lost && !one.refused && now < one.expiresAt;
 
-  function after(event: AgentEvent, one: One): One {
-    switch (event.event) {
-      case "planned":
+  function after({ reason, expiresAt, at }: AgentEvent, one: One): One {
+    const next = { ...one, expiresAt: expiresAt ?? one.expiresAt, nextAt: at ?? one.nextAt };
+    switch (reason) {
+      case "RenewalScheduled":
         // Told of one that was there before as well, after it was told that it is refused.
-        return { ...one, expiresAt: event.expiresAt, nextAt: event.at, lost: false };
-      case "renewed":
-        return { ...one, expiresAt: event.expiresAt, lost: false, refused: false };
-      case "refused":
-        return { ...one, refused: true };
-      case "accepted":
-        return { ...one, refused: false };
-      case "hastened":
-        return { ...one, nextAt: event.at };
-      case "failed":
-        return { ...one, expiresAt: event.expiresAt ?? 0, nextAt: event.at };
-      case "lost":
-        return { ...one, lost: true };
-      case "mended":
-        return { ...one, lost: false };
+        return { ...next, lost: false };
+      case "CredentialRenewed":
+        return { ...next, lost: false, refused: false };
+      case "CredentialRejected":
+        return { ...next, refused: true };
+      case "CredentialAccepted":
+        return { ...next, refused: false };
+      case "RenewalFailed":
+        return { ...next, expiresAt: expiresAt ?? 0 };
+      case "CredentialLost":
+        return { ...next, lost: true };
+      case "RenewalRecovered":
+        return { ...next, lost: false };
       default:
-        return one;
+        return next;
     }
   }
 
