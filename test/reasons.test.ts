@@ -79,19 +79,7 @@ const unnamed: readonly string[] = [
   "ReviewDecided",
   "ReviewFailed",
   "AccessRequested",
-  "AgentStarted",
-  "AttemptFailed",
-  "ClusterAvailable",
-  "ClusterCreated",
-  "ClusterDetached",
-  "ClusterFound",
-  "ClusterUnavailable",
-  "HubLeft",
-  "HubSelected",
-  "RegisteringAgain",
   "RotationCommandRun",
-  "StatusWithheld",
-  "TrustBundleUpdated",
 ];
 
 describe("each reason of a log line", () => {

@@ -1,7 +1,7 @@
 import { logReasons, reasons, type LogReason } from "./reasons.ts";
 
 /** How much a line of the log matters. */
-export type LogLevel = "debug" | "info" | "warn" | "error";
+type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** One line of the log of any of our programs; details hold no secrets. */
 export interface LogEntry {

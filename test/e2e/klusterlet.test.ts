@@ -299,7 +299,7 @@ describe("a cluster that is refused", () => {
       .poll(() => klusterletStatus(place("denied"), Date.now()))
       .toMatchObject({
         good: false,
-        shutOut: { message: expect.stringContaining("does not let the cluster denied in") },
+        shutOut: { message: expect.stringContaining("cluster denied is no longer accepted by") },
       });
     agent.forget();
     await stage.accept("denied");

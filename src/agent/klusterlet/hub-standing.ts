@@ -63,11 +63,11 @@ function toldStanding(serving: Serving): Told {
     denied: () => {
       const { clusterName } = state.now();
       const next = hasOtherHubs ? "" : `; it waits for: pratique cluster accept ${clusterName}`;
-      shut("denied", `${session.server} does not let the cluster ${clusterName} in any more${next}`);
+      shut("denied", `cluster ${clusterName} is no longer accepted by ${session.server}${next}`);
     },
     detached: () => {
       const next = "to join again, leave first: pratique klusterlet --leave, with the options that it was started with";
-      shut("detached", `${session.server} does not know the cluster ${state.now().clusterName} any more; ${next}`);
+      shut("detached", `${session.server} has no ManagedCluster ${state.now().clusterName} any more; ${next}`);
     },
     accepted: () => {
       said = "accepted";
@@ -86,7 +86,7 @@ export function hubStanding(serving: Serving): HubStanding {
 
   function denied(): void {
     told.denied();
-    if (hasOtherHubs) end({ kind: "next-hub", message: "the hub does not accept the cluster any more" });
+    if (hasOtherHubs) end({ kind: "next-hub", message: "the hub no longer accepts the cluster" });
   }
 
   function shutOut(): void {

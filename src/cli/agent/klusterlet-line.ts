@@ -11,22 +11,22 @@ const decisions = {
 export function klusterletLine(event: KlusterletEvent): LogEntry {
   switch (event.kind) {
     case "started":
-      return logEntry("AgentStarted", `the agent of cluster ${event.cluster}`, {
+      return logEntry("AgentStarted", `started the agent of cluster ${event.cluster}`, {
         agentId: event.agent,
         keptIn: event.place,
       });
     case "hub":
-      return logEntry("HubSelected", `works with the hub ${event.server}`, {
+      return logEntry("HubSelected", `uses the hub ${event.server}`, {
         as: event.as === "bootstrap" ? "the bootstrap identity" : "this cluster",
       });
     case "cluster-created":
-      return logEntry("ClusterCreated", `made the ManagedCluster ${event.cluster}, which waits to be accepted`);
+      return logEntry("ClusterCreated", `created the ManagedCluster ${event.cluster}, which waits for acceptance`);
     case "cluster-found":
-      return logEntry("ClusterFound", `the ManagedCluster ${event.cluster} is there already`);
+      return logEntry("ClusterFound", `the ManagedCluster ${event.cluster} exists`);
     case "requested":
       return logEntry(
         "CertificateRequested",
-        event.found ? "goes on with an earlier request for a certificate" : "asked for a certificate",
+        event.found ? "continues with an earlier request for a certificate" : "requested a certificate",
         {
           request: `csr/${event.request}`,
           agentId: event.agent,
@@ -36,25 +36,28 @@ export function klusterletLine(event: KlusterletEvent): LogEntry {
     case "waiting":
       return logEntry("ApprovalPending", `waiting for ${event.open.map((one) => decisions[one]).join(" and ")}`, {
         agentId: event.agent,
-        onTheHub: event.commands.join("  or  "),
+        approve: event.commands.join(" or "),
       });
     case "issued":
-      return logEntry("CertificateIssued", "got a certificate", { validUntil: rfc3339(event.expiresAt) });
+      return logEntry("CertificateIssued", "received a certificate", { validUntil: rfc3339(event.expiresAt) });
     case "renewed":
       return logEntry("CredentialRenewed", "renewed the certificate", { validUntil: rfc3339(event.expiresAt) });
     case "planned":
-      return logEntry("RenewalScheduled", "the certificate is kept", {
+      return logEntry("RenewalScheduled", "scheduled the renewal of the certificate", {
         validUntil: rfc3339(event.expiresAt),
         renewsAt: rfc3339(event.at),
       });
     case "accepted":
-      return logEntry("ClusterAccepted", `accepted by the hub; a heartbeat each ${event.everyMs / 1000} s`);
+      return logEntry(
+        "ClusterAccepted",
+        `the hub accepted the cluster; the agent updates its lease every ${event.everyMs / 1000} s`,
+      );
     case "available":
-      return logEntry("ClusterAvailable", "reported as available");
+      return logEntry("ClusterAvailable", "the agent reports the cluster as available");
     case "trusts":
-      return logEntry("TrustBundleUpdated", "the hub told of other CAs, which are trusted now", { pins: event.pins });
+      return logEntry("TrustBundleUpdated", "CA bundle updated from cluster-info", { pins: event.pins });
     case "moved":
-      return logEntry("ServerAddressUpdated", `the hub told of another address, which is used now: ${event.server}`);
+      return logEntry("ServerAddressUpdated", "server address updated from cluster-info", { server: event.server });
     default:
       return badLine(event);
   }
@@ -65,31 +68,26 @@ type Bad = Extract<KlusterletEvent, { readonly message: string }>;
 function badLine(event: Bad): LogEntry {
   const { kind, message } = event;
   switch (kind) {
-    case "failed":
-      return logEntry("AttemptFailed", message, {
-        ...(event.at === undefined ? {} : { triedAgainAt: rfc3339(event.at) }),
-      });
+    case "failed": {
+      const triedAgainAt = event.at === undefined ? undefined : rfc3339(event.at);
+      return logEntry("AttemptFailed", message, { triedAgainAt });
+    }
     case "left-to-approver":
-      return logEntry("ApprovalPending", `the hub says: ${message}`, { request: `csr/${event.request}` });
+      return logEntry("ApprovalPending", `the hub says: ${message}`, {
+        level: "warn",
+        request: `csr/${event.request}`,
+      });
     case "registering-again":
-      return logEntry("RegisteringAgain", `${message}; registers again`);
+      return logEntry("RegisteringAgain", `${message}; the agent registers again`);
     case "leaving-hub":
-      return logEntry("HubLeft", `${message}; looks for another hub`, { server: event.server });
+      return logEntry("HubLeft", `${message}; the agent looks for another hub`, { server: event.server });
     case "unavailable":
+      return logEntry("ClusterUnavailable", message);
     case "withheld":
+      return logEntry("StatusWithheld", message);
     case "denied":
+      return logEntry("ClusterDenied", message, { level: "error" });
     case "detached":
-      return logEntry(
-        (
-          {
-            unavailable: "ClusterUnavailable",
-            withheld: "StatusWithheld",
-            denied: "ClusterDenied",
-            detached: "ClusterDetached",
-          } as const
-        )[kind],
-        message,
-        { level: "error" as const },
-      );
+      return logEntry("ClusterDetached", message);
   }
 }

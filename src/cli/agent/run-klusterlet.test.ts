@@ -144,7 +144,7 @@ describe("pratique klusterlet", () => {
 
   it("shows since when and why the hub has the cluster shut out, and says so by its code", async () => {
     const place = join(dir, "shut-out");
-    const shutOut = { since: "2026-11-20T08:00:00Z", message: "https://h:1 does not let the cluster east in any more" };
+    const shutOut = { since: "2026-11-20T08:00:00Z", message: "cluster east is no longer accepted by https://h:1" };
     const store = folderStore(place, privateFiles);
     await store.writeState(registrationStateText({ clusterName: "east", agentName: "a1b2c", shutOut }));
     const { code, out } = await run(`klusterlet --status --dir ${place}`);
