@@ -2,7 +2,7 @@ import { rfc3339, type Clock } from "../../core/clock.ts";
 import type { ApiObject, ObjectKey } from "../../core/object.ts";
 import { isSameJson, fieldListAt, stringAt } from "../../resources/json-fields.ts";
 import type { Resource } from "../../resources/resource.ts";
-import { hasReason } from "../api-errors.ts";
+import { hasReason } from "../../client/api-errors.ts";
 import { apiServiceName, apiServicesOf, automanagedOf } from "./api-service-policy.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { apiserverAccount, apiServices, customResourceDefinitions } from "../kinds.ts";

@@ -4,7 +4,7 @@ import { numberAt } from "../../resources/json-fields.ts";
 import type { Resource } from "../../resources/resource.ts";
 import { expressionWarnings } from "../../resources/type-checking.ts";
 import type { ValidatingAdmissionPolicy } from "../../resources/validating-admission-policy.ts";
-import { hasReason } from "../api-errors.ts";
+import { hasReason } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { validatingAdmissionPolicies } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
