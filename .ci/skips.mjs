@@ -49,6 +49,6 @@ const problems = [
 
 const lines = reported.map(({ title, why }) => `  ${title}: ${why}`);
 process.stdout.write(`skipped: ${skipped.length} of ${tests.length}\n`);
-for (const line of [...new Set(lines)].sort()) process.stdout.write(`${line}\n`);
+for (const line of [...new Set(lines)].toSorted((a, b) => a.localeCompare(b))) process.stdout.write(`${line}\n`);
 for (const problem of new Set(problems)) process.stderr.write(`ci: ${problem}\n`);
 process.exitCode = problems.length === 0 ? 0 : 1;

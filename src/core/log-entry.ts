@@ -22,8 +22,12 @@ export function logEntry(
   details: Readonly<Record<string, unknown>> = {},
 ): LogEntry {
   const { error } = details;
-  const text = error === undefined ? {} : { error: error instanceof Error ? error.message : String(error) };
+  const text = error === undefined ? {} : { error: error instanceof Error ? error.message : textOf(error) };
   return { level: levelOf(reason), message, reason, ...details, ...text };
+}
+
+function textOf(thrown: unknown): string {
+  return typeof thrown === "string" ? thrown : (JSON.stringify(thrown) ?? typeof thrown);
 }
 
 function levelOf(reason: LogReason): LogLevel {

@@ -144,7 +144,7 @@ describe("levels", () => {
   test("get back what they lent before the borrower gets more", async () => {
     const { all, countsOf } = placesOf(11, 10, lending);
     const ofA = enter(all, "a", 8);
-    enter(all, "b", 5);
+    void enter(all, "b", 5);
     expect([countsOf("a")?.waiting, countsOf("b")?.waiting]).toEqual([1, 2]);
     (ofA[0] as Place).leave();
     expect([countsOf("a")?.waiting, countsOf("b")?.waiting]).toEqual([1, 1]);

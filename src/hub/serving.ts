@@ -171,9 +171,8 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const certificates = await certificatesOf(options, parts);
   const steered = storedFlowControl(cache);
   const places = placesOf(options, steered, clock);
-  const activity = requestActivity();
+  const [activity, yaml] = [requestActivity(), yamlThread()];
   const stalls = stallsOf(options, clock, activity);
-  const yaml = yamlThread();
   const authentications = authenticationMetrics(() => clock.now(), monotonic);
   const requestAuthorizations = requestAuthorizationMetrics(monotonic);
   const [watches, unread] = [watchMetrics(), sendBuffers(every)];
@@ -233,8 +232,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       uuid: randomUUID,
     }),
   });
-  const { close, port } = server;
-  const kept = certificates.keep(server);
+  const [{ close, port }, kept] = [server, certificates.keep(server)];
   return {
     url: `https://${hostPort(options, port)}`,
     metrics,

@@ -165,7 +165,7 @@ describe("a policy that mutates", () => {
         validations: [{ expression: "object.data.made == 'no'" }],
       },
     });
-    await post(`${validating.replace(/ies$/, "ybindings")}`, {
+    await post(validating.replace(/ies$/, "ybindings"), {
       metadata: { name: "made" },
       spec: { policyName: "made", validationActions: ["Warn"] },
     });
