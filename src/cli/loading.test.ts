@@ -47,8 +47,10 @@ describe("what is loaded", () => {
       "agent/wall-clock.ts",
       "client/client.ts",
       "core/duration.ts",
+      "core/log-entry.ts",
       "core/nearest.ts",
       "core/quoted.ts",
+      "core/reasons.ts",
       "core/shell-word.ts",
       "core/status.ts",
     ]);

@@ -76,6 +76,7 @@ describe("the index", () => {
       "apis/access.pratique.dev/v1alpha1",
       "apis/admissionregistration.k8s.io/v1",
       "apis/apiextensions.k8s.io/v1",
+      "apis/apiregistration.k8s.io/v1",
       "apis/authentication.k8s.io/v1",
       "apis/authorization.k8s.io/v1",
       "apis/certificates.k8s.io/v1",
