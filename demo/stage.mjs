@@ -149,7 +149,9 @@ function tableReader(pass) {
       else pass(line);
     },
     end(shortened) {
-      const [head = "", ...body] = rows.splice(0);
+      const all = rows.splice(0);
+      const blank = all.findIndex((line) => line.trim() === "");
+      const [head = "", ...body] = blank === -1 ? all : all.slice(0, blank);
       const columns = [...head.matchAll(/\S+/g)].map(({ 0: name, index }) => ({ name, index }));
       for (const row of body) {
         const cells = columns.map(({ name, index }, at) => ({
@@ -158,6 +160,8 @@ function tableReader(pass) {
         }));
         for (const { name, value } of cells) pass(`${name.padEnd(11)} ${value}`);
       }
+      // What stands below a table is text.
+      if (blank !== -1) for (const line of all.slice(blank + 1)) pass(shortened(line));
     },
   };
 }
