@@ -205,7 +205,9 @@ describe("the two commands of README.md", () => {
   });
 
   test("are what CI runs: the tests with their set-up, the demo in the tree that it made", () => {
-    const steps = [...text(".ci/run").matchAll(/^\s*step ".*" \d+ "(.*)"$/gm)].map(([, command]) => command?.replace(" -- $report", ""));
+    const steps = [...text(".ci/run").matchAll(/^\s*step ".*" \d+ "(.*)"$/gm)].map(([, command]) =>
+      command?.replace(" -- $report", ""),
+    );
     expect(steps).toContain(commands?.[1]);
     expect(steps).toContain(commands?.[0]?.replace("npm ci && ", ""));
   });

@@ -30,6 +30,23 @@ const available = "ManagedClusterConditionAvailable";
 const leasePath = (name: string): string =>
   `/apis/coordination.k8s.io/v1/namespaces/${name}/leases/managed-cluster-lease`;
 
+const admissionPath = (plural: string): string => `/apis/admissionregistration.k8s.io/v1/${plural}`;
+const noLeases = {
+  metadata: { name: "no-leases" },
+  spec: {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: ["coordination.k8s.io"], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["leases"] },
+      ],
+    },
+    validations: [{ expression: "object.metadata.name != 'managed-cluster-lease'", message: "no heartbeats" }],
+  },
+};
+const noLeasesBinding = {
+  metadata: { name: "no-leases" },
+  spec: { policyName: "no-leases", validationActions: ["Deny"] },
+};
+
 let stage: ClusterStage;
 let dir: string;
 let bootstrap: string;
@@ -407,6 +424,27 @@ describe("a cluster with several hubs", () => {
     await stage.approve((await agent.told("requested")).request);
     await agent.told("accepted");
     expect(agent.events.map(({ kind }) => kind)).not.toContain("leaving-hub");
+  });
+
+  it("goes to the next one when the first answers and accepts it, but takes no heartbeat", async () => {
+    const deaf = await startClusterStage();
+    onTestFinished(() => deaf.close());
+    await stage.create("unheard");
+    await stage.accept("unheard");
+    const clock = skippingClock();
+    const bootstrapKubeconfigs = [await deaf.hub.kubeconfigOf("booter"), bootstrap];
+    const agent = start("unheard", { bootstrapKubeconfigs, clock, hubTimeoutMs: 180_000 });
+    await deaf.create("unheard");
+    await deaf.accept("unheard");
+    await letIn("unheard", agent, deaf);
+    await deaf.admin(admissionPath("validatingadmissionpolicies"), { method: "POST", body: noLeases });
+    await deaf.admin(admissionPath("validatingadmissionpolicybindings"), { method: "POST", body: noLeasesBinding });
+    agent.forget();
+    const stopSkipping = keepSkipping(clock, 30_000);
+    onTestFinished(stopSkipping);
+    await agent.told("leaving-hub", ({ message }) => message === "the hub takes no heartbeat");
+    const { request } = await agent.told("requested");
+    expect((await stage.approve(request)).status).toBe(200);
   });
 
   it("goes back to the one that it left when that answers again, though its bootstrap credential has ended", async () => {

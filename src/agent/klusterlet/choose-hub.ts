@@ -30,20 +30,23 @@ interface Review extends ApiObject {
 /** For which cluster a hub is chosen. */
 export interface HubChoice {
   readonly cluster: string;
-  /** The origin of the hub that is asked first. */
+  /** The origin of the hub that is asked first; last, where the cluster has just left it. */
   readonly preferred: string | undefined;
+  /** The preferred hub was left: it may answer and accept the cluster, and take no heartbeat all the same. */
+  readonly wasLeft: boolean;
   /** What the agent holds of the preferred hub: that hub is asked with it, since a bootstrap credential ends long before. */
   readonly credential: ClusterCredential | undefined;
 }
 
-/** The first hub that would take the cluster, with the preferred one before the others. One alone is not asked. A text says why none does. */
+/** The first hub that would take the cluster, in the order of `choice`. One alone is not asked. A text says why none does. */
 export async function chooseHub(
   hubs: readonly BootstrapHub[],
   choice: HubChoice,
   options: KlusterletOptions,
 ): Promise<BootstrapHub | string> {
-  const { preferred } = choice;
-  const [first, ...others] = hubs.toSorted((a, b) => Number(b.origin === preferred) - Number(a.origin === preferred));
+  const { preferred, wasLeft } = choice;
+  const rank = ({ origin }: BootstrapHub): number => (origin === preferred ? (wasLeft ? 1 : -1) : 0);
+  const [first, ...others] = hubs.toSorted((a, b) => rank(a) - rank(b));
   if (first === undefined) return "there is no hub to join: give --bootstrap-kubeconfig";
   if (others.length === 0) return first;
   const reasons: string[] = [];

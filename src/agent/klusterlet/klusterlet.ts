@@ -168,7 +168,12 @@ async function oneLife(state: KeptState, memory: Memory, options: KlusterletOpti
     else memory.left = await served(credential, hubs.length > 1, { state, options });
     return;
   }
-  const choice = { cluster: state.now().clusterName, preferred: origin ?? state.now().origin, credential };
+  const choice = {
+    cluster: state.now().clusterName,
+    preferred: origin ?? state.now().origin,
+    wasLeft: memory.left,
+    credential,
+  };
   const hub = await chooseHub(hubs, choice, options);
   // While no hub takes the cluster, the next life chooses again, instead of waiting once more for the hub that it left.
   if (typeof hub === "string") throw new JoinError("refused", hub);

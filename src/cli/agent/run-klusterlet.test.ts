@@ -150,7 +150,9 @@ describe("pratique klusterlet", () => {
     const { code, out } = await run(`klusterlet --status --dir ${place}`);
     expect([code, out]).toEqual([
       1,
-      expect.stringMatching(/shut out +since 2026-11-20T08:00:00Z: cluster east is no longer accepted by https:\/\/h:1\n/),
+      expect.stringMatching(
+        /shut out +since 2026-11-20T08:00:00Z: cluster east is no longer accepted by https:\/\/h:1\n/,
+      ),
     ]);
     const json = await run(`klusterlet --status --dir ${place} -o json`);
     expect(JSON.parse(json.out)).toMatchObject({ shutOut, good: false });
