@@ -106,6 +106,8 @@ const hub: Subject = {
     ["audit-webhook-batch-max-size", "0", /1 or more/],
     ["revocations-from", { holds: "no list" }, /list of revocations/],
     ["revocations-from", { holds: "eyJhbGciOiJFUzI1NiJ9.e30.c2ln" }, /signed by/],
+    ["kubelet-preferred-address-types", "Nonsense", /must be one of Hostname, InternalDNS/],
+    ["kubelet-certificate-authority", { holds: "no PEM" }, /certificate of a CA in PEM/],
     ["max-requests-inflight", "0", /not both be 0/, ["--max-mutating-requests-inflight", "0"]],
   ],
   free: {

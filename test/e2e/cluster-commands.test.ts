@@ -581,7 +581,7 @@ describe("docs/managed-clusters.md", () => {
     const { code, out } = await joining.done;
     expect([code, out]).toEqual([0, expect.stringContaining(klusterlet)]);
     const agent = await typed(klusterlet);
-    await told(agent, /accepted by the hub/);
+    await told(agent, /reason=ClusterAccepted/);
     expect((await (await typed(list)).done).out).toMatch(new RegExp(`^east +yes +yes .* ${id} +default`, "m"));
     expect(await (await typed(detach)).done).toMatchObject({
       code: 0,

@@ -17,7 +17,9 @@ beforeAll(async () => {
   checkout = await mkdtemp(join(tmpdir(), "pratique-checkout-"));
   await build({ absWorkingDir: root, outdir: join(checkout, "dist/bin"), ...bundleOptions("0.0.0-test") });
   for (const folder of ["demo", "examples"]) await cp(join(root, folder), join(checkout, folder), { recursive: true });
-  await cp(join(root, "package.json"), join(checkout, "package.json"));
+  for (const file of ["package.json", "check-node.mjs", "supported-node.mjs"]) {
+    await cp(join(root, file), join(checkout, file));
+  }
   await symlink(join(root, "node_modules"), join(checkout, "node_modules"));
 });
 

@@ -508,7 +508,7 @@ describe("a cluster that leaves", () => {
     await stage.gone(clustersPath, "detached");
     const stopSkipping = keepSkipping(clock, 10_000, 500);
     try {
-      expect((await agent.told("detached")).message).toContain("does not know the cluster detached");
+      expect((await agent.told("detached")).message).toContain("has no ManagedCluster detached any more");
     } finally {
       stopSkipping();
     }

@@ -181,6 +181,8 @@ describe("pods/exec, attach and portforward", () => {
       "audit-id",
       "connection",
       "upgrade",
+      "x-kubernetes-pf-flowschema-uid",
+      "x-kubernetes-pf-prioritylevel-uid",
       "x-stream-protocol-version",
     ]);
     expect(reply.headers.get("x-stream-protocol-version")).toBe("v5.channel.k8s.io");
