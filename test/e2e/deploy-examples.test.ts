@@ -143,7 +143,7 @@ spec:
     const [program, ...words] = line.replaceAll("/var/lib/", `${root}/var/lib/`).split(" ");
     expect(program).toBe("/usr/local/bin/pratique");
     const agent = ofThisTest(spawnProcess(pratique.executable, words, { home: root }));
-    await agent.until(/ready/);
+    await agent.until(/reason=Ready/);
     await agent.stop();
 
     expect((await boot().done).code).toBe(0);
