@@ -24,6 +24,8 @@ export interface StringSchema extends Described {
   readonly enum?: readonly string[];
   /** In code points. */
   readonly maxLength?: number;
+  /** What a list of bytes in Go, which is a text in JSON, says of itself; it changes nothing here. */
+  readonly listType?: "atomic";
 }
 
 export interface IntegerSchema extends Described {

@@ -284,6 +284,7 @@ function stringJson(schema: StringSchema, walk: Walk): Json {
     ...(format === undefined || format === "duration" ? {} : { format }),
     ...(schema.enum === undefined ? {} : { enum: schema.enum }),
     ...(schema.maxLength === undefined ? {} : { maxLength: schema.maxLength }),
+    ...(schema.listType === undefined ? {} : { "x-kubernetes-list-type": schema.listType }),
   };
 }
 

@@ -211,7 +211,7 @@ peerSuite(kubePrograms, "the rights of a klusterlet in its cluster, on a real co
       agent.interrupt();
       await agent.done;
       agent = klusterlet(text, { bootstrap: join(folder, "absent"), spoke });
-      await agent.until(/reason=(?:ClusterAvailable|ClusterAccepted)/);
+      await agent.until(/"reason":"(?:ClusterAvailable|ClusterAccepted)"/);
     },
     limitMs,
   );
@@ -241,7 +241,7 @@ peerSuite("kubectl", "the rights of a klusterlet in its cluster, on a hub of our
       try {
         await letIn(agent, hub.kubeconfig);
         await stage.cluster("east", says("ManagedClusterConditionAvailable", "True", "ManagedClusterAvailable"));
-        await agent.until(/reason=ClusterAvailable/);
+        await agent.until(/"reason":"ClusterAvailable"/);
         expect(agent.err()).not.toMatch(/forbidden/i);
       } finally {
         agent.interrupt();

@@ -195,7 +195,8 @@ function parseType(word: string, of: string): Schema {
 function withFlags(schema: Schema, words: readonly string[]): Schema {
   const values = valueOf(words, "enum=") as readonly string[] | undefined;
   if (schema.type === "map") return words.includes("map=atomic") ? { ...schema, mapType: "atomic" } : schema;
-  if (schema.type === "string") return withEnum(schema, values);
+  if (schema.type === "string")
+    return withEnum(words.includes("list=atomic") ? { ...schema, listType: "atomic" } : schema, values);
   if (schema.type !== "array") return schema;
   const items = schema.items.type === "string" ? withEnum(schema.items, values) : schema.items;
   return { ...schema, items, ...merging(words) };
