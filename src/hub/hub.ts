@@ -259,7 +259,7 @@ async function furnish(options: HubOptions, client: Client, given: Furnishing): 
   const warn = (message: string): void => options.log(logEntry("ConfigurationWarning", message));
   await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
   await putExtensionAuthentication(client, authorities(), clock);
-  await putApiServices(client, builtinResources, clock);
+  await putApiServices(client, [...builtinResources, ...(clusters?.resources ?? [])], clock);
   await clusters?.furnish(client, clock);
   if (clusters === undefined) warnOfClusters(cache, warn);
 }

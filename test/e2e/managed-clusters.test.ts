@@ -538,6 +538,11 @@ describe("a hub that starts again", () => {
 });
 
 describe("a hub after all this", () => {
+  it("is healthy", async () => {
+    const answers = ["/livez", "/readyz", "/healthz"].map(async (path) => (await stage.admin(path)).text);
+    expect(await Promise.all(answers)).toEqual(["ok", "ok", "ok"]);
+  });
+
   it("has logged nothing that broke", () => {
     // That denied agents come again is reported as it should be, and so is what a deletion or a request waits for.
     const expected: ReadonlySet<unknown> = new Set([
