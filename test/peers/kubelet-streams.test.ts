@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { freePort } from "../kits/peers-kube.ts";
+import { requirePeer } from "../kits/peers.ts";
 import { reportSkip } from "../kits/report-skip.ts";
 
 const run = promisify(execFile);
@@ -23,6 +25,7 @@ if (nodeUp === "")
 describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined the hub", () => {
   let hub: TestHub;
   let dir: string;
+  let served: number;
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), "pratique-node-"));
@@ -36,10 +39,11 @@ describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined t
     await run(nodeUp, ["--image", dir, "real", tools, await rootOfTools(dir), '["/bin/sh"]']);
     const view = ["--clusterrole=view", "--serviceaccount=default:default"];
     await hub.kubectl.ok("create", "rolebinding", "reads", ...view);
-    for (const pod of [talker, server]) {
+    served = await freePort();
+    for (const pod of [talker, serverAt(served)]) {
       await hub.kubectl.with({ input: JSON.stringify(pod) }).ok("create", "-f", "-");
     }
-    await hub.kubectl.ok("wait", "--for=condition=Ready", "pod/p", "pod/w", "--timeout=40s");
+    await hub.kubectl.ok("wait", "--for=condition=Ready", "pod/p", "pod/w", "--timeout=120s");
   }, limitMs);
 
   afterAll(async () => {
@@ -68,7 +72,7 @@ describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined t
   });
 
   it("answers on its own port through kubectl port-forward", { timeout: limitMs }, async () => {
-    const forward = hub.kubectl.start("port-forward", "pod/w", ":8080");
+    const forward = hub.kubectl.start("port-forward", "pod/w", `:${served}`);
     try {
       const port = /Forwarding from 127\.0\.0\.1:(\d+)/.exec(await forward.until(/127\.0\.0\.1:\d+/))?.[1];
       for (let turn = 0; turn < 3; turn += 1) {
@@ -84,9 +88,11 @@ describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined t
     const inPod = (command: string): Promise<string> => hub.kubectl.ok("exec", "p", "--", "sh", "-c", command);
     expect(await inPod(`cat ${mounted}/namespace`)).toBe("default");
     expect(await inPod(`cat ${mounted}/ca.crt`)).toBe(hub.ca);
-    const url = `https://127.0.0.1:${hub.port}/api/v1/namespaces/default/pods/p`;
-    const ask = `wget -q -O - --no-check-certificate --header "Authorization: Bearer $(cat ${mounted}/token)" ${url}`;
-    expect(JSON.parse(await inPod(ask))).toMatchObject({ kind: "Pod", metadata: { name: "p" } });
+    // kubectl finds the hub as any client in a Pod does, by what the kubelet mounts and sets, and verifies its certificate.
+    expect(await inPod("kubectl get pods -o name")).toBe("pod/p\npod/w\n");
+    expect(await inPod("kubectl auth whoami -o jsonpath={.status.userInfo.username}")).toBe(
+      "system:serviceaccount:default:default",
+    );
   });
 
   it("has its kubelet behind nodes/proxy", { timeout: limitMs }, async () => {
@@ -96,7 +102,7 @@ describe.skipIf(nodeUp === "")("a Pod on a real kubelet 1.36.3 that has joined t
 
 const tools = "localhost/tools:1";
 
-/** The files of an image with a shell, tar and a web server; node-up has installed the program. */
+/** The files of an image with a shell, tar, a web server and kubectl; node-up has installed busybox. */
 async function rootOfTools(dir: string): Promise<string> {
   const root = join(dir, "tools");
   for (const folder of ["bin", "tmp", "www"]) await mkdir(join(root, folder), { recursive: true });
@@ -104,6 +110,10 @@ async function rootOfTools(dir: string): Promise<string> {
   await cp("/bin/busybox", join(root, "bin", "busybox"));
   const commands = ["sh", "sleep", "cat", "tar", "wc", "ls", "mkdir", "test", "wget", "httpd"];
   await Promise.all(commands.map((command) => symlink("busybox", join(root, "bin", command))));
+  const kubectl = requirePeer("kubectl");
+  await cp(kubectl, join(root, "bin", "kubectl"));
+  const { stdout: libraries } = await run("ldd", [kubectl]).catch(() => ({ stdout: "" }));
+  for (const [path] of libraries.matchAll(/\/\S+/g)) await cp(path, join(root, path), { dereference: true });
   await writeFile(join(root, "www", "page"), "served\n");
   return root;
 }
@@ -122,13 +132,12 @@ const bootstrapToken = {
   },
 };
 
-function podOf(name: string, command: string, more: object = {}): object {
+/** In the network of the machine: another one needs plugins that node-up does not set up. */
+function podOf(name: string, command: string): object {
   const container = { name: "c", image: tools, imagePullPolicy: "Never", command: ["sh", "-c", command] };
-  const spec = { nodeName: "real", terminationGracePeriodSeconds: 1, ...more, containers: [container] };
+  const spec = { nodeName: "real", hostNetwork: true, terminationGracePeriodSeconds: 1, containers: [container] };
   return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
 }
 
-/** In the network of the machine, where it reaches the hub. */
-const talker = podOf("p", "echo begun; sleep 100000", { hostNetwork: true });
-/** In a network of its own, into which nothing but its kubelet leads. */
-const server = podOf("w", "httpd -f -p 8080 -h /www");
+const talker = podOf("p", "echo begun; sleep 100000");
+const serverAt = (port: number): object => podOf("w", `httpd -f -p 127.0.0.1:${port} -h /www`);
