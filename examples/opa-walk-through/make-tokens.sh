@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints a token file for an API server: three users with new tokens. Whoever reads it can be any of them.
+# Prints a token file for an API server: three users with new tokens. A reader of it can act as any of them.
 set -eu
 token() {
   od -An -N16 -tx1 /dev/urandom | tr -d ' \n'

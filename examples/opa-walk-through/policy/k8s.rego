@@ -1,4 +1,4 @@
-# Two groups: admin may create, list, delete and update, and not watch; conf may only list. Nobody else may do anything.
+# Two groups: admin may create, list, delete and update, and not watch; conf may only list. Other users may do nothing.
 package k8s
 
 default allow := false
