@@ -7,14 +7,6 @@ import { kubectlRunner, type Kubectl } from "./kubectl.ts";
 import { requirePeer, type PeerProgram } from "./peers.ts";
 import { eventually, goFlags, spawnProcess, withoutNoise, type PeerProcess } from "./peers-process.ts";
 
-/** What a control plane is made of. */
-export const kubePrograms: readonly PeerProgram[] = [
-  "etcd",
-  "kube-apiserver",
-  "kube-controller-manager",
-  "kubeadm",
-  "kubectl",
-];
 
 /** A real control plane, as kubeadm sets one up for joining; nothing runs on it. */
 export interface Kubernetes {
@@ -51,6 +43,18 @@ const releases: Readonly<
   },
 };
 
+/** Which release the tests run against that are of no one release: 1.20.2, or 1.36.3 with `KUBE_RELEASE=current`. */
+const anyRelease: Release = process.env["KUBE_RELEASE"] === "current" ? "current" : "1.20";
+
+/** What a control plane is made of. */
+export const kubePrograms: readonly PeerProgram[] = [
+  "etcd",
+  releases[anyRelease].server,
+  releases[anyRelease].manager,
+  "kubeadm",
+  "kubectl",
+];
+
 const token = "abcdef.0123456789abcdef";
 const deadlineMs = 900_000;
 /** Several start at once, on a machine that has other things to do. */
@@ -59,13 +63,13 @@ const readySeconds = 150;
 /**
  * Starts etcd, kube-apiserver and kube-controller-manager on free ports; `stop` ends them and removes what they left. All controllers
  * run unless `controllers` names those that shall; `manager` and `api` hold more flags of kube-controller-manager and kube-apiserver.
- * `release` is 1.20.2 unless it is `current`, which is 1.36.3.
+ * `current` is 1.36.3; without a release it is that of `KUBE_RELEASE`.
  */
 export async function startKubernetes(
   controllers = "*,bootstrapsigner,tokencleaner",
   manager: Parameters<typeof goFlags>[0] = {},
   api: Parameters<typeof goFlags>[0] = {},
-  release: Release = "1.20",
+  release: Release = anyRelease,
 ): Promise<Kubernetes> {
   const { server: serverProgram, manager: managerProgram, without } = releases[release];
   const dir = await mkdtemp(join(tmpdir(), "pratique-kube-"));
