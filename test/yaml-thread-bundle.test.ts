@@ -37,7 +37,7 @@ describe("the YAML thread outside of tests", () => {
     });
     if (ending === ".js") await writeFile(join(dir, "package.json"), '{"type":"module"}');
     const { stdout } = await promisify(execFile)(process.execPath, [join(dir, `stdin${ending}`)]);
-    expect(stdout).toBe('{"a":["b",1]}');
+    expect(stdout).toBe('{"value":{"a":["b",1]},"duplicates":[]}');
   });
 
   it("is among the entry points of what ships", () => {
@@ -75,6 +75,6 @@ describe("the YAML thread outside of tests", () => {
       program.replace("./src/formats/yaml-thread.ts", "./formats/yaml-thread.js"),
     );
     const { stdout } = await promisify(execFile)(process.execPath, [join(dir, "program.js")]);
-    expect(stdout).toBe('{"a":["b",1]}');
+    expect(stdout).toBe('{"value":{"a":["b",1]},"duplicates":[]}');
   });
 });
