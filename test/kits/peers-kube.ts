@@ -7,7 +7,6 @@ import { kubectlRunner, type Kubectl } from "./kubectl.ts";
 import { requirePeer, type PeerProgram } from "./peers.ts";
 import { eventually, goFlags, spawnProcess, withoutNoise, type PeerProcess } from "./peers-process.ts";
 
-
 /** A real control plane, as kubeadm sets one up for joining; nothing runs on it. */
 export interface Kubernetes {
   readonly url: string;
