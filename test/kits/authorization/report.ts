@@ -38,7 +38,7 @@ export function authorizationReport(): readonly string[] {
     "| the words of errors | Each program has its own; the hub quotes no answer of a service. |",
     "",
     "`test/fixtures/authorization-recorded.jsonl` contains 3,000 recorded decisions about a smaller policy, which",
-    "`test/e2e/authorization-recorded.test.ts` compares with those of hubs wherever tests run. The command records them anew:",
+    "`test/e2e/authorization-recorded.test.ts` compares with those of hubs wherever tests run. The command records them again:",
     "",
     "```sh",
     "RECORD=1 npx vitest run test/peers/authorization-comparison.test.ts",
