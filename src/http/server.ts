@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { connectionBurst, type ConnectionBurst } from "./connection-burst.ts";
 import {
   connectionLimiter,
@@ -163,11 +164,14 @@ export async function listen(options: ServerOptions): Promise<Server> {
 
 /** Requests that ask for another protocol, which node hands out without a response. */
 function takeUpgrades(server: EventEmitter, serve: ServerOptions["handle"]): void {
-  server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+  server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    const { socket } = request;
+    // Of a request with a body, Node 26 hands out a stream behind that body in place of the connection, which errs by itself.
+    stream.on("error", () => socket.destroy());
     const response = responseToUpgrade(request, socket);
     if (response === undefined) return;
     // A body would be read as the other protocol, or as a request that nothing has authenticated.
-    if (!isSound(request) || bringsBody(request)) socket.end(refusalText("400 Bad Request"));
+    if (!isSound(request) || bringsBody(request)) stream.end(refusalText("400 Bad Request"));
     else serve(request, response, { socket, head });
   });
 }
