@@ -1,6 +1,4 @@
 import type { ApiObject } from "../core/object.ts";
-import { jsonExcess } from "../core/json-measure.ts";
-import { maxDepth } from "../core/json-value.ts";
 import { StatusError } from "../core/status.ts";
 import { largeBytes } from "./large-work.ts";
 import { encodeObject } from "../storage/stored-object.ts";
@@ -19,7 +17,7 @@ const maxDefinitionValues = 131_072;
 export function storable(object: ApiObject): Buffer {
   const bytes = encodeObject(object);
   if (bytes.length >= largeBytes)
-    checkValues(bytes, object.kind === "CustomResourceDefinition" ? maxDefinitionValues : maxObjectValues);
+    checkValues(object, object.kind === "CustomResourceDefinition" ? maxDefinitionValues : maxObjectValues);
   if (bytes.length <= maxObjectBytes) return bytes;
   throw new StatusError(
     "RequestEntityTooLarge",
@@ -28,10 +26,22 @@ export function storable(object: ApiObject): Buffer {
 }
 
 /** Each later request works on the whole object, however little it changes. */
-function checkValues(bytes: Buffer, maxValues: number): void {
-  if (jsonExcess(bytes.toString("latin1"), { maxDepth, maxValues }) !== "values") return;
+function checkValues(object: ApiObject, maxValues: number): void {
+  if (valuesWithin(object, maxValues) <= maxValues) return;
   throw new StatusError(
     "RequestEntityTooLarge",
     `the object and its managedFields would hold more than ${maxValues} JSON values; split the object into several, or let fewer managers apply it`,
   );
+}
+
+/** The JSON values of a value, itself included, counted until there are more than `maxValues`; a fifth of the time that its text takes. */
+function valuesWithin(value: unknown, maxValues: number): number {
+  if (typeof value !== "object" || value === null) return 1;
+  let values = 1;
+  for (const key in value) {
+    if (values > maxValues) break;
+    const member: unknown = Reflect.get(value, key);
+    if (member !== undefined) values += valuesWithin(member, maxValues - values);
+  }
+  return values;
 }

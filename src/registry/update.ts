@@ -116,6 +116,7 @@ async function updateOnce(
   if (isReleased(resource, next)) {
     return removeEntry(backend, current, next);
   }
+  if (turn !== undefined) await turn();
   const value = storable(await backend.versions.stored(resource, next));
   const result = await backend.store.update(current.key, value, {
     ifRevision: current.revision,
