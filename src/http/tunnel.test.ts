@@ -34,8 +34,9 @@ function stage(heads: { readonly client?: string; readonly kubelet?: string } = 
 
 /** All that has come; Node 26 reads a chunk at a time. */
 function textOf(stream: Duplex): string {
+  const read = (): Buffer | null => stream.read() as Buffer | null;
   let text = "";
-  for (let chunk: unknown = stream.read(); chunk !== null; chunk = stream.read()) text += String(chunk);
+  for (let chunk = read(); chunk !== null; chunk = read()) text += chunk.toString();
   return text;
 }
 
