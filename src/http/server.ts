@@ -142,7 +142,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
   server.on("request", (request, response) => {
     if (request.httpVersionMajor === 1) answers.follow(request.socket, response as unknown as ServerResponse);
     if (isSound(request)) serve(request, response);
-    else request.socket.end(refusalText("400 Bad Request"));
+    else refuse(request.socket, request.socket);
   });
   takeUpgrades(server, serve);
   await listening(server, options);
@@ -171,9 +171,14 @@ function takeUpgrades(server: EventEmitter, serve: ServerOptions["handle"]): voi
     const response = responseToUpgrade(request, socket);
     if (response === undefined) return;
     // A body would be read as the other protocol, or as a request that nothing has authenticated.
-    if (!isSound(request) || bringsBody(request)) stream.end(refusalText("400 Bad Request"));
+    if (!isSound(request) || bringsBody(request)) refuse(stream, socket);
     else serve(request, response, { socket, head });
   });
+}
+
+/** Sends a refusal on a stream and closes its connection, also when the client keeps its side of it open. */
+function refuse(stream: Duplex, socket: Socket, status = "400 Bad Request"): void {
+  stream.end(refusalText(status), () => socket.destroySoon());
 }
 
 /** What goes on before the first request of connections. */
@@ -274,7 +279,7 @@ const refusals: Readonly<Record<string, string>> = {
 function refuseConnection(error: ClientError, socket: Socket): void {
   const code = error.code ?? "";
   const status = Object.hasOwn(refusals, code) ? refusals[code] : "400 Bad Request";
-  if (socket.writable) socket.end(refusalText(status ?? "400 Bad Request"));
+  if (socket.writable) refuse(socket, socket, status);
   else socket.destroy();
 }
 

@@ -204,6 +204,22 @@ describe("what follows a request for an upgrade", () => {
     expect(kubelet.seen).toEqual([]);
   });
 
+  it("does not keep the connection of a client that keeps its side of it open", async () => {
+    const connections = async (): Promise<string | undefined> =>
+      /^pratique_connections (\d+)$/m.exec((await admin("/metrics")).text)?.[1];
+    const before = await connections();
+    const request = `POST /version HTTP/1.1\r\nHost: localhost\r\n${spdy.join("\r\n")}\r\nContent-Length: 5000\r\n\r\n`;
+    const requests = [request, "GET /version HTTP/1.1\r\nno header\r\n\r\n", "GET /version HTTP/1.1\r\n\r\n"];
+    const sockets = await Promise.all(
+      requests.map(() => openTls({ port: hub.port, caPem: hub.ca }, "http/1.1", { allowHalfOpen: true })),
+    );
+    for (const [at, socket] of sockets.entries()) socket.write(requests[at] ?? "");
+    await eventually("the hub to close the connections", async () =>
+      (await connections()) === before ? true : undefined,
+    );
+    for (const socket of sockets) socket.destroy();
+  });
+
   it("a kubelet that speaks another protocol than asked, or answers 101 to a plain request, is cut off", async () => {
     const other = (_request: unknown, socket: Duplex): void =>
       void socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
