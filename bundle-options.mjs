@@ -1,7 +1,7 @@
 // How the command line is bundled, in what ships, in tests and in benches alike.
 
 /** What the hub starts as a thread of its own; it must lie beside the bundle under this name. */
-export const yamlThreadEntry = { "yaml-thread-program": "src/formats/yaml-thread-program.ts" };
+export const yamlThreadEntry = { "yaml-thread-program": "src/serializer/yaml/yaml-thread-program.ts" };
 
 /**
  * The settings of esbuild for a program of these sources, split at dynamic imports, so that the agent never loads what only the

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AccessDecision, AccessRequestStatus } from "../resources/access-request.ts";
+import type { AccessDecision, AccessRequestStatus } from "../apis/access-request.ts";
 import { oversteps, stampedStatus, verdictsIn, type StatusWrite } from "./access-decision.ts";
 
 const now = "2026-01-02T03:04:05Z";

@@ -1,6 +1,6 @@
-import { jsonEqual } from "../core/equal.ts";
-import { anonymousUser } from "../core/user.ts";
-import type { AccessDecision, AccessRequestStatus, DecidedProfile } from "../resources/access-request.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { anonymousUser } from "../apimachinery/user.ts";
+import type { AccessDecision, AccessRequestStatus, DecidedProfile } from "../apis/access-request.ts";
 
 /** A person's answer to a request, as the fields of its status say it. */
 export type Verdict = AccessDecision["verdict"];

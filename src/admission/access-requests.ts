@@ -1,12 +1,12 @@
-import { rfc3339 } from "../core/clock.ts";
-import { forbiddenField, invalid, invalidObject } from "../core/field-error.ts";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError, forbidden } from "../core/status.ts";
-import { anonymousUser, type UserInfo } from "../core/user.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import { forbiddenField, invalid, invalidObject } from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError, forbidden } from "../apimachinery/status.ts";
+import { anonymousUser, type UserInfo } from "../apimachinery/user.ts";
 import { cidrContainsIp, parseCidr } from "../policy/kubernetes/cidr.ts";
 import { parseIp } from "../policy/kubernetes/ip-address.ts";
 import type { SshPublicKey } from "../pki/ssh-public-key.ts";
-import { decidedProfile, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
+import { decidedProfile, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
 import {
   accessGroup,
   plainAddress,
@@ -14,7 +14,7 @@ import {
   type AccessEvidence,
   type AccessRequest,
   type AccessRequestStatus,
-} from "../resources/access-request.ts";
+} from "../apis/access-request.ts";
 import { provesPossession } from "../trust/possession.ts";
 import type { Access } from "./access-check.ts";
 import { oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";

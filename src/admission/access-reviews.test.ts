@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { applyJsonPatch } from "../core/json-patch.ts";
-import type { JsonObject } from "../core/json-value.ts";
+import { applyJsonPatch } from "../apimachinery/json-patch.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
 import { sshPublicKeyOf } from "../pki/ssh-public-key.ts";
 import { accessProfileAdmission } from "./access-profiles.ts";
 import { accessRequestAdmission } from "./access-requests.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { UserInfo } from "../core/user.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 import type { AuthorizationQuestion } from "../policy/kubernetes/authorizer-functions.ts";
 import { authorizationBook } from "./authorization-book.ts";
 

@@ -1,4 +1,4 @@
-import { serviceAccountUser, type UserInfo } from "../core/user.ts";
+import { serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 import type {
   AskAuthorizer,
   AuthorizationAnswer,

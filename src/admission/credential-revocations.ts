@@ -1,9 +1,9 @@
-import { forbidden } from "../core/status.ts";
-import type { ApiObject } from "../core/object.ts";
-import { revokedText } from "../resources/credential-revocation.ts";
-import { accessGroup } from "../resources/access-request.ts";
-import { stringAt } from "../resources/json-fields.ts";
-import { credentialOf, lockOutAnnotation, revocationIndex } from "../resources/revocation-index.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { revokedText } from "../apis/credential-revocation.ts";
+import { accessGroup } from "../apis/access-request.ts";
+import { stringAt } from "../apis/json-fields.ts";
+import { credentialOf, lockOutAnnotation, revocationIndex } from "../apis/revocation-index.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
 export interface CredentialRevocationOptions {

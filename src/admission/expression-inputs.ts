@@ -1,6 +1,6 @@
-import type { ApiObject } from "../core/object.ts";
-import type { Pace } from "../core/pace.ts";
-import type { Steps } from "../core/steps.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Pace } from "../apimachinery/pace.ts";
+import type { Steps } from "../apimachinery/steps.ts";
 import { authorizerValue, requestResourceValue } from "../policy/kubernetes/authorizer-functions.ts";
 import { requestVariable } from "./admission-review.ts";
 import { authorizationBook, type Authorize } from "./authorization-book.ts";

@@ -1,9 +1,9 @@
-import { jsonEqual } from "../core/equal.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { Pace } from "../core/pace.ts";
-import { StatusError, forbidden, notFound, type StatusReason } from "../core/status.ts";
-import type { Steps } from "../core/steps.ts";
-import { kindOf } from "../resources/resource.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Pace } from "../apimachinery/pace.ts";
+import { StatusError, forbidden, notFound, type StatusReason } from "../apimachinery/status.ts";
+import type { Steps } from "../apimachinery/steps.ts";
+import { kindOf } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
 import { judged, type Case } from "./expression-inputs.ts";
 import { evaluateInSteps, newMeter, validationBudget, withVariables, type ExpressionInputs } from "./expression-run.ts";

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
-import { certificateSigningRequests } from "../resources/certificate-signing-request.ts";
-import { configMaps } from "../resources/config-map.ts";
-import { csiNodes } from "../resources/csi-node.ts";
-import { leases } from "../resources/lease.ts";
-import { nodes } from "../resources/node.ts";
-import { pods } from "../resources/pod.ts";
-import type { Resource } from "../resources/resource.ts";
-import { serviceAccounts } from "../resources/service-account.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import { certificateSigningRequests } from "../apis/certificate-signing-request.ts";
+import { configMaps } from "../apis/config-map.ts";
+import { csiNodes } from "../apis/csi-node.ts";
+import { leases } from "../apis/lease.ts";
+import { nodes } from "../apis/node.ts";
+import { pods } from "../apis/pod.ts";
+import type { Resource } from "../apis/resource.ts";
+import { serviceAccounts } from "../apis/service-account.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 

@@ -1,6 +1,6 @@
-import { StatusError } from "../core/status.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { Resource } from "../resources/resource.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import type { Authorize } from "./authorization-book.ts";
 import type { NextTurn } from "./expression-inputs.ts";

@@ -1,5 +1,5 @@
-import type { ApiObject } from "../core/object.ts";
-import { kindOf, type Resource, type ShownAs, type Subresource } from "../resources/resource.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { kindOf, type Resource, type ShownAs, type Subresource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
 /** An object of a resource in another version of it. @throws StatusError InternalError */

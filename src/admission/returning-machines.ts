@@ -1,9 +1,9 @@
-import { forbiddenField, invalid, invalidObject, type FieldError } from "../core/field-error.ts";
-import type { ApiObject } from "../core/object.ts";
-import { nodeReturningAs } from "../core/returning.ts";
-import { forbidden, StatusError } from "../core/status.ts";
+import { forbiddenField, invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { nodeReturningAs } from "../apimachinery/returning.ts";
+import { forbidden, StatusError } from "../apimachinery/status.ts";
 import { isClientKubelet, type CsrFacts } from "../pki/signers.ts";
-import { stringAt, stringsAt } from "../resources/json-fields.ts";
+import { stringAt, stringsAt } from "../apis/json-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 export interface ReturningMachinesOptions {

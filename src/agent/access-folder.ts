@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { onFile } from "./file-errors.ts";
-import type { FileAccess, PrivateFiles } from "./private-files.ts";
+import type { FileAccess, PrivateFiles } from "../host/private-files.ts";
 import { nonEmptyText, stateFormat, text, textMap } from "./state-format.ts";
 
 /** What a machine remembers of its request, so that asking again goes on with it. */

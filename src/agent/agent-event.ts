@@ -1,6 +1,6 @@
-import { rfc3339 } from "../core/clock.ts";
-import { logEntry, type LogEntry } from "../core/log-entry.ts";
-import type { LogReason } from "../core/reasons.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import type { LogReason } from "../apimachinery/reasons.ts";
 
 /** A credential, and the file by which other programs find it. */
 export interface CredentialName {

@@ -1,5 +1,5 @@
 import type { AccessFolder } from "./access-folder.ts";
-import type { FileAccess } from "./private-files.ts";
+import type { FileAccess } from "../host/private-files.ts";
 import { count, finite, flag, stateFormat, text, time } from "./state-format.ts";
 
 /** What the agent remembers beside the token. Times in milliseconds since the epoch, by this machine's clock. */

@@ -10,7 +10,7 @@ import type { FoundCredential } from "./find-credentials.ts";
 import { keptAccess } from "./kept-access.ts";
 import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
 import { nodeHubAddress } from "./node-hub.ts";
-import type { PrivateFiles } from "./private-files.ts";
+import type { PrivateFiles } from "../host/private-files.ts";
 import { refusalOf, type Refused } from "./refusal-state.ts";
 import type { Trust } from "./keep-trust.ts";
 

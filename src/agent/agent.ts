@@ -1,4 +1,4 @@
-import type { Clock, RandomBytes } from "../core/clock.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { credentialDigest } from "./ask-acceptance.ts";
 import { credentialStore } from "./credential-store.ts";
@@ -8,11 +8,11 @@ import { acceptanceKeeper } from "./keep-acceptance.ts";
 import { tokenKeeper } from "./keep-token.ts";
 import { trustKeeper } from "./keep-trust.ts";
 import { nodeKeepers } from "./node-keepers.ts";
-import { privateFiles, type FileAccess } from "./private-files.ts";
+import { privateFiles, type FileAccess } from "../host/private-files.ts";
 import { shareCredential } from "./share-credential.ts";
 import { shownCertificate, type ShownCertificate } from "./shown-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
-import { randomFraction } from "./random-fraction.ts";
+import { randomFraction } from "../host/random-fraction.ts";
 
 /** What an agent keeps, and how. */
 export interface AgentOptions {

@@ -3,7 +3,7 @@ import { ConnectionError } from "../client/client.ts";
 import type { RawReply, RemoteClient } from "../client/remote.ts";
 import { parsedJson, replyError } from "../client/replies.ts";
 import type { ClientCredentials } from "../client/transport.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import { JoinError, plainText } from "./join-error.ts";
 import type { Trust } from "./keep-trust.ts";
 import { hubClient } from "./hub-client.ts";

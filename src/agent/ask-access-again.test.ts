@@ -7,11 +7,11 @@ import { accessObject } from "../../test/kits/access-object.ts";
 import { refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
 import { hastyClock } from "../../test/kits/hasty-clock.ts";
 import { unsignedToken } from "../../test/kits/service-account-token.ts";
-import type { AccessRequestStatus } from "../resources/access-request.ts";
+import type { AccessRequestStatus } from "../apis/access-request.ts";
 import { accessFolder } from "./access-folder.ts";
 import { accessKey } from "./access-key.ts";
 import { askAccessAgain, askAgainStep } from "./ask-access-again.ts";
-import { privateFiles } from "./private-files.ts";
+import { privateFiles } from "../host/private-files.ts";
 import { tokenClaims, type TokenClaims } from "./token-claims.ts";
 
 describe("a machine whose token is refused", () => {

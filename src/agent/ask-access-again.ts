@@ -1,9 +1,9 @@
 import { getOrUndefined } from "../client/api-errors.ts";
 import { ConnectionError } from "../client/client.ts";
-import { generatedName, generatedNameAlphabet } from "../core/names.ts";
-import { StatusError } from "../core/status.ts";
+import { generatedName, generatedNameAlphabet } from "../apimachinery/names.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
-import { accessRequests, stateOf, type AccessRequest } from "../resources/access-request.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../apis/access-request.ts";
 import type { AccessFolder, AskedRequest } from "./access-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
 import { JoinError } from "./join-error.ts";

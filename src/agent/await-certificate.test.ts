@@ -4,7 +4,7 @@ import type { JoinError } from "./join-error.ts";
 import { hastyClock } from "../../test/kits/hasty-clock.ts";
 import { failureOf, testToken } from "../../test/kits/join-bench.ts";
 import { remoteClient, type RemoteClient } from "../client/remote.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import { generatePrivateKey, spkiOf } from "../pki/keys.ts";
 import { formatToken } from "../trust/token.ts";
 import { awaitCertificate, type Waiting } from "./await-certificate.ts";

@@ -1,10 +1,10 @@
 import { jitteredBackoffMs, type Backoff } from "../client/backoff.ts";
 import type { Client } from "../client/client.ts";
 import { ConnectionError } from "../client/client.ts";
-import type { Clock } from "../core/clock.ts";
-import { StatusError } from "../core/status.ts";
-import { waitingText } from "../resources/csr-waiting.ts";
-import { inWords } from "./clock-skew.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import { waitingText } from "../apis/csr-waiting.ts";
+import { inWords } from "../host/clock-skew.ts";
 import { connectionFailure, type CallTarget } from "./connection-failure.ts";
 import { JoinError, plainText, stopIfAborted } from "./join-error.ts";
 import { certificateOf, certificateRequests, type NodeRequest, type RequestObject } from "./node-request.ts";

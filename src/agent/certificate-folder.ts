@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
 import { onFile } from "./file-errors.ts";
 import { credentialPath } from "./join-folder.ts";
-import type { FileAccess, PrivateFiles } from "./private-files.ts";
+import type { FileAccess, PrivateFiles } from "../host/private-files.ts";
 
 /** Which of a node's certificates: as a kubelet names its files. */
 export type CertificatePrefix = "kubelet-client" | "kubelet-server";

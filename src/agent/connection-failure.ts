@@ -1,7 +1,7 @@
 import type { ConnectionError } from "../client/client.ts";
-import { inWords, skewSentence, tolerableSkewMs } from "./clock-skew.ts";
+import { inWords, skewSentence, tolerableSkewMs } from "../host/clock-skew.ts";
 import { JoinError, plainText, type JoinErrorCode } from "./join-error.ts";
-import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
+import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Where a call went, for the sentence about its failure. */
 export interface CallTarget {

@@ -10,7 +10,7 @@ import type { Presented } from "./keep-acceptance.ts";
 import type { TrustFiles } from "./keep-trust.ts";
 import { keptAccess } from "./kept-access.ts";
 import { nodeHubAddress, nodeCertificate } from "./node-hub.ts";
-import type { FileAccess, PrivateFiles } from "./private-files.ts";
+import type { FileAccess, PrivateFiles } from "../host/private-files.ts";
 import type { RefusalFile } from "./refusal-state.ts";
 
 /** Holds no secret. */

@@ -1,8 +1,8 @@
 import { kubeletKubeconfig } from "../client/build-kubeconfig.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { RemoteClient } from "../client/remote.ts";
-import type { Clock } from "../core/clock.ts";
-import { StatusError } from "../core/status.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { exportSec1Pem } from "../pki/keys.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { connectionFailure, type CallTarget } from "./connection-failure.ts";

@@ -1,4 +1,9 @@
-import { systemErrorCode, systemErrorText, systemErrorWords, type FailedOperation } from "../core/system-error.ts";
+import {
+  systemErrorCode,
+  systemErrorText,
+  systemErrorWords,
+  type FailedOperation,
+} from "../apimachinery/system-error.ts";
 import { JoinError } from "./join-error.ts";
 
 /** Runs a step on a file; `advice` gives the next step in place of that of the system's errors. @throws JoinError write-failed that names the path */

@@ -1,4 +1,4 @@
-import { rfc3339 } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
 import { CertificateError } from "../pki/certificate.ts";
 import { DerError, sameBytes } from "../pki/der.ts";
 import { subjectOf } from "../pki/names.ts";
@@ -6,7 +6,7 @@ import { parseCertificate, type ParsedCertificate } from "../pki/parse-certifica
 import { oids } from "../pki/oids.ts";
 import { decodePem, encodePem, PemError, type PemBlock } from "../pki/pem.ts";
 import { loadTrustRoots, verifyClientChain } from "../pki/verify-chain.ts";
-import { inWords, skewSentence, tolerableSkewMs } from "./clock-skew.ts";
+import { inWords, skewSentence, tolerableSkewMs } from "../host/clock-skew.ts";
 import { JoinError } from "./join-error.ts";
 import { nodesGroup, nodeUser } from "./node-identity.ts";
 import type { ServingNames } from "./node-request.ts";

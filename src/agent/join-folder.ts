@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import { onFile } from "./file-errors.ts";
-import type { PrivateFiles } from "./private-files.ts";
+import type { PrivateFiles } from "../host/private-files.ts";
 
 /** The files of one node, as a kubelet names them; all paths are absolute. Each failure is a JoinError write-failed that names its path. */
 export interface JoinFolder {

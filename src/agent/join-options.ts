@@ -1,6 +1,6 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import type { ServingWish } from "./join-record.ts";
-import type { PrivateFiles } from "./private-files.ts";
+import type { PrivateFiles } from "../host/private-files.ts";
 
 /** How a machine learns whom to trust; each way is complete in itself. */
 export type Discovery =

@@ -9,7 +9,7 @@ import { parseKubeconfig } from "../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { exportSec1Pem, generatePrivateKey, loadPrivateKey, spkiOf } from "../pki/keys.ts";
 import type { JoinEvent } from "./join-event.ts";
-import { privateFiles, type PrivateFiles } from "./private-files.ts";
+import { privateFiles, type PrivateFiles } from "../host/private-files.ts";
 
 let hub: FakeHub;
 let bench: JoinBench;

@@ -1,8 +1,13 @@
 import { hostname, homedir } from "node:os";
 import type { CaPin } from "../trust/pins.ts";
-import { bootstrapKubeconfigAccess, discoverByFile, fileDiscovery, type FileDiscovery } from "./discover-by-file.ts";
-import { discoverByToken, tokenDiscovery } from "./discover-by-token.ts";
-import type { DiscoveryContext } from "./discovery-context.ts";
+import {
+  bootstrapKubeconfigAccess,
+  discoverByFile,
+  fileDiscovery,
+  type FileDiscovery,
+} from "./discovery/discover-by-file.ts";
+import { discoverByToken, tokenDiscovery } from "./discovery/discover-by-token.ts";
+import type { DiscoveryContext } from "./discovery/discovery-context.ts";
 import { enrol, writeHub, writeRecord, type Enrolled, type Enrolment } from "./enrol.ts";
 import { credentialFor, existingJoin, requireSameJoin, type ExistingJoin } from "./existing-credential.ts";
 import type { HubAccess } from "./hub-access.ts";
@@ -13,7 +18,7 @@ import { joinFolder } from "./join-folder.ts";
 import type { Discovery, Joined, JoinOptions } from "./join-options.ts";
 import { readKeptCertificate } from "./kept-certificate.ts";
 import { nodeUser, requireNodeName } from "./node-identity.ts";
-import { privateFiles } from "./private-files.ts";
+import { privateFiles } from "../host/private-files.ts";
 
 const defaultWaitMs = 900_000;
 const defaultDiscoveryMs = 10_000;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeClock, type FakeClock } from "../../test/kits/fake-clock.ts";
 import { refuse, startFakeHub, testCa, type FakeHub } from "../../test/kits/fake-hub.ts";
-import { rfc3339 } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
 import type { AgentEvent } from "./agent-event.ts";
 import { credentialDigest } from "./ask-acceptance.ts";
 import type { RefusalFile } from "./refusal-state.ts";

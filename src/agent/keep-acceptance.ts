@@ -1,4 +1,4 @@
-import { rfc3339, type Clock } from "../core/clock.ts";
+import { rfc3339, type Clock } from "../apimachinery/clock.ts";
 import { nouns as credentialNouns, type AgentReport, type CredentialName } from "./agent-event.ts";
 import { askAcceptance, credentialDigest } from "./ask-acceptance.ts";
 import { JoinError } from "./join-error.ts";

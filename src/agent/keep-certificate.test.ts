@@ -20,7 +20,7 @@ import { certificateKeeper, type KeepCertificateOptions } from "./keep-certifica
 import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
 import { nodeHub } from "./node-hub.ts";
 import type { ServingNames } from "./node-request.ts";
-import { privateFiles } from "./private-files.ts";
+import { privateFiles } from "../host/private-files.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;

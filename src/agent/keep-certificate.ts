@@ -1,5 +1,5 @@
-import type { Clock } from "../core/clock.ts";
-import { humanDuration } from "../core/duration.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { humanDuration } from "../apimachinery/duration.ts";
 import { sameBytes } from "../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../pki/keys.ts";
 import { decodePem } from "../pki/pem.ts";

@@ -8,7 +8,7 @@ import type { AgentEvent } from "./agent-event.ts";
 import type { JoinError } from "./join-error.ts";
 import { keepFresh } from "./keeper.ts";
 import { tokenKeeper, type KeepTokenOptions } from "./keep-token.ts";
-import type { PrivateFiles } from "./private-files.ts";
+import type { PrivateFiles } from "../host/private-files.ts";
 import type { Renewal } from "./renew-token.ts";
 import { tokenClaims, type TokenClaims } from "./token-claims.ts";
 

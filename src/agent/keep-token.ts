@@ -1,4 +1,4 @@
-import type { Clock, RandomBytes } from "../core/clock.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import { accessFolder, type AccessFolder } from "./access-folder.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { readAgentState, writeAgentState, type AgentState } from "./agent-state.ts";
@@ -6,11 +6,11 @@ import { askAccessAgain, requestReport } from "./ask-access-again.ts";
 import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
 import type { Keeper } from "./keeper.ts";
 import { keptAccess, type KeptAccess } from "./kept-access.ts";
-import { privateFiles, type FileAccess, type PrivateFiles } from "./private-files.ts";
+import { privateFiles, type FileAccess, type PrivateFiles } from "../host/private-files.ts";
 import { renewToken, type Renewal } from "./renew-token.ts";
 import { pauseAfter, rotationPause } from "./rotation-plan.ts";
 import { dueAt, renewalStep, type RenewalFailures, type RenewalStep } from "./token-renewal-policy.ts";
-import { randomFraction } from "./random-fraction.ts";
+import { randomFraction } from "../host/random-fraction.ts";
 
 /** How the token of a folder is kept. */
 export interface KeepTokenOptions {

@@ -1,19 +1,19 @@
 import { ConnectionError } from "../client/client.ts";
 import type { RawReply, RemoteClient } from "../client/remote.ts";
 import type { ClientCredentials } from "../client/transport.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../trust/ca-check.ts";
 import { parseClusterInfo } from "../trust/cluster-info.ts";
 import { certificatesOfBundle } from "../trust/pins.ts";
 import type { AgentReport, KeptName } from "./agent-event.ts";
-import { clusterInfoPath } from "./cluster-info-read.ts";
+import { clusterInfoPath } from "./discovery/cluster-info-read.ts";
 import type { Keeper, Turn } from "./keeper.ts";
 import type { NodeHubAddress } from "./node-hub.ts";
 import { hubClient } from "./hub-client.ts";
 import { askAcceptance } from "./ask-acceptance.ts";
 import { followAddress, type FollowAddressOptions } from "./follow-address.ts";
 import { parsedJson } from "../client/replies.ts";
-import { stringAt } from "../resources/json-fields.ts";
+import { stringAt } from "../apis/json-fields.ts";
 
 /** What a machine believes of its hub, and who it is there. The credentials are secret. */
 export interface Trust extends NodeHubAddress {

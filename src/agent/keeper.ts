@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import { nouns, type AgentReport, type KeptName } from "./agent-event.ts";
 import { JoinError } from "./join-error.ts";
 

@@ -1,6 +1,6 @@
 import type { RemoteClient } from "../client/remote.ts";
 import { parsedJson } from "../client/replies.ts";
-import { stringAt } from "../resources/json-fields.ts";
+import { stringAt } from "../apis/json-fields.ts";
 
 /** The 27 of Kubernetes 1.27 that the hub says it is; undefined when it does not say, or is no version 1. @throws ConnectionError */
 export async function kubernetesMinor(client: RemoteClient): Promise<number | undefined> {

@@ -1,7 +1,7 @@
 import { credentialStore, type StoredCredential } from "./credential-store.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import { JoinError } from "./join-error.ts";
-import type { PrivateFiles } from "./private-files.ts";
+import type { PrivateFiles } from "../host/private-files.ts";
 import { refusalOf, type Refused } from "./refusal-state.ts";
 
 /** What a program of this machine needs to speak with the hub. The credentials are secret. Times in milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 import { KubeconfigError, parseKubeconfig, wayTo } from "../client/kubeconfig.ts";
 import type { RemoteClient } from "../client/remote.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import { JoinError } from "./join-error.ts";
 import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
 import { nodeUser } from "./node-identity.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { dnsSubdomainProblems } from "../core/names.ts";
+import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import { JoinError, plainText } from "./join-error.ts";
 
 /** The group of every node. */

@@ -1,11 +1,11 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
 import { certificateFolder } from "./certificate-folder.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import type { Keeper } from "./keeper.ts";
 import { certificateKeeper, type KeepCertificateOptions } from "./keep-certificate.ts";
 import { nodeHub } from "./node-hub.ts";
-import type { FileAccess, PrivateFiles } from "./private-files.ts";
+import type { FileAccess, PrivateFiles } from "../host/private-files.ts";
 import { servingNamesOf, type MachineAddresses } from "./serving-names.ts";
 
 /** How the certificates of a node are kept. */

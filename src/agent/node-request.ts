@@ -1,6 +1,6 @@
 import { createOrGet } from "../client/api-errors.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
-import type { ApiObject, Condition } from "../core/object.ts";
+import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { createCsr, CsrError, parseCsr, type ParsedCsr } from "../pki/csr.ts";
 import { sameBytes } from "../pki/der.ts";
 import { decodePem, PemError } from "../pki/pem.ts";

@@ -4,7 +4,7 @@ import { parsedJson, replyError, retryAfterMs } from "../client/replies.ts";
 import { plainText } from "./join-error.ts";
 import { tokenClaims, type TokenClaims } from "./token-claims.ts";
 import { hubClient } from "./hub-client.ts";
-import { stringAt } from "../resources/json-fields.ts";
+import { stringAt } from "../apis/json-fields.ts";
 
 /** Where the token is renewed, and the token. */
 export interface RenewalTarget extends Pick<

@@ -10,7 +10,7 @@ import { sshPublicKeyOf } from "../pki/ssh-public-key.ts";
 import { accessFolder } from "./access-folder.ts";
 import { accessKey } from "./access-key.ts";
 import type { JoinEvent } from "./join-event.ts";
-import { privateFiles } from "./private-files.ts";
+import { privateFiles } from "../host/private-files.ts";
 import { requestAccess } from "./request-access.ts";
 
 describe("a request on an API that stamps no status by itself, as kube-apiserver, before its controller has looked at it", () => {

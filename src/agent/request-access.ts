@@ -2,9 +2,9 @@ import { createOrGet, getOrUndefined } from "../client/api-errors.ts";
 import { tokenFileKubeconfig } from "../client/build-kubeconfig.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { RemoteClient } from "../client/remote.ts";
-import type { Clock, RandomBytes } from "../core/clock.ts";
-import { dnsSubdomainProblems, generatedName } from "../core/names.ts";
-import { StatusError } from "../core/status.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
+import { dnsSubdomainProblems, generatedName } from "../apimachinery/names.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import {
   accessRequests,
   missingProfileIn,
@@ -12,7 +12,7 @@ import {
   readKey,
   sealBinding,
   type AccessRequest,
-} from "../resources/access-request.ts";
+} from "../apis/access-request.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 import { pairingWords } from "../trust/pairing-words.ts";
 import { provePossession } from "../trust/possession.ts";
@@ -20,11 +20,11 @@ import { openAnswer, SealError, type PlainAnswer } from "../trust/seal.ts";
 import { accessFolder, type AccessFolder, type AskedRequest } from "./access-folder.ts";
 import { accessKey, type AccessKey } from "./access-key.ts";
 import { connectionFailure, type CallTarget } from "./connection-failure.ts";
-import { discoverByPin, readCaPins, type SeenHub } from "./discover-by-pin.ts";
-import { parseEndpoint } from "./endpoint.ts";
+import { discoverByPin, readCaPins, type SeenHub } from "./discovery/discover-by-pin.ts";
+import { parseEndpoint } from "./discovery/endpoint.ts";
 import { JoinError, plainText, stopIfAborted } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
-import { privateFiles, type PrivateFiles } from "./private-files.ts";
+import { privateFiles, type PrivateFiles } from "../host/private-files.ts";
 import { hubClient } from "./hub-client.ts";
 
 /** What a machine asks with; times in milliseconds. */

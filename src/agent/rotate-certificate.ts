@@ -1,6 +1,6 @@
 import { ConnectionError } from "../client/client.ts";
-import { rfc3339, type Clock } from "../core/clock.ts";
-import { StatusError } from "../core/status.ts";
+import { rfc3339, type Clock } from "../apimachinery/clock.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { exportSec1Pem } from "../pki/keys.ts";
 import { sameBytes } from "../pki/der.ts";
 import { nouns, type AgentReport, type KeptName } from "./agent-event.ts";

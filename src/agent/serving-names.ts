@@ -1,4 +1,4 @@
-import { dnsSubdomainProblems } from "../core/names.ts";
+import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import { ipAddressBytes, ipAddressText } from "../pki/ip-address.ts";
 import { JoinError, plainText } from "./join-error.ts";
 import type { ServingWish } from "./join-record.ts";

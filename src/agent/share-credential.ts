@@ -4,8 +4,8 @@ import { dirname, join, relative, sep } from "node:path";
 import type { FoundCredential } from "./find-credentials.ts";
 import { JoinError } from "./join-error.ts";
 import { joinRecordPath } from "./join-record.ts";
-import type { FileAccess } from "./private-files.ts";
-import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
+import type { FileAccess } from "../host/private-files.ts";
+import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /**
  * Lets others read a credential that is there, as `access` says: the folders from the one that the agent was given down to it, and the

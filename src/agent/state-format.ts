@@ -1,4 +1,4 @@
-import { rfc3339 } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
 
 /** How one field of a state stands in JSON. */
 export interface FieldFormat<T> {

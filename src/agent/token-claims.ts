@@ -1,4 +1,4 @@
-import { dnsLabelProblems, pathSegmentProblems } from "../core/names.ts";
+import { dnsLabelProblems, pathSegmentProblems } from "../apimachinery/names.ts";
 
 /** What a ServiceAccount token says of itself, unverified: enough to plan by, nothing to trust. Times in milliseconds since the epoch. */
 export interface TokenClaims {

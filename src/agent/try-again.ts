@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import { stopIfAborted, type JoinError } from "./join-error.ts";
 import type { JoinReport } from "./join-event.ts";
 

@@ -1,6 +1,6 @@
 import type { Client, ResourceRef } from "../client/client.ts";
 import { getOrUndefined } from "../client/api-errors.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 
 const services = core("Service", "services");
 const endpoints = core("Endpoints", "endpoints");

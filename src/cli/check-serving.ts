@@ -1,5 +1,5 @@
 import { createSecureContext } from "node:tls";
-import { bindAddressProblem } from "../hub/bind-address.ts";
+import { bindAddressProblem } from "../host/bind-address.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args } from "./command.ts";

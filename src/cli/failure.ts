@@ -1,5 +1,5 @@
 import { ConnectionError } from "../client/client.ts";
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { CliError } from "./cli-error.ts";
 import type { ExitName } from "./exit-code.ts";
 import { whyHint, type GivenTexts } from "./why/why-hint.ts";

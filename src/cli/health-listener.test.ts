@@ -1,7 +1,7 @@
 import { Server as NetServer, type AddressInfo } from "node:net";
 import { constants } from "node:os";
 import { afterEach, describe, expect, it } from "vitest";
-import type { LogEntry } from "../core/log-entry.ts";
+import type { LogEntry } from "../apimachinery/log-entry.ts";
 import { serveHealth, type HealthListener } from "./health-listener.ts";
 
 let listener: HealthListener | undefined;

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
-import { acceptFailureLog } from "../hub/connection-limits.ts";
-import type { LogEntry } from "../core/log-entry.ts";
+import { acceptFailureLog } from "../server/connection-limits.ts";
+import type { LogEntry } from "../apimachinery/log-entry.ts";
 import { CliError } from "./cli-error.ts";
-import { systemErrorText } from "../core/system-error.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** A listener that can be closed. */
 export interface HealthListener {

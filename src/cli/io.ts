@@ -9,9 +9,9 @@ import type { LeftHub } from "../agent/klusterlet/leave-hub.ts";
 import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import type { Clock, RandomBytes } from "../core/clock.ts";
-import type { Hub } from "../hub/hub.ts";
-import type { HubOptions } from "../hub/hub-options.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
+import type { Hub } from "../server/hub.ts";
+import type { HubOptions } from "../server/hub-options.ts";
 
 import type { ChildEnd, ChildRun } from "./agent/child-program.ts";
 

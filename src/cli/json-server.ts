@@ -1,16 +1,16 @@
-import { peerCertificates } from "../http/peer.ts";
-import { readBody } from "../http/body.ts";
-import type { Incoming, Outgoing } from "../http/exchange.ts";
-import { endWith, writeHead } from "../http/respond.ts";
-import { listen, type Server } from "../http/server.ts";
-import { x509 } from "../authn/x509.ts";
-import type { Clock } from "../core/clock.ts";
-import { jsonProblem } from "../core/json-value.ts";
-import { badRequest, StatusError } from "../core/status.ts";
-import type { KeyPair } from "../hub/authority.ts";
+import { peerCertificates } from "../apiserver/connections/peer.ts";
+import { readBody } from "../apiserver/body/body.ts";
+import type { Incoming, Outgoing } from "../apiserver/exchange.ts";
+import { endWith, writeHead } from "../apiserver/respond.ts";
+import { listen, type Server } from "../apiserver/server.ts";
+import { x509 } from "../authentication/x509.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { jsonProblem } from "../apimachinery/json-value.ts";
+import { badRequest, StatusError } from "../apimachinery/status.ts";
+import type { KeyPair } from "../ca/authority.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import { CliError } from "./cli-error.ts";
-import { systemErrorText } from "../core/system-error.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
 export type JsonAnswer = (asked: unknown) => Promise<unknown>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConnectionError } from "../client/client.ts";
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
 import { isGroup, type Args, type Command } from "./command.ts";
 import { commands } from "./commands.ts";

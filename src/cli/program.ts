@@ -1,4 +1,4 @@
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { allCommands, type Args, type Command, type CommandEntry, isGroup } from "./command.ts";
 import { CliError } from "./cli-error.ts";
 import { currentWords } from "./deprecated-name.ts";
@@ -7,7 +7,7 @@ import { failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, helpPlace, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { failureLine, wantsJsonLog } from "./json-log.ts";
-import { nearest } from "../core/nearest.ts";
+import { nearest } from "../apimachinery/nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { printable } from "./printable.ts";
 import { release } from "./release.ts";

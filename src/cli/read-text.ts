@@ -1,6 +1,6 @@
 import { CliError } from "./cli-error.ts";
 import type { Io } from "./io.ts";
-import { systemErrorText } from "../core/system-error.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** The text of a file that an option names. @throws CliError usage, with option, file and what to do */
 export async function readText(option: string, file: string, io: Io): Promise<string> {

@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join } from "node:path";
-import type { YamlObject, YamlValue } from "../formats/bounded-yaml.ts";
+import type { YamlObject, YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 
 /** When a credential plugin is given the terminal. */

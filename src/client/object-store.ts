@@ -1,4 +1,4 @@
-import type { ApiObject, ObjectKey } from "../core/object.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { keyOf, keyText } from "./object-key.ts";
 
 /** One difference between what was known and what is known now. A DELETED object is in its last known state. */

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import type { YamlValue } from "../formats/bounded-yaml.ts";
-import { systemErrorText } from "../core/system-error.ts";
+import type { YamlValue } from "../serializer/yaml/bounded-yaml.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
 import { type ExecConfig, readExecConfig } from "./exec-config.ts";
 import type { Impersonation } from "./impersonation.ts";
 import { type Kubeconfig, type KubeconfigEntry, KubeconfigError } from "./kubeconfig.ts";

@@ -11,7 +11,7 @@ import { ConnectionError } from "./client.ts";
 import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
 import { connectThrough, requiredProxy } from "./tunnel.ts";
 import { unlessAborted } from "./unless-aborted.ts";
-import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
+import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
 export interface ClientCredentials {

@@ -2,8 +2,8 @@ import { hasReason } from "../client/api-errors.ts";
 import type { Backoff } from "../client/backoff.ts";
 import type { ListOptions, ResourceRef } from "../client/client.ts";
 import type { Change } from "../client/object-store.ts";
-import type { ApiObject, ObjectKey } from "../core/object.ts";
-import type { StatusReason } from "../core/status.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import type { StatusReason } from "../apimachinery/status.ts";
 import type { Told } from "./told.ts";
 
 /** How one pass over one object ended, and what is to be told of it. A thrown error is logged and counts as `retry`. */

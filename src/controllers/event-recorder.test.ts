@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { fakeApi, type FakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
-import { StatusError } from "../core/status.ts";
-import type { Event } from "../resources/event.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { Event } from "../apis/event.ts";
 import { eventRecorder, type Recorded, type Recording } from "./event-recorder.ts";
 import { events, namespaces } from "./kinds.ts";
 import type { Told } from "./told.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../client/client.ts";
-import { rfc3339, type Clock } from "../core/clock.ts";
-import type { OwnerReference } from "../core/object.ts";
-import { isDecision, reasons } from "../core/reasons.ts";
-import type { Event } from "../resources/event.ts";
+import { rfc3339, type Clock } from "../apimachinery/clock.ts";
+import type { OwnerReference } from "../apimachinery/object.ts";
+import { isDecision, reasons } from "../apimachinery/reasons.ts";
+import type { Event } from "../apis/event.ts";
 import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
 import { tokenBuckets } from "./token-bucket.ts";

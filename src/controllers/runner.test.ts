@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { keyOf } from "../client/object-key.ts";
-import type { ApiObject, ObjectKey } from "../core/object.ts";
-import { conflict } from "../core/status.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import { conflict } from "../apimachinery/status.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { done } from "./controller.ts";

@@ -1,11 +1,11 @@
 import type { Informer } from "../client/informer.ts";
 import type { Change } from "../client/object-store.ts";
 import { keyOf, keyText } from "../client/object-key.ts";
-import type { Clock } from "../core/clock.ts";
-import { logEntry, type LogEntry } from "../core/log-entry.ts";
-import type { ApiObject, ObjectKey } from "../core/object.ts";
-import type { Reason } from "../core/reasons.ts";
-import { StatusError } from "../core/status.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import type { Reason } from "../apimachinery/reasons.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import type { Controller, Outcome, Watch } from "./controller.ts";
 import { eventRecorder, type EventRecorder } from "./event-recorder.ts";
 import type { SharedInformers } from "./shared-informers.ts";

@@ -3,8 +3,8 @@ import type { Client, ResourceRef } from "../client/client.ts";
 import { informer as newInformer } from "../client/informer.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Reader } from "../client/object-store.ts";
-import type { Clock } from "../core/clock.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import type { Watch } from "./controller.ts";
 
 /** Which objects an informer follows. */

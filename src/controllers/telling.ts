@@ -1,6 +1,6 @@
 import type { Client } from "../client/client.ts";
-import { logEntry } from "../core/log-entry.ts";
-import type { Reason } from "../core/reasons.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
+import type { Reason } from "../apimachinery/reasons.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { RunOptions } from "./runner.ts";
 import type { Told } from "./told.ts";

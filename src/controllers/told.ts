@@ -1,7 +1,7 @@
 import type { ResourceRef } from "../client/client.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { Reason } from "../core/reasons.ts";
-import type { ObjectReference } from "../resources/event.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Reason } from "../apimachinery/reasons.ts";
+import type { ObjectReference } from "../apis/event.ts";
 
 /** What a controller reports of one object: one log line, one Event, one count. Texts may come from strangers; they are escaped and cut where they are written. */
 export interface Told {

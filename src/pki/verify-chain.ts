@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { rfc3339 } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
 import { CertificateError } from "./certificate.ts";
 import { DerError, sameBytes } from "./der.ts";
 import { attributeTexts, subjectOf } from "./names.ts";

@@ -1,10 +1,10 @@
-import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
-import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
-import { generatedName } from "../core/names.ts";
-import { rfc3339 } from "../core/clock.ts";
-import { StatusError, alreadyExists, badRequest, forbidden } from "../core/status.ts";
-import { validateObjectMeta } from "../resources/object-validation.ts";
-import type { Resource } from "../resources/resource.ts";
+import { apiVersionOf, type ApiObject, type ObjectMeta } from "../apimachinery/object.ts";
+import { invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
+import { generatedName } from "../apimachinery/names.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import { StatusError, alreadyExists, badRequest, forbidden } from "../apimachinery/status.ts";
+import { validateObjectMeta } from "../apis/object-validation.ts";
+import type { Resource } from "../apis/resource.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
 import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { internalError } from "../core/status.ts";
-import { configMaps } from "../resources/config-map.ts";
-import { customKinds, type CustomKindOptions } from "../resources/custom/custom-kind.ts";
-import type { Resource } from "../resources/resource.ts";
+import { internalError } from "../apimachinery/status.ts";
+import { configMaps } from "../apis/config-map.ts";
+import { customKinds, type CustomKindOptions } from "../apis/custom/custom-kind.ts";
+import type { Resource } from "../apis/resource.ts";
 import { encodeObject, entryAt, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { entryVersions } from "./entry-versions.ts";
 

@@ -1,5 +1,5 @@
-import { apiVersionOf, type ApiObject } from "../core/object.ts";
-import type { CustomStorage, Resource } from "../resources/resource.ts";
+import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
+import type { CustomStorage, Resource } from "../apis/resource.ts";
 import { passingObjectOf, type Entry } from "../storage/stored-object.ts";
 
 /**

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../core/json-value.ts";
-import type { ApiObject } from "../core/object.ts";
-import { finish } from "../core/steps.ts";
-import { certificateSigningRequests } from "../resources/certificate-signing-request.ts";
-import { configMaps } from "../resources/config-map.ts";
-import { namespaces } from "../resources/namespace.ts";
-import { pods } from "../resources/pod.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { finish } from "../apimachinery/steps.ts";
+import { certificateSigningRequests } from "../apis/certificate-signing-request.ts";
+import { configMaps } from "../apis/config-map.ts";
+import { namespaces } from "../apis/namespace.ts";
+import { pods } from "../apis/pod.ts";
+import type { Resource } from "../apis/resource.ts";
 import {
   appliedTo,
   differsInTimesOnly,

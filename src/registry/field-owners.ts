@@ -1,9 +1,9 @@
-import { rfc3339 } from "../core/clock.ts";
-import { jsonEqual } from "../core/equal.ts";
-import type { JsonObject } from "../core/json-value.ts";
-import { applyObject } from "../core/managed-fields/apply-object.ts";
-import { noFields, type FieldSet } from "../core/managed-fields/field-set.ts";
-import { fieldsLastApplied, kubectlManager, withLastApplied } from "../core/managed-fields/last-applied.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import { applyObject } from "../apimachinery/managed-fields/apply-object.ts";
+import { noFields, type FieldSet } from "../apimachinery/managed-fields/field-set.ts";
+import { fieldsLastApplied, kubectlManager, withLastApplied } from "../apimachinery/managed-fields/last-applied.ts";
 import {
   isReset,
   listed,
@@ -11,11 +11,11 @@ import {
   storedManagers,
   type Managers,
   type Writer,
-} from "../core/managed-fields/managers.ts";
-import { trackUpdate, type Tracking } from "../core/managed-fields/track-update.ts";
-import { apiVersionOf, type ApiObject } from "../core/object.ts";
-import type { Steps } from "../core/steps.ts";
-import type { Resource } from "../resources/resource.ts";
+} from "../apimachinery/managed-fields/managers.ts";
+import { trackUpdate, type Tracking } from "../apimachinery/managed-fields/track-update.ts";
+import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
+import type { Steps } from "../apimachinery/steps.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { RequestContext } from "./context.ts";
 
 /** A write as the owners of fields see it. */

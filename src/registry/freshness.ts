@@ -1,4 +1,4 @@
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { StorageError } from "../storage/store.ts";
 import type { Backend } from "./backend.ts";
 

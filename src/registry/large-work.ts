@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../core/steps.ts";
+import { finish, type Steps } from "../apimachinery/steps.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 

@@ -1,5 +1,5 @@
-import type { UserInfo } from "../core/user.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import type { Resource } from "../apis/resource.ts";
 import { finishInTurns } from "./large-work.ts";
 import type { Turns } from "./turns.ts";
 

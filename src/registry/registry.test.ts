@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { admissionChain } from "../admission/admission.ts";
-import { decodeContinueToken } from "../core/continue-token.ts";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
-import { configMaps } from "../resources/config-map.ts";
+import { decodeContinueToken } from "../apimachinery/continue-token.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import { configMaps } from "../apis/config-map.ts";
 import { openMemory } from "../storage/memory.ts";
 import type { Store } from "../storage/store.ts";
 import { encodeObject, objectOf } from "../storage/stored-object.ts";

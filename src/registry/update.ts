@@ -1,9 +1,9 @@
-import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
-import { jsonEqual } from "../core/equal.ts";
-import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
-import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "../core/status.ts";
-import { validateObjectMeta, validateObjectMetaUpdate } from "../resources/object-validation.ts";
-import type { Resource } from "../resources/resource.ts";
+import { apiVersionOf, type ApiObject, type ObjectMeta } from "../apimachinery/object.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
+import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "../apimachinery/status.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "../apis/object-validation.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
 import { entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageKey, type Backend } from "./backend.ts";

@@ -1,7 +1,7 @@
-import type { FieldError } from "../core/field-error.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { Steps } from "../core/steps.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { FieldError } from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Steps } from "../apimachinery/steps.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { finishInTurns } from "./large-work.ts";

@@ -1,6 +1,6 @@
-import type { OnAbort } from "../core/abort-listeners.ts";
-import type { StatusError } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { OnAbort } from "../apimachinery/abort-listeners.ts";
+import type { StatusError } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import { entryAt, type Entry } from "../storage/stored-object.ts";
 import type { CacheEvent, Subscription } from "../storage/watch-cache.ts";
 import { caughtUp, storageKey, storageNamespacePrefix, type Backend } from "./backend.ts";

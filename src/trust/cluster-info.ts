@@ -1,4 +1,4 @@
-import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../formats/bounded-yaml.ts";
+import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { detachedJws, verifyDetachedJws } from "./jws.ts";
 import { type CaPin, certificatesOfBundle, type PinnableCertificate, pinnedCertificates, PinError } from "./pins.ts";
 import { type BootstrapToken, secretsEqual } from "./token.ts";

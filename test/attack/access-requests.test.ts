@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
+import { sealBinding, type AccessRequest } from "../../src/apis/access-request.ts";
 import { openAnswer } from "../../src/trust/seal.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";

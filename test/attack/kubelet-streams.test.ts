@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { issueOwn } from "../../src/hub/authority.ts";
-import { systemRandom } from "../../src/hub/system-random.ts";
+import { issueOwn } from "../../src/ca/authority.ts";
+import { systemRandom } from "../../src/host/system-random.ts";
 import { adminKeyPair, apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { echoing, nodeAt, podOn, startFakeKubelet, type FakeKubelet } from "../kits/fake-kubelet.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";

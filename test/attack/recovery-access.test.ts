@@ -1,8 +1,8 @@
 import { generateKeyPairSync, type KeyPairKeyObjectResult } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import type { AccessRequest } from "../../src/resources/access-request.ts";
+import type { AccessRequest } from "../../src/apis/access-request.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { isReady, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 

@@ -553,7 +553,7 @@ describe("pratique cluster join", () => {
     const rule = made.out.slice(made.out.indexOf("  - user:"));
     const file = join(stage.hub.dir, "registration.yaml");
     await writeFile(file, `apiVersion: pratique.dev/v1alpha1\nkind: ClusterRegistration\nautoApproval:\n${rule}`);
-    const { readClusterRegistration } = await import("../../src/hub/cluster-registration.ts");
+    const { readClusterRegistration } = await import("../../src/config-files/cluster-registration.ts");
     expect(await readClusterRegistration(file)).toEqual([
       { user: expect.stringMatching(/^system:bootstrap:[a-z0-9]{6}$/) as string, clusters: ["auto-*"], rejoin: false },
     ]);

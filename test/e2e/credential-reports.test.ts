@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { nodeUserPrefix } from "../../src/core/user.ts";
+import { nodeUserPrefix } from "../../src/apimachinery/user.ts";
 import type { CertificateAuthority } from "../../src/pki/ca.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
-import { timesOf } from "../../src/resources/credential-state.ts";
-import type { IssuedCredential } from "../../src/resources/issued-credential.ts";
+import { timesOf } from "../../src/apis/credential-state.ts";
+import type { IssuedCredential } from "../../src/apis/issued-credential.ts";
 import { authorityIn, clientOf } from "../attack/attacked-hub.ts";
 import { apiClient, type ApiClient, type KeyPair } from "../kits/api-client.ts";
 import { certificateOf } from "../kits/cluster-stage.ts";

@@ -2,8 +2,8 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHub } from "../../src/hub/hub.ts";
-import type { HubOptions } from "../../src/hub/hub-options.ts";
+import { startHub } from "../../src/server/hub.ts";
+import type { HubOptions } from "../../src/server/hub-options.ts";
 import { reportSkip } from "../kits/report-skip.ts";
 
 let folder = "";

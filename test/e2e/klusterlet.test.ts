@@ -7,10 +7,10 @@ import { klusterletStatus } from "../../src/agent/klusterlet/klusterlet-status.t
 import type { KlusterletStore } from "../../src/agent/klusterlet/klusterlet-store.ts";
 import { leaveHub } from "../../src/agent/klusterlet/leave-hub.ts";
 import { secretStore } from "../../src/agent/klusterlet/secret-store.ts";
-import { privateFiles } from "../../src/agent/private-files.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { privateFiles } from "../../src/host/private-files.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { parseCsr } from "../../src/pki/csr.ts";
 import { apiClient, putChanged, type ApiClient } from "../kits/api-client.ts";
 import {

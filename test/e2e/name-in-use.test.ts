@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { join } from "../../src/agent/join.ts";
 import type { JoinEvent } from "../../src/agent/join-event.ts";
 import type { Joined } from "../../src/agent/join-options.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";

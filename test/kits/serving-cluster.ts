@@ -7,7 +7,7 @@ import { keptState } from "../../src/agent/klusterlet/kept-state.ts";
 import type { KlusterletEvent } from "../../src/agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletOptions } from "../../src/agent/klusterlet/klusterlet-options.ts";
 import type { ServeEnd, Serving } from "../../src/agent/klusterlet/serving-cluster.ts";
-import type { ApiObject, Condition } from "../../src/core/object.ts";
+import type { ApiObject, Condition } from "../../src/apimachinery/object.ts";
 import { createCsr, parseCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey, loadPrivateKey } from "../../src/pki/keys.ts";
 import {
@@ -16,7 +16,7 @@ import {
   managedClusters,
   managedClustersGroup,
   type ManagedCluster,
-} from "../../src/resources/managed-cluster.ts";
+} from "../../src/apis/managed-cluster.ts";
 import { fakeApi, type FakeApi } from "./fake-api.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { clientCertificate, testCa } from "./fake-hub.ts";

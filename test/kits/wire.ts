@@ -74,7 +74,7 @@ export async function openTls(target: Target, protocol: "http/1.1" | "h2", dial:
     cert: dial.cert,
     key: dial.key,
     session: dial.session,
-    allowHalfOpen: dial.allowHalfOpen,
+    ...(dial.allowHalfOpen === undefined ? {} : { allowHalfOpen: dial.allowHalfOpen }),
     ...(dial.version === undefined ? {} : { minVersion: dial.version, maxVersion: dial.version }),
   });
   await once(socket, "secureConnect");

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { acceptedStatus, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { beatHeart } from "./beat-heart.ts";
 

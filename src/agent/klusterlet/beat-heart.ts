@@ -1,9 +1,9 @@
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import type { ResourceRef } from "../../client/client.ts";
-import { isConditionTrue } from "../../core/conditions.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { clusterCondition, clusterLeaseName, leaseMs, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { isConditionTrue } from "../../apimachinery/conditions.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { clusterCondition, clusterLeaseName, leaseMs, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { saidFailure } from "./said-failure.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { kubeconfigAccess } from "../../client/kubeconfig-access.ts";
 import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../../client/resolve-kubeconfig.ts";
-import type { Clock } from "../../core/clock.ts";
-import { systemErrorCode, systemErrorText } from "../../core/system-error.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
-import { hasCredentials } from "../discovery-file.ts";
+import { hasCredentials } from "../discovery/discovery-file.ts";
 import type { HubIdentity } from "../hub-access.ts";
 import { JoinError } from "../join-error.ts";
-import { processWorld } from "../process-world.ts";
+import { processWorld } from "../../host/process-world.ts";
 import type { HubAddress } from "./hub-kubeconfig.ts";
 import type { LearnedTrust } from "./registration-state.ts";
 

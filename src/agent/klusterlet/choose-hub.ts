@@ -1,8 +1,8 @@
 import type { RemoteClient } from "../../client/remote.ts";
 import type { ResourceRef } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { certificateRequests } from "../node-request.ts";
-import { isAccepted, managedClusters } from "../../resources/managed-cluster.ts";
+import { isAccepted, managedClusters } from "../../apis/managed-cluster.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { ClusterCredential } from "./cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../pki/keys.ts";
 import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";

@@ -1,7 +1,7 @@
 import { getOrUndefined } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import { generatedName } from "../../core/names.ts";
-import type { Clock, RandomBytes } from "../../core/clock.ts";
+import { generatedName } from "../../apimachinery/names.ts";
+import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
 import { sameBytes } from "../../pki/der.ts";
 import { exportSec1Pem, generatePrivateKey, keyFingerprint, loadPrivateKey, spkiOf } from "../../pki/keys.ts";
 import {
@@ -11,7 +11,7 @@ import {
   clusterNameLabel,
   managedClustersGroup,
   type AgentIdentity,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { awaitCertificate } from "../await-certificate.ts";
 import { JoinError, stopIfAborted } from "../join-error.ts";
 import {

@@ -11,7 +11,7 @@ import {
   clusterGroupOf,
   managedClustersGroup,
   type AgentIdentity,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { JoinError } from "../join-error.ts";
 import { readable } from "../kept-certificate.ts";
 import type { HubAddress } from "./hub-kubeconfig.ts";

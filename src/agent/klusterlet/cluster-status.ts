@@ -1,8 +1,8 @@
-import { rfc3339 } from "../../core/clock.ts";
-import { findCondition, isConditionTrue, setCondition } from "../../core/conditions.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { Condition } from "../../core/object.ts";
-import { clusterCondition, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition, isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { clusterCondition, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { plainText } from "../join-error.ts";
 
 /** Something that a cluster says of itself. */

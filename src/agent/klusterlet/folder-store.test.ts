@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { privateFiles, type PrivateFiles } from "../private-files.ts";
+import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
 import { folderStore } from "./folder-store.ts";
 import { credentialKeys, isComplete, type CredentialFiles } from "./klusterlet-store.ts";
 

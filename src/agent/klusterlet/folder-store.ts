@@ -1,6 +1,6 @@
 import { basename, join, resolve } from "node:path";
 import { onFile } from "../file-errors.ts";
-import type { PrivateFiles } from "../private-files.ts";
+import type { PrivateFiles } from "../../host/private-files.ts";
 import { credentialKeys, type CredentialFiles, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
 
 /** Its name in the folder. */

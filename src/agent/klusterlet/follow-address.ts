@@ -1,5 +1,5 @@
 import { ConnectionError } from "../../client/client.ts";
-import { clusterInfoPath } from "../cluster-info-read.ts";
+import { clusterInfoPath } from "../discovery/cluster-info-read.ts";
 import type { ClusterCredential } from "./cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import type { KeptState } from "./kept-state.ts";

@@ -1,7 +1,7 @@
 import { trustKeeper, type TrustFiles } from "../keep-trust.ts";
 import { readClusterCredential } from "./cluster-credential.ts";
 import { followAddress, learn } from "./follow-address.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { tellFailure, type Serving } from "./serving-cluster.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { servingStage } from "../../../test/kits/serving-cluster.ts";
 import { hubStanding } from "./hub-standing.ts";
 

@@ -1,6 +1,6 @@
 import { hasReason } from "../../client/api-errors.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { approverCommands } from "./approver-commands.ts";
 import { isAcceptedByHub } from "./beat-heart.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";

@@ -1,5 +1,5 @@
 import type { RemoteClient } from "../../client/remote.ts";
-import type { Clock, RandomBytes } from "../../core/clock.ts";
+import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
 import type { ReadFile } from "./bootstrap-hub.ts";
 import type { KlusterletReport } from "./klusterlet-event.ts";
 import type { KlusterletStore } from "./klusterlet-store.ts";

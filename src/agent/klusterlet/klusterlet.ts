@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
-import { dnsLabelProblems, generatedName } from "../../core/names.ts";
+import { dnsLabelProblems, generatedName } from "../../apimachinery/names.ts";
 import { JoinError, plainText } from "../join-error.ts";
 import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bootstrap-hub.ts";
 import { chooseHub } from "./choose-hub.ts";
@@ -8,7 +8,7 @@ import { readClusterCredential, type ClusterCredential } from "./cluster-credent
 import { hubSession } from "./hub-session.ts";
 import { keptState, type KeptState } from "./kept-state.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
 import { readRegistrationState } from "./registration-state.ts";
 import { saidFailure } from "./said-failure.ts";

@@ -1,14 +1,9 @@
 import { hasReason, ignoreReasons, retryOnConflict } from "../../client/api-errors.ts";
 import { ConnectionError } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import { findCondition } from "../../core/conditions.ts";
-import { StatusError } from "../../core/status.ts";
-import {
-  clusterCondition,
-  leaveAnnotation,
-  managedClusters,
-  type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { clusterCondition, leaveAnnotation, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { connectionFailure } from "../connection-failure.ts";
 import { JoinError, stopIfAborted } from "../join-error.ts";
 import { readBootstrapHub, withLearned } from "./bootstrap-hub.ts";

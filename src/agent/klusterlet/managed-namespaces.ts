@@ -1,12 +1,12 @@
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { dnsLabelProblems } from "../../core/names.ts";
-import { setCondition } from "../../core/conditions.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { dnsLabelProblems } from "../../apimachinery/names.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub } from "./beat-heart.ts";
 import { whyWithheld } from "./cluster-status.ts";
 import { saidFailure } from "./said-failure.ts";

@@ -1,7 +1,7 @@
 import { hasReason } from "../../client/api-errors.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import { clusterCondition, isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { isConditionTrue } from "../../core/conditions.ts";
+import { clusterCondition, isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { JoinError } from "../join-error.ts";
 import { approverCommands, deniedRequestStep } from "./approver-commands.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
@@ -13,7 +13,7 @@ import type { KeptState } from "./kept-state.ts";
 import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "./klusterlet-store.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { saidFailure } from "./said-failure.ts";
 import { hubClient } from "../hub-client.ts";
 

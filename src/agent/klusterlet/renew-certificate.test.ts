@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
 import { servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";

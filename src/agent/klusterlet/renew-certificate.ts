@@ -1,10 +1,10 @@
 import { jitteredBackoffMs } from "../../client/backoff.ts";
-import type { Condition } from "../../core/object.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import { JoinError } from "../join-error.ts";
 import { approverCommands } from "./approver-commands.ts";
 import type { AgentCertificate } from "./cluster-credential.ts";
 import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { clusterWindow, renewalDeadline } from "../rotation-plan.ts";
 import { requireAccepted } from "../ask-acceptance.ts";

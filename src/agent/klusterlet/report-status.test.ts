@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ConnectionError } from "../../client/client.ts";
-import { findCondition } from "../../core/conditions.ts";
-import { conflict } from "../../core/status.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import { conflict } from "../../apimachinery/status.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { acceptedStatus, remoteOver, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { reportStatus } from "./report-status.ts";
 

@@ -1,8 +1,8 @@
 import { hasReason } from "../../client/api-errors.ts";
 import type { ResourceRef } from "../../client/client.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { findCondition } from "../../core/conditions.ts";
-import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import { clusterCondition, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub, microTime } from "./beat-heart.ts";
 import { clusterStatusPatch, whyWithheld, type SpokeFacts } from "./cluster-status.ts";
 import { saidFailure } from "./said-failure.ts";

@@ -1,6 +1,6 @@
 import { hasReason } from "../../client/api-errors.ts";
 import { ConnectionError } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { connectionFailure } from "../connection-failure.ts";
 import { JoinError, plainText } from "../join-error.ts";
 

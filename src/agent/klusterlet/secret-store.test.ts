@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { conflict } from "../../core/status.ts";
+import { conflict } from "../../apimachinery/status.ts";
 import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { hubSecretName, secretStore } from "./secret-store.ts";

@@ -1,7 +1,7 @@
 import { getOrUndefined, hasReason, ignoreReasons, retryOnConflict } from "../../client/api-errors.ts";
 import { ConnectionError, type Client, type ResourceRef } from "../../client/client.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { JoinError, plainText } from "../join-error.ts";
 import { credentialKeys, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
 

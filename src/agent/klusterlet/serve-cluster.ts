@@ -1,11 +1,11 @@
 import { informer } from "../../client/informer.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { beatHeart, isAcceptedByHub } from "./beat-heart.ts";
 import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
 import { hubStanding } from "./hub-standing.ts";
 import { keepManagedNamespaces } from "./managed-namespaces.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
 import { isRace, saidFailure } from "./said-failure.ts";

@@ -1,5 +1,5 @@
-import type { ManagedCluster } from "../../resources/managed-cluster.ts";
-import type { Condition } from "../../core/object.ts";
+import type { ManagedCluster } from "../../apis/managed-cluster.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { HubSession } from "./hub-session.ts";
 import type { KeptState } from "./kept-state.ts";

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { conflict, staleObject, StatusError } from "../../core/status.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { conflict, staleObject, StatusError } from "../../apimachinery/status.ts";
 import { createCa } from "../../pki/ca.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
-import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
+import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../../test/kits/access-object.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";

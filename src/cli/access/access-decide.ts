@@ -1,13 +1,13 @@
 import type { Client } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
-import { profileDefaults } from "../../resources/access-profile.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { profileDefaults } from "../../apis/access-profile.ts";
 import {
   accessRequests,
   notIssuedIn,
   stateOf,
   type AccessDecision,
   type AccessRequest,
-} from "../../resources/access-request.ts";
+} from "../../apis/access-request.ts";
 import { sameWords } from "../../trust/pairing-words.ts";
 import type { AccessReview } from "./access-review.ts";
 import { accessSentence } from "./access-text.ts";
@@ -17,7 +17,7 @@ import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** What people decide about access. */
 export type AccessVerdict = AccessDecision["verdict"];

@@ -3,8 +3,8 @@ import type { Client, ResourceRef } from "../../client/client.ts";
 import { isMadeFor } from "../../controllers/access/access-grant.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import { serviceAccounts } from "../../controllers/kinds.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import {
   accessProfiles,
   decidedProfile,
@@ -12,7 +12,7 @@ import {
   profileCondition,
   profileDefaults,
   type AccessProfile,
-} from "../../resources/access-profile.ts";
+} from "../../apis/access-profile.ts";
 import {
   accessRequests,
   notIssuedIn,
@@ -20,7 +20,7 @@ import {
   stateOf,
   type AccessRequest,
   type DecidedProfile,
-} from "../../resources/access-request.ts";
+} from "../../apis/access-request.ts";
 import { accessMarks, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts of the machine are as it chose them: escape them before they reach a terminal. */

@@ -2,7 +2,7 @@ import { retryOnConflict } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { csrView, hasCondition, withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { reviewCsr } from "./csr-review.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { certificateSigningRequests as csrs, serviceAccounts } from "../../controllers/kinds.ts";
-import { StatusError } from "../../core/status.ts";
-import { accessProfiles } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessDecision } from "../../resources/access-request.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { accessProfiles } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessDecision } from "../../apis/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../../test/kits/access-object.ts";
 import { csrObject } from "../../../test/kits/csr-object.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";

@@ -1,15 +1,10 @@
 import { labelledCluster } from "../../controllers/clusters/cluster-request.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { humanDuration } from "../../core/duration.ts";
-import type { ApiObject } from "../../core/object.ts";
-import {
-  clusterCondition,
-  isAccepted,
-  requesterAnnotation,
-  type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
-import { waitingText } from "../../resources/csr-waiting.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { clusterCondition, isAccepted, requesterAnnotation, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { waitingText } from "../../apis/csr-waiting.ts";
 import {
   clusterNameMarks,
   clusterWarnings,

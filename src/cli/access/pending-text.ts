@@ -1,4 +1,4 @@
-import { humanDuration } from "../../core/duration.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import { coloursFor } from "../colours.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";

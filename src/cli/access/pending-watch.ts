@@ -1,7 +1,7 @@
 import type { Backoff } from "../../client/backoff.ts";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { ConnectionError, type Client } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { KeptName } from "../../agent/agent-event.ts";
 import { plainText } from "../../agent/join-error.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 

@@ -5,7 +5,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { joinExit } from "./join-exit.ts";
-import { systemErrorCode, systemErrorWords } from "../../core/system-error.ts";
+import { systemErrorCode, systemErrorWords } from "../../apimachinery/system-error.ts";
 
 /** The folders of `--dir`, absolute. */
 export function agentFolders(args: Args, io: Io): readonly string[] {

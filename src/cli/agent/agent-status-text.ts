@@ -1,7 +1,7 @@
 import type { CredentialAgent, CredentialStatus } from "../../agent/agent-status.ts";
 import { remedies as refusedRemedies } from "../../agent/keep-acceptance.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { humanDuration } from "../../core/duration.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import { printable } from "../printable.ts";
 import type { Acceptance } from "../../agent/ask-acceptance.ts";
 

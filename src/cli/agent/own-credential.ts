@@ -1,9 +1,9 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
-import type { UserInfo } from "../../core/user.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
-import { credentialOf, type Credential } from "../../resources/revocation-index.ts";
+import { credentialOf, type Credential } from "../../apis/revocation-index.ts";
 import type { ServerAccess } from "../server-access.ts";
 
 const selfSubjectReviews = {

@@ -5,10 +5,10 @@ import type { JoinEvent } from "../../agent/join-event.ts";
 import type { Discovery, Joined } from "../../agent/join-options.ts";
 import type { ServingWish } from "../../agent/join-record.ts";
 import { remedies } from "../../agent/keep-acceptance.ts";
-import { privateFiles } from "../../agent/private-files.ts";
+import { privateFiles } from "../../host/private-files.ts";
 import { servingWish } from "../../agent/serving-names.ts";
 import { credentialStore } from "../../agent/credential-store.ts";
-import { rfc3339 } from "../../core/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -21,7 +21,7 @@ import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { progress, type Progress } from "../progress.ts";
 import { release } from "../release.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Joins, telling each step on stderr, and prints what the machine now holds. */
 export async function runJoin(args: Args, io: Io): Promise<ExitName> {

@@ -6,7 +6,7 @@ import { JoinError } from "../../agent/join-error.ts";
 import type { KlusterletOptions } from "../../agent/klusterlet/klusterlet-options.ts";
 import { folderStore } from "../../agent/klusterlet/folder-store.ts";
 import { registrationStateText } from "../../agent/klusterlet/registration-state.ts";
-import { privateFiles } from "../../agent/private-files.ts";
+import { privateFiles } from "../../host/private-files.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../pki/keys.ts";
 import { fakeIo, kubeconfigText, runLine, type FakeIoOptions } from "../../../test/kits/fake-io.ts";
 

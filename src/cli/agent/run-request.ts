@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import type { JoinEvent } from "../../agent/join-event.ts";
 import { JoinError } from "../../agent/join-error.ts";
 import type { AccessGranted } from "../../agent/request-access.ts";
-import { humanDuration } from "../../core/duration.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -14,7 +14,7 @@ import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { progress, type Progress } from "../progress.ts";
 import { release } from "../release.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Asks for access, telling each step on stderr, and prints what the machine now holds. */
 export async function runRequest(args: Args, io: Io): Promise<ExitName> {

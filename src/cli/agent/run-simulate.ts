@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
-import { simulateFleet, type FleetReport } from "../../agent/simulated-fleet.ts";
-import { formatDuration } from "../../core/duration.ts";
-import { dnsSubdomainProblems } from "../../core/names.ts";
+import { simulateFleet, type FleetReport } from "../../agent/simulated/fleet.ts";
+import { formatDuration } from "../../apimachinery/duration.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

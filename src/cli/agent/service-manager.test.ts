@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
 import { fakeIo } from "../../../test/kits/fake-io.ts";
-import type { LogEntry } from "../../core/log-entry.ts";
+import type { LogEntry } from "../../apimachinery/log-entry.ts";
 import type { ChildEnd } from "./child-program.ts";
 import { serviceManager, type ServiceManager } from "./service-manager.ts";
 

@@ -1,4 +1,4 @@
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import type { Io } from "../io.ts";
 
 /** Tells systemd how a service stands. @see sd_notify(3) */

@@ -1,5 +1,5 @@
 import type { AgentEvent, CredentialName } from "../../agent/agent-event.ts";
-import { rfc3339 } from "../../core/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 
 /** How all that an agent keeps stands, as its events tell. */
 export interface Standing {

@@ -1,5 +1,5 @@
 import type { JoinEvent } from "../../agent/join-event.ts";
-import { humanDuration } from "../../core/duration.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import type { Progress } from "../progress.ts";
 
 /** Tells what a join and a request for access have in common: the way to the hub, and the files at its end; nothing of other events. */

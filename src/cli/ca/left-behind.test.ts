@@ -3,12 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { changeAuthorities, openAuthorities, readAuthorities, type Authorities } from "../../hub/authority-folder.ts";
-import type { AccessRequest } from "../../resources/access-request.ts";
-import { accessGrants, type AccessGrants } from "../../resources/credential-state.ts";
-import type { CredentialRevocationSpec } from "../../resources/credential-revocation.ts";
-import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
-import { revocationIndex, type RevocationIndex } from "../../resources/revocation-index.ts";
+import { changeAuthorities, openAuthorities, readAuthorities, type Authorities } from "../../ca/authority-folder.ts";
+import type { AccessRequest } from "../../apis/access-request.ts";
+import { accessGrants, type AccessGrants } from "../../apis/credential-state.ts";
+import type { CredentialRevocationSpec } from "../../apis/credential-revocation.ts";
+import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
+import { revocationIndex, type RevocationIndex } from "../../apis/revocation-index.ts";
 import { fatesOf } from "./left-behind.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");

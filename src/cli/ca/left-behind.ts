@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import type { Authorities } from "../../hub/authority-folder.ts";
-import { newestOf, type CaCheck } from "../../hub/ca-check.ts";
-import { credentialOfIssue, isEndedAccess, type AccessGrants } from "../../resources/credential-state.ts";
-import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
-import type { RevocationIndex } from "../../resources/revocation-index.ts";
+import type { Authorities } from "../../ca/authority-folder.ts";
+import { newestOf, type CaCheck } from "../../ca/ca-check.ts";
+import { credentialOfIssue, isEndedAccess, type AccessGrants } from "../../apis/credential-state.ts";
+import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
+import type { RevocationIndex } from "../../apis/revocation-index.ts";
 
 /** How one identity would fare at the next step: if the newest CA signed, or if every CA but the newest were gone. */
 export interface Fate {

@@ -1,8 +1,8 @@
 import { join, resolve } from "node:path";
-import { rfc3339 } from "../../core/clock.ts";
-import { readCaCheck } from "../../hub/ca-check.ts";
-import { phaseOf } from "../../hub/authority-state.ts";
-import { issuedCredentials, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { readCaCheck } from "../../ca/ca-check.ts";
+import { phaseOf } from "../../ca/authority-state.ts";
+import { issuedCredentials, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

@@ -1,9 +1,9 @@
 import type { Client } from "../../client/client.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import { shellWord } from "../../core/shell-word.ts";
-import { StatusError } from "../../core/status.ts";
-import { denialReasonAnnotation, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { denialReasonAnnotation, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { awaitArrival, heartbeatOf } from "./cluster-arrival.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { planOf, type Chosen, type ClusterPlan } from "./cluster-plan.ts";

@@ -1,5 +1,5 @@
 import type { RemoteClient } from "../../client/remote.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

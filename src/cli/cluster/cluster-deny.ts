@@ -4,9 +4,9 @@ import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { StatusError } from "../../core/status.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import {
   agentUser,
   clusterCondition,
@@ -14,7 +14,7 @@ import {
   isAccepted,
   managedClusters,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { lookAtCluster, openRequests, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
 import { CliError } from "../cli-error.ts";

@@ -2,13 +2,13 @@ import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { namespaces } from "../../controllers/kinds.ts";
 import { conditionOf, detachGraceMs } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { humanDuration } from "../../core/duration.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import {
   clusterCondition,
   forceDetachAnnotation,
   managedClusters,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { hasJoined } from "./cluster-review.ts";
 import type { Args } from "../command.ts";

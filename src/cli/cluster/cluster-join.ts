@@ -1,9 +1,9 @@
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletResult } from "../../agent/klusterlet/klusterlet-options.ts";
 import { JoinError } from "../../agent/join-error.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { formatDuration } from "../../core/duration.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { formatDuration } from "../../apimachinery/duration.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ApiObject } from "../../core/object.ts";
-import type { ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import { createCsr } from "../../pki/csr.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { csrKey, csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";

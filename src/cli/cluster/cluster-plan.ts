@@ -1,5 +1,5 @@
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
-import { isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import {
   clusterWarnings,
   deniedRequests,

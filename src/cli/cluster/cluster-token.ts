@@ -2,21 +2,21 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
-import { replaceFile, textIfThere } from "../../agent/private-files.ts";
+import { replaceFile, textIfThere } from "../../host/private-files.ts";
 import {
   clusterBootstrapAccount as account,
   clusterBootstrapGroup,
-} from "../../authz/bootstrap-policy/registration-roles.ts";
+} from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { nodePatternProblem } from "../../controllers/certificates/node-pattern.ts";
 import { secrets, serviceAccounts } from "../../controllers/kinds.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { humanDuration } from "../../core/duration.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { shellWord } from "../../core/shell-word.ts";
-import { StatusError } from "../../core/status.ts";
-import { bootstrapUserPrefix, serviceAccountUser } from "../../core/user.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { bootstrapUserPrefix, serviceAccountUser } from "../../apimachinery/user.ts";
 import { formatToken, generateToken } from "../../trust/token.ts";
 import { tokenSecret } from "../../trust/token-secret.ts";
 import { withClusters } from "./cluster-access.ts";
@@ -27,7 +27,7 @@ import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
 import { waitFor } from "../wait-for.ts";
-import { systemErrorText } from "../../core/system-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** What a spoke is given to ask with. */
 interface Bootstrap {

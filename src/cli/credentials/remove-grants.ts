@@ -8,9 +8,9 @@ import {
   secrets,
   serviceAccounts,
 } from "../../controllers/kinds.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { bootstrapUserPrefix } from "../../core/user.ts";
-import type { RevocationTarget } from "../../resources/credential-revocation.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { bootstrapUserPrefix } from "../../apimachinery/user.ts";
+import type { RevocationTarget } from "../../apis/credential-revocation.ts";
 import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";

@@ -1,7 +1,7 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import { humanDuration } from "../../core/duration.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import {
   credentialOfIssue,
   credentialState,
@@ -9,8 +9,8 @@ import {
   isEndedAccess,
   newestIssue,
   type CredentialState,
-} from "../../resources/credential-state.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+} from "../../apis/credential-state.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

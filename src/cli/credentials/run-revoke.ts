@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import type { Client } from "../../client/client.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { returningMs } from "../../core/returning.ts";
-import { StatusError } from "../../core/status.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { returningMs } from "../../apimachinery/returning.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
 import {
   credentialRevocations,
   type CredentialRevocation,
   type RevocationTarget,
-} from "../../resources/credential-revocation.ts";
-import { revocationName } from "../../resources/revocation-name.ts";
-import { lockOutAnnotation, revocationIndex, type Credential } from "../../resources/revocation-index.ts";
+} from "../../apis/credential-revocation.ts";
+import { revocationName } from "../../apis/revocation-name.ts";
+import { lockOutAnnotation, revocationIndex, type Credential } from "../../apis/revocation-index.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { decide } from "../access/decide.ts";

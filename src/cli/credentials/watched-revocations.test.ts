@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { ConnectionError } from "../../client/client.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock, settled, type FakeClock } from "../../../test/kits/fake-clock.ts";
 import { askedReview } from "../policy/authorizer-review.ts";

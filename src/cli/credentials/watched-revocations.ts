@@ -1,10 +1,10 @@
 import { informer } from "../../client/informer.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { UserInfo } from "../../core/user.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { credentialOf, revocationIndex, type FoundRevocation } from "../../resources/revocation-index.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { credentialOf, revocationIndex, type FoundRevocation } from "../../apis/revocation-index.ts";
 import type { Client } from "../../client/client.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import type { AskedReview, ReviewStatus } from "../policy/authorizer-review.ts";
 import { failureOf } from "../failure.ts";
 

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
-import type { Hub } from "../../hub/hub.ts";
-import { HubError } from "../../hub/hub-error.ts";
-import type { HubOptions } from "../../hub/hub-options.ts";
-import { kubeletAddressTypes } from "../../hub/kubelet-address.ts";
+import type { Hub } from "../../server/hub.ts";
+import { HubError } from "../../apimachinery/hub-error.ts";
+import type { HubOptions } from "../../server/hub-options.ts";
+import { kubeletAddressTypes } from "../../kubelet/kubelet-address.ts";
 import { CliError } from "../cli-error.ts";
 import { coloursFor } from "../colours.ts";
 import type { Args } from "../command.ts";
@@ -13,8 +13,8 @@ import { logLine } from "../log-line.ts";
 import { logTo } from "../log-to.ts";
 import { release } from "../release.ts";
 import { tlsSans } from "../tls-sans.ts";
-import { logEntry } from "../../core/log-entry.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Starts a hub, says how to reach it, and waits for a signal or its end. */
 export async function runHub(args: Args, io: Io): Promise<ExitName> {

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { ConnectionError } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
-import type { LogEntry } from "../../core/log-entry.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import type { LogEntry } from "../../apimachinery/log-entry.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock, settled, type FakeClock } from "../../../test/kits/fake-clock.ts";
 import { clusterRevocations, type ClusterRevocations } from "./cluster-revocations.ts";

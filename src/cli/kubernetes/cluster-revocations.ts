@@ -1,11 +1,11 @@
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { ConnectionError, type Client } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { UserInfo } from "../../core/user.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { fieldListAt, stringAt } from "../../resources/json-fields.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { fieldListAt, stringAt } from "../../apis/json-fields.ts";
 import { watchedRevocations } from "../credentials/watched-revocations.ts";
 import { failureOf } from "../failure.ts";
 import { parsedJson } from "../../client/replies.ts";

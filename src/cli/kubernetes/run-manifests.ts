@@ -1,17 +1,25 @@
-import type { JsonObject } from "../../core/json-value.ts";
-import { dnsLabelProblems } from "../../core/names.ts";
-import { clusterDefinitions } from "../../resources/cluster-definitions.ts";
-import { stringAt } from "../../resources/json-fields.ts";
+import type { JsonObject } from "../../apimachinery/json-value.ts";
+import { dnsLabelProblems } from "../../apimachinery/names.ts";
+import { clusterDefinitions } from "../../apis/cluster-definitions.ts";
+import { stringAt } from "../../apis/json-fields.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { accessDefinitions } from "./manifests/access-definitions.ts";
-import { accessRbac, accountNames } from "./manifests/access-rbac.ts";
-import { accessWorkloads } from "./manifests/access-workloads.ts";
-import { clusterRbac, conversionRbac } from "./manifests/cluster-rbac.ts";
-import { addOnDefinitionName, clusterWebhookConfigurations, convertedAddOns } from "./manifests/cluster-webhooks.ts";
-import { webhookConfigurations, type InventoryGuard, type WebhookPlace } from "./manifests/webhook-configurations.ts";
+import { accessDefinitions } from "../../operator/manifests/access-definitions.ts";
+import { accessRbac, accountNames } from "../../operator/manifests/access-rbac.ts";
+import { accessWorkloads } from "../../operator/manifests/access-workloads.ts";
+import { clusterRbac, conversionRbac } from "../../operator/manifests/cluster-rbac.ts";
+import {
+  addOnDefinitionName,
+  clusterWebhookConfigurations,
+  convertedAddOns,
+} from "../../operator/manifests/cluster-webhooks.ts";
+import {
+  webhookConfigurations,
+  type InventoryGuard,
+  type WebhookPlace,
+} from "../../operator/manifests/webhook-configurations.ts";
 import { readText } from "../read-text.ts";
 import { yamlText } from "../yaml-text.ts";
 

@@ -13,34 +13,34 @@ import type { Client } from "../../client/client.ts";
 import { informer } from "../../client/informer.ts";
 import { subjectAccessReviews } from "../../controllers/kinds.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { acceptFailureLog } from "../../hub/connection-limits.ts";
-import { addressLimit } from "../../hub/address-limit.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
-import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
-import { answeredConversion } from "../../resources/add-on-conversion.ts";
-import { namespaces } from "../../resources/namespace.ts";
-import type { Resource } from "../../resources/resource.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { acceptFailureLog } from "../../server/connection-limits.ts";
+import { addressLimit } from "../../server/admission/address-limit.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
+import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../../apis/access-request.ts";
+import { answeredConversion } from "../../apis/add-on-conversion.ts";
+import { namespaces } from "../../apis/namespace.ts";
+import type { Resource } from "../../apis/resource.ts";
 import { checkServing, servingPort } from "../check-serving.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { accountsOf, namespaceWarning } from "./machine-namespaces.ts";
+import { accountsOf, namespaceWarning } from "../../operator/machine-namespaces.ts";
 import { logTo } from "../log-to.ts";
 import {
   addOnConversion,
   clusterWebhookConfigurations,
   clusterWebhookName,
   convertedAddOns,
-} from "./manifests/cluster-webhooks.ts";
+} from "../../operator/manifests/cluster-webhooks.ts";
 import {
   webhookConfigurationName,
   webhookConfigurations,
   type WebhookPlace,
-} from "./manifests/webhook-configurations.ts";
+} from "../../operator/manifests/webhook-configurations.ts";
 import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { readText } from "../read-text.ts";
 import { caToHandOut } from "./run-controller.ts";
@@ -50,7 +50,7 @@ import { servingPair, type ServingPair } from "./webhook-pair.ts";
 import { registerWebhook } from "./webhook-registration.ts";
 import { serveWebhook } from "./webhook-server.ts";
 import { yamlText } from "../yaml-text.ts";
-import { renewalLoop } from "../../hub/renewal-loop.ts";
+import { renewalLoop } from "../../host/renewal-loop.ts";
 
 /** Serves admission for access requests until a signal, or prints the configurations that lead there. */
 export async function runWebhook(args: Args, io: Io): Promise<ExitName> {

@@ -1,15 +1,15 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { openAuthorities } from "../../hub/authority-folder.ts";
-import { certificateTimes, isDue, issueOwn, type KeyPair } from "../../hub/authority.ts";
+import { openAuthorities } from "../../ca/authority-folder.ts";
+import { certificateTimes, isDue, issueOwn, type KeyPair } from "../../ca/authority.ts";
 import { validityProblem } from "../../pki/validity.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
-import type { WebhookPlace } from "./manifests/webhook-configurations.ts";
+import type { WebhookPlace } from "../../operator/manifests/webhook-configurations.ts";
 import { readText } from "../read-text.ts";
 import { tlsSans } from "../tls-sans.ts";
-import { systemErrorText } from "../../core/system-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** What the webhook serves with. */
 export interface ServingPair {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "../../core/log-entry.ts";
+import type { LogEntry } from "../../apimachinery/log-entry.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
-import { valueAt } from "../../resources/json-fields.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { valueAt } from "../../apis/json-fields.ts";
 import { registerWebhook } from "./webhook-registration.ts";
 
 const made = (): ApiObject => ({

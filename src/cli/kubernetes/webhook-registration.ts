@@ -1,15 +1,15 @@
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../core/clock.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { JsonObject } from "../../core/json-value.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
-import { customResourceDefinitions } from "../../resources/custom-resource-definition.ts";
-import { fieldsAt } from "../../resources/json-fields.ts";
-import { mutatingWebhookConfigurations } from "../../resources/mutating-webhook-configuration.ts";
-import { validatingWebhookConfigurations } from "../../resources/validating-webhook-configuration.ts";
-import type { Resource } from "../../resources/resource.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { JsonObject } from "../../apimachinery/json-value.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
+import { customResourceDefinitions } from "../../apis/custom-resource-definition.ts";
+import { fieldsAt } from "../../apis/json-fields.ts";
+import { mutatingWebhookConfigurations } from "../../apis/mutating-webhook-configuration.ts";
+import { validatingWebhookConfigurations } from "../../apis/validating-webhook-configuration.ts";
+import type { Resource } from "../../apis/resource.ts";
 import { failureOf } from "../failure.ts";
 
 export interface RegistrationOptions {

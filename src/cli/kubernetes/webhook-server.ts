@@ -2,8 +2,8 @@ import type { AccessReviews } from "../../admission/access-reviews.ts";
 import type { ClusterReviews } from "../../admission/cluster-reviews.ts";
 import type { ReviewStage } from "../../admission/review-answer.ts";
 import { serveJson, type JsonServer, type JsonServerOptions } from "../json-server.ts";
-import { clusterWebhookPaths } from "./manifests/cluster-webhooks.ts";
-import { webhookPaths } from "./manifests/webhook-configurations.ts";
+import { clusterWebhookPaths } from "../../operator/manifests/cluster-webhooks.ts";
+import { webhookPaths } from "../../operator/manifests/webhook-configurations.ts";
 
 export interface WebhookServerOptions extends Omit<JsonServerOptions, "answerTo"> {
   readonly reviews: AccessReviews;

@@ -4,7 +4,7 @@ import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { CliError } from "../cli-error.ts";
 import type { Io } from "../io.ts";
-import { systemErrorText } from "../../core/system-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** Events hold whole objects where the audit policy says so; no line of a real log comes near. */
 const maxLineBytes = 16 << 20;

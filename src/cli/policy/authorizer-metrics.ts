@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from "../../hub/metrics-library.ts";
+import { Counter, Gauge, Histogram, Registry } from "../../metrics/library.ts";
 
 /** What became of a review. */
 export type ReviewDecision = "allowed" | "denied" | "no_opinion" | "error";

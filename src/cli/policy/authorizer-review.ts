@@ -1,9 +1,9 @@
-import type { AskedSpec } from "../../authz/access-review-spec.ts";
-import { DecodeError } from "../../core/decode-error.ts";
-import { decodeObject } from "../../core/decode.ts";
-import { isJsonObject, ownValue, type JsonObject } from "../../core/json-value.ts";
-import { badRequest } from "../../core/status.ts";
-import { published } from "../../resources/schemas/published.ts";
+import type { AskedSpec } from "../../authorization/access-review-spec.ts";
+import { DecodeError } from "../../apimachinery/decode-error.ts";
+import { decodeObject } from "../../apimachinery/decode.ts";
+import { isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
+import { badRequest } from "../../apimachinery/status.ts";
+import { published } from "../../apis/schemas/published.ts";
 import type { Judgement } from "./deciding-policy.ts";
 
 /** The decision on a SubjectAccessReview, as its status. */

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { isJsonObject, jsonProblem, ownValue } from "../../core/json-value.ts";
+import { isJsonObject, jsonProblem, ownValue } from "../../apimachinery/json-value.ts";
 
 /** A bundle that cannot be used; the message says why. */
 export class BundleError extends Error {

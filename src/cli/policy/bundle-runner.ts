@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
 import { BundleError } from "./bundle-file.ts";
 import { bundleProgram, type BundleWord, type BundleWork } from "./bundle-worker.ts";
 import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";

@@ -1,6 +1,6 @@
-import { celExpressionPolicy, readCelPolicy, type CelPolicy } from "../../authz/cel-policy.ts";
-import { StatusError } from "../../core/status.ts";
-import { loadYaml, YamlError } from "../../formats/bounded-yaml.ts";
+import { celExpressionPolicy, readCelPolicy, type CelPolicy } from "../../authorization/cel-policy.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { loadYaml, YamlError } from "../../serializer/yaml/bounded-yaml.ts";
 import { CelError } from "../../policy/cel/cel-error.ts";
 import { askedReview } from "./authorizer-review.ts";
 import { CliError } from "../cli-error.ts";

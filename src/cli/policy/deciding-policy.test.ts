@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LogEntry } from "../../core/log-entry.ts";
+import type { LogEntry } from "../../apimachinery/log-entry.ts";
 import { reloadingPolicy, type CompiledPolicy } from "./deciding-policy.ts";
 
 interface Stage {

@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 
 /** What a policy came to for one input: its value as JSON text, undefined for no value, or why it could not be evaluated. */
 export type Judgement = ({ readonly json: string | undefined } | JudgementFailure) & {

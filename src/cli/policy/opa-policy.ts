@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { logEntry } from "../../core/log-entry.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
 import { ConnectionError } from "../../client/client.ts";
 import { environmentProxy } from "../../client/environment-proxy.ts";
 import { requiredProxy } from "../../client/tunnel.ts";

@@ -3,8 +3,8 @@ import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { ConnectionError } from "../../client/client.ts";
 import { connectThrough, requiredProxy } from "../../client/tunnel.ts";
 import { unlessAborted } from "../../client/unless-aborted.ts";
-import type { Clock } from "../../core/clock.ts";
-import { isJsonObject, ownValue } from "../../core/json-value.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { isJsonObject, ownValue } from "../../apimachinery/json-value.ts";
 import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";
 
 /** An OPA server that is asked. */

@@ -1,11 +1,11 @@
-import { bootstrapPolicy } from "../../authz/bootstrap-policy/bootstrap-policy.ts";
-import { kubeadmPolicy } from "../../authz/bootstrap-policy/kubeadm-policy.ts";
-import { rbacIndex, type RbacIndex } from "../../authz/rbac-index.ts";
-import { readRbacManifest } from "../../authz/rbac-manifest.ts";
-import type { RbacKind, RbacObject } from "../../authz/rbac-types.ts";
+import { bootstrapPolicy } from "../../authorization/bootstrap-policy/bootstrap-policy.ts";
+import { kubeadmPolicy } from "../../authorization/bootstrap-policy/kubeadm-policy.ts";
+import { rbacIndex, type RbacIndex } from "../../authorization/rbac-index.ts";
+import { readRbacManifest } from "../../authorization/rbac-manifest.ts";
+import type { RbacKind, RbacObject } from "../../authorization/rbac-types.ts";
 import { neededRules } from "../../controllers/objects/cluster-role-aggregation-policy.ts";
-import { SelectorError } from "../../core/selector-error.ts";
-import { loadYamlDocuments, YamlError } from "../../formats/bounded-yaml.ts";
+import { SelectorError } from "../../apimachinery/selector-error.ts";
+import { loadYamlDocuments, YamlError } from "../../serializer/yaml/bounded-yaml.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";

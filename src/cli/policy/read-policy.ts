@@ -1,9 +1,9 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { rbacIndex, type RbacIndex } from "../../authz/rbac-index.ts";
-import type { RbacKind } from "../../authz/rbac-types.ts";
+import { rbacIndex, type RbacIndex } from "../../authorization/rbac-index.ts";
+import type { RbacKind } from "../../authorization/rbac-types.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { rbacGroup } from "../../resources/binding.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { rbacGroup } from "../../apis/binding.ts";
 
 /** The roles and bindings of a server, as far as the caller may read them. */
 export interface ReadPolicy {

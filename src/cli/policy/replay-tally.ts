@@ -1,4 +1,4 @@
-import type { Attributes } from "../../authz/authorizer.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
 
 /** A kind of request whose decision would be another one. */
 export interface ReplayChange {

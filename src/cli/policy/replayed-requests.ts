@@ -1,5 +1,5 @@
-import type { AuditedRequest } from "../../http/audited-request.ts";
-import { readAuditedRequest } from "../../http/audited-request.ts";
+import type { AuditedRequest } from "../../apiserver/audit/audited-request.ts";
+import { readAuditedRequest } from "../../apiserver/audit/audited-request.ts";
 import { auditLines } from "./audit-lines.ts";
 import type { Io } from "../io.ts";
 

@@ -1,5 +1,5 @@
-import { acceptFailureLog } from "../../hub/connection-limits.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import { acceptFailureLog } from "../../server/connection-limits.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import { authorizerMetrics, type AuthorizerMetrics, type ReviewDecision } from "./authorizer-metrics.ts";
 import { askedReview, statusOf, type ReviewStatus } from "./authorizer-review.ts";
 import { checkServing, servingPort } from "../check-serving.ts";
@@ -18,7 +18,7 @@ import { requireKubeconfig } from "../server-access.ts";
 import type { WatchedRevocations } from "../credentials/watched-revocations.ts";
 import { servingPair, type ServingPair } from "../kubernetes/webhook-pair.ts";
 import { yamlText } from "../yaml-text.ts";
-import { renewalLoop } from "../../hub/renewal-loop.ts";
+import { renewalLoop } from "../../host/renewal-loop.ts";
 
 /** Serves decisions until a signal, or prints the kubeconfig that leads there. */
 export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {

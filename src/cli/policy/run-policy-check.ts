@@ -1,7 +1,7 @@
-import { kubernetesControllerPolicy } from "../../authz/bootstrap-policy/kubernetes-controllers.ts";
-import type { AuthorizerChain, ChainDecision } from "../../authz/chain.ts";
-import { essentialComponents, essentialPod, type EssentialComponent } from "../../authz/essential-requests.ts";
-import { nodeGraph } from "../../authz/node-graph.ts";
+import { kubernetesControllerPolicy } from "../../authorization/bootstrap-policy/kubernetes-controllers.ts";
+import type { AuthorizerChain, ChainDecision } from "../../authorization/chain.ts";
+import { essentialComponents, essentialPod, type EssentialComponent } from "../../authorization/essential-requests.ts";
+import { nodeGraph } from "../../authorization/node-graph.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";

@@ -1,6 +1,6 @@
-import type { AuthorizerChain, ChainDecision } from "../../authz/chain.ts";
-import type { NodeGraph } from "../../authz/node-graph.ts";
-import type { AuditedRequest } from "../../http/audited-request.ts";
+import type { AuthorizerChain, ChainDecision } from "../../authorization/chain.ts";
+import type { NodeGraph } from "../../authorization/node-graph.ts";
+import type { AuditedRequest } from "../../apiserver/audit/audited-request.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { secrets } from "../../controllers/kinds.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { StatusError } from "../../core/status.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { type CertificateAuthority, createCa } from "../../pki/ca.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { readTokenSecret, type TokenFacts, tokenSecret } from "../../trust/token-secret.ts";

@@ -10,7 +10,7 @@ import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { withServer } from "../server-access.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Creates a token and prints it, or the command with which a machine joins. */
 export async function tokenCreate(args: Args, io: Io): Promise<ExitName> {

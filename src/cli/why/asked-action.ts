@@ -1,7 +1,7 @@
-import type { Attributes } from "../../authz/authorizer.ts";
-import { isMistyped, likelyMeant } from "../../authz/likely-meant.ts";
-import { isAboutSigners } from "../../authz/signers.ts";
-import { storedVerbs } from "../../resources/resource.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
+import { isMistyped, likelyMeant } from "../../authorization/likely-meant.ts";
+import { isAboutSigners } from "../../authorization/signers.ts";
+import { storedVerbs } from "../../apis/resource.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { kindNamed, type DiscoveredKind } from "./served-kinds.ts";

@@ -1,7 +1,7 @@
-import type { ExplainedGrant, PolicyObject } from "../../authz/explained-grant.ts";
-import { placeOf } from "../../authz/nearest-rights.ts";
-import { whoCan } from "../../authz/who-can.ts";
-import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../core/user.ts";
+import type { ExplainedGrant, PolicyObject } from "../../authorization/explained-grant.ts";
+import { placeOf } from "../../authorization/nearest-rights.ts";
+import { whoCan } from "../../authorization/who-can.ts";
+import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../apimachinery/user.ts";
 import { askedAction } from "./asked-action.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

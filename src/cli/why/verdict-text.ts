@@ -1,4 +1,4 @@
-import type { ChainDecision, TraceStep } from "../../authz/chain.ts";
+import type { ChainDecision, TraceStep } from "../../authorization/chain.ts";
 
 /** Who decided, and why, in words for a table; of a decision with its trace. Whoever allows without a reason has none. */
 export function verdictText({ reason, error, by, trace = [] }: ChainDecision): {

@@ -1,7 +1,7 @@
-import type { Attributes } from "../../authz/authorizer.ts";
-import { placeOf } from "../../authz/nearest-rights.ts";
-import type { UserInfo } from "../../core/user.ts";
-import type { AccessExplanationStatus, ExplainedObject } from "../../resources/access-explanation.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
+import { placeOf } from "../../authorization/nearest-rights.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
+import type { AccessExplanationStatus, ExplainedObject } from "../../apis/access-explanation.ts";
 import type { Explained } from "./explained.ts";
 import { printable } from "../printable.ts";
 import { textTable } from "../text-table.ts";

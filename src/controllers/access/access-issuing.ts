@@ -1,9 +1,9 @@
 import { createOrGet, hasReason } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import type { Reason } from "../../core/reasons.ts";
-import { profileDefaults, type AccessProfile } from "../../resources/access-profile.ts";
-import { readKey, sealBinding, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import type { Reason } from "../../apimachinery/reasons.ts";
+import { profileDefaults, type AccessProfile } from "../../apis/access-profile.ts";
+import { readKey, sealBinding, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { sealAnswer } from "../../trust/seal.ts";
 import { tokenSecret, tokenSecretName } from "../../trust/token-secret.ts";
 import { formatToken, generateToken, type BootstrapToken } from "../../trust/token.ts";

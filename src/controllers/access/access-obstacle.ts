@@ -1,9 +1,9 @@
-import { findCondition } from "../../core/conditions.ts";
-import type { Condition } from "../../core/object.ts";
-import { reasons, type Reason } from "../../core/reasons.ts";
-import { StatusError } from "../../core/status.ts";
-import type { AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { reasons, type Reason } from "../../apimachinery/reasons.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import type { AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { hasReason, isTerminating } from "../../client/api-errors.ts";
 import { referenceTo, type Told } from "../told.ts";
 

@@ -1,14 +1,14 @@
 import { keyOf } from "../../client/object-key.ts";
 import type { Change } from "../../client/object-store.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import {
   accessProfiles,
   defaultConflictCondition,
   isMarkedDefault,
   type AccessProfile,
-} from "../../resources/access-profile.ts";
-import { isConditionTrue } from "../../core/conditions.ts";
+} from "../../apis/access-profile.ts";
+import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { accessObject, accessProfile, newAccessKey } from "../../../test/kits/access-object.ts";
-import type { AccessProfile } from "../../resources/access-profile.ts";
-import type { AccessDecision, AccessRequest, AccessRequestStatus } from "../../resources/access-request.ts";
+import type { AccessProfile } from "../../apis/access-profile.ts";
+import type { AccessDecision, AccessRequest, AccessRequestStatus } from "../../apis/access-request.ts";
 import { accessStep, profileFor, type AccessStep, type AccessView } from "./access-request-policy.ts";
 
 const created = "2026-01-01T00:00:00Z";

@@ -1,19 +1,14 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { Condition } from "../../core/object.ts";
-import {
-  decidedProfile,
-  isMarkedDefault,
-  profileDefaults,
-  type AccessProfile,
-} from "../../resources/access-profile.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { decidedProfile, isMarkedDefault, profileDefaults, type AccessProfile } from "../../apis/access-profile.ts";
 import {
   readKey,
   type AccessRequest,
   type AccessRequestStatus,
   profileExistsCondition,
-} from "../../resources/access-request.ts";
-import { accessRulesBudget, compileAccessRule } from "../../resources/access-rule.ts";
+} from "../../apis/access-request.ts";
+import { accessRulesBudget, compileAccessRule } from "../../apis/access-rule.ts";
 import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
 import { provesPossession } from "../../trust/possession.ts";
 

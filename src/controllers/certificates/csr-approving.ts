@@ -1,9 +1,9 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { nodeReturningAs } from "../../core/returning.ts";
-import type { UserInfo } from "../../core/user.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { nodeReturningAs } from "../../apimachinery/returning.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import { CsrError } from "../../pki/csr.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";

@@ -1,9 +1,9 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
-import type { Reason } from "../../core/reasons.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import type { Reason } from "../../apimachinery/reasons.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
-import { csrDeciderOf } from "../../resources/certificate-signing-request.ts";
+import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";

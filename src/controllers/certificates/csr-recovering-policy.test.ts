@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { IssuedCredential } from "../../resources/issued-credential.ts";
-import type { RecoveryPolicy } from "../../resources/recovery-policy.ts";
+import type { IssuedCredential } from "../../apis/issued-credential.ts";
+import type { RecoveryPolicy } from "../../apis/recovery-policy.ts";
 import { recoveriesOf, returningStep, type ReturningView } from "./csr-recovering-policy.ts";
 
 const now = Date.UTC(2026, 10, 21);

@@ -1,6 +1,6 @@
-import { nodeUserPrefix } from "../../core/user.ts";
-import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
-import type { RecoveryPolicy } from "../../resources/recovery-policy.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
+import type { RecoveryPolicy } from "../../apis/recovery-policy.ts";
 import type { CredentialStanding } from "../credentials/credential-standing.ts";
 import { matchesNodePattern } from "./node-pattern.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";

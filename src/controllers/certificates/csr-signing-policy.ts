@@ -1,4 +1,4 @@
-import type { Condition } from "../../core/object.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { hasCondition } from "./csr-view.ts";

@@ -1,8 +1,8 @@
 import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import { setCondition } from "../../core/conditions.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import { notApprovedCondition } from "../../resources/csr-waiting.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { notApprovedCondition } from "../../apis/csr-waiting.ts";
 import type { Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { referenceTo, type Told } from "../told.ts";

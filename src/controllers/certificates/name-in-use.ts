@@ -1,8 +1,8 @@
-import { rfc3339 } from "../../core/clock.ts";
-import { findCondition, setCondition } from "../../core/conditions.ts";
-import type { Condition } from "../../core/object.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
-import { nameInUseCondition } from "../../resources/csr-waiting.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition, setCondition } from "../../apimachinery/conditions.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import { nameInUseCondition } from "../../apis/csr-waiting.ts";
 import type { CsrView } from "./csr-view.ts";
 import type { NodeNameHolder, WantedNodeName } from "./node-name-claims.ts";
 

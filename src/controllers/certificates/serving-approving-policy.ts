@@ -1,5 +1,5 @@
-import { dnsSubdomainProblems } from "../../core/names.ts";
-import { nodesGroup, nodeUserPrefix } from "../../core/user.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
+import { nodesGroup, nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { cidrContainsIp, type Cidr } from "../../policy/kubernetes/cidr.ts";

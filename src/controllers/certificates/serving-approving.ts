@@ -1,12 +1,12 @@
 import type { Backoff } from "../../client/backoff.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
-import { nodeUserPrefix, type UserInfo } from "../../core/user.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
-import { sourceAddressOf } from "../../resources/certificate-signing-request.ts";
-import type { ConfigMap } from "../../resources/config-map.ts";
-import type { Node } from "../../resources/node.ts";
+import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
+import type { ConfigMap } from "../../apis/config-map.ts";
+import type { Node } from "../../apis/node.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { csrView, hasCondition, withConditions, type CsrView } from "./csr-view.ts";

@@ -3,9 +3,9 @@ import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import type { UserInfo } from "../../core/user.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import {
@@ -17,8 +17,8 @@ import {
   managedClusters,
   type AgentIdentity,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
-import { wantsApiAccess } from "../../resources/add-on-access.ts";
+} from "../../apis/managed-cluster.ts";
+import { wantsApiAccess } from "../../apis/add-on-access.ts";
 import { addOnObjection, labelledAddOn, type AddOnName } from "./add-on-request.ts";
 import {
   autoApproved,

@@ -1,14 +1,14 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { Condition } from "../../core/object.ts";
-import type { Lease } from "../../resources/lease.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import type { Lease } from "../../apis/lease.ts";
 import {
   clusterCondition,
   leaseMs,
   skipClockAnnotation,
   type ClusterTaint,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 
 /** After how many lease durations without a heartbeat a cluster counts as unknown, and how far its clock may be off. */

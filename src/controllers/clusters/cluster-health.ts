@@ -1,7 +1,7 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import type { Lease } from "../../resources/lease.ts";
-import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import type { Lease } from "../../apis/lease.ts";
+import { clusterCondition, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import {
   healthConditions,
   healthTaints,

@@ -1,10 +1,10 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../core/clock.ts";
-import { accessGroup } from "../../resources/access-request.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { agentUser, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { accessGroup } from "../../apis/access-request.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { agentUser, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { agentsOn } from "./cluster-agents.ts";
 
 /**

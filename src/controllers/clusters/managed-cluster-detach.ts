@@ -1,8 +1,8 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { Condition } from "../../core/object.ts";
-import { clusterCondition, managedClusterAddOns, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { clusterCondition, managedClusterAddOns, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { cleanupPriority, isForcedOff, nextToDelete, type Remainder } from "./managed-cluster-policy.ts";
 
 const manifestWorks: ResourceRef = {

@@ -2,10 +2,10 @@ import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import type { Reason } from "../../core/reasons.ts";
-import { StatusError } from "../../core/status.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import type { Reason } from "../../apimachinery/reasons.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { referenceTo, type Told } from "../told.ts";
 import {
   clusterFinalizer,
@@ -16,7 +16,7 @@ import {
   managedClusters,
   requesterAnnotation,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { agentsOn } from "./cluster-agents.ts";
 import { revokeAgents } from "./cluster-revocation.ts";
 import { done, type Outcome } from "../controller.ts";

@@ -1,8 +1,8 @@
 import type { Client } from "../../client/client.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import { cloneLockPendingAnnotation, clonedAnnotation } from "../../resources/cloned.ts";
-import { credentialRevocations, type CredentialRevocation } from "../../resources/credential-revocation.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import { cloneLockPendingAnnotation, clonedAnnotation } from "../../apis/cloned.ts";
+import { credentialRevocations, type CredentialRevocation } from "../../apis/credential-revocation.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";

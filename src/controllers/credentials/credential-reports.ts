@@ -1,7 +1,7 @@
-import { nodeUserPrefix } from "../../core/user.ts";
-import { credentialState } from "../../resources/credential-state.ts";
-import type { ObjectReference } from "../../resources/event.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import { credentialState } from "../../apis/credential-state.ts";
+import type { ObjectReference } from "../../apis/event.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { referenceTo, type Told } from "../told.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
+import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
 import { credentialStanding, type StandingView } from "./credential-standing.ts";
 
 const issue = (id: string, key = `key of ${id}`): CredentialIssue => ({ credentialID: id, key });

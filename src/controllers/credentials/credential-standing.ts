@@ -1,4 +1,4 @@
-import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
+import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
 
 /**
  * How the credential with which somebody asks for the next one stands among all that its identity was given. `unknown`: no record has

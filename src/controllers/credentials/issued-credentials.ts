@@ -1,10 +1,10 @@
-import type { Clock } from "../../core/clock.ts";
-import { rfc3339 } from "../../core/clock.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { Client } from "../../client/client.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
-import { accessRequestOf, newestIssue, timesOf } from "../../resources/credential-state.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
+import { accessRequestOf, newestIssue, timesOf } from "../../apis/credential-state.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { expiryReport, issueReport } from "./credential-reports.ts";
 import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";

@@ -1,10 +1,6 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import {
-  credentialRevocations,
-  revokedText,
-  type CredentialRevocation,
-} from "../../resources/credential-revocation.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import { credentialRevocations, revokedText, type CredentialRevocation } from "../../apis/credential-revocation.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";

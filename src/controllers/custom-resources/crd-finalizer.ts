@@ -1,8 +1,8 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import type { CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import type { CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { awaitsCleanup, cleanupStatus, released, type Cleanup } from "./crd-finalizer-policy.ts";

@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
 import { hasReason } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";

@@ -1,4 +1,4 @@
-import type { ApiObject, Condition } from "../../core/object.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 
 /** What one kind still holds in a namespace that is being emptied. */
 export interface Remainder {

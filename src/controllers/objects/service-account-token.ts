@@ -1,5 +1,5 @@
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { serviceAccountTokenSecretType } from "../../resources/secret.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { serviceAccountTokenSecretType } from "../../apis/secret.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";

@@ -1,6 +1,6 @@
-import type { ApiObject } from "../../../src/core/object.ts";
-import { arrayAt, fieldsAt, stringAt } from "../../../src/resources/json-fields.ts";
-import { mirrorPodAnnotation, podReferences } from "../../../src/resources/pod-references.ts";
+import type { ApiObject } from "../../../src/apimachinery/object.ts";
+import { arrayAt, fieldsAt, stringAt } from "../../../src/apis/json-fields.ts";
+import { mirrorPodAnnotation, podReferences } from "../../../src/apis/pod-references.ts";
 import type { AskedResource } from "./question.ts";
 import type { Random } from "./random.ts";
 import { namespaces, nodeNames, parts } from "./words.ts";
