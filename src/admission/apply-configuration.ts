@@ -3,7 +3,7 @@ import { appliedProblem } from "../apimachinery/managed-fields/check-applied.ts"
 import { mergeObjects } from "../apimachinery/managed-fields/merge-objects.ts";
 import { fieldElement, elementText } from "../apimachinery/managed-fields/path-element.ts";
 import { namedField, shapeOf } from "../apimachinery/managed-fields/shape.ts";
-import { endsStep, type Pace } from "../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
 import { PatchError } from "../apimachinery/patch-error.ts";
 import type { Schema } from "../apimachinery/schema.ts";
 import type { Steps } from "../apimachinery/steps.ts";

@@ -1,11 +1,11 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import type { Pace } from "../apimachinery/pace.ts";
+import type { Pace } from "../apimachinery/step-budget.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { authorizerValue, requestResourceValue } from "../policy/kubernetes/authorizer-functions.ts";
 import { requestVariable } from "./admission-review.ts";
-import { authorizationBook, type Authorize } from "./authorization-book.ts";
+import { authorizationBook, type Authorize } from "./caching-authorizer.ts";
 import type { ExpressionInputs } from "./expression-run.ts";
-import { presentedObjects, type Presentation } from "./presented.ts";
+import { presentedObjects, type Presentation } from "./versioned-attributes.ts";
 import { admissionNamespace } from "./request-match.ts";
 
 /** Waits until the next step of expensive expressions of a request of this user may run. */

@@ -3,7 +3,7 @@ import type { CelProgram } from "../policy/cel/compile.ts";
 import type { CelType } from "../policy/cel/types.ts";
 import type { CelValue } from "../policy/cel/values.ts";
 import type { JsonObject } from "../apimachinery/json-value.ts";
-import { endsStep, type Pace } from "../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { compileExpression, type ExpressionScope } from "../apis/admission-expression.ts";
 

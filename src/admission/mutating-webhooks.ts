@@ -9,7 +9,7 @@ import { internalError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
 import { isExempt } from "./request-match.ts";
-import { changedObject } from "./presented.ts";
+import { changedObject } from "./versioned-attributes.ts";
 import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
 import {
   allWebhooksMs,

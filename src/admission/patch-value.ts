@@ -1,5 +1,5 @@
 import { isJsonArray, type JsonObject } from "../apimachinery/json-value.ts";
-import { endsStep, type Pace } from "../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { isMap, mapGet, mapKeys, messageOf } from "../policy/cel/equality.ts";
 import { celToJson } from "../policy/cel/to-json.ts";

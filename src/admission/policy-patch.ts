@@ -3,7 +3,7 @@ import { DecodeError } from "../apimachinery/decode-error.ts";
 import { applyJsonPatch } from "../apimachinery/json-patch.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../apimachinery/json-value.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import type { Pace } from "../apimachinery/pace.ts";
+import type { Pace } from "../apimachinery/step-budget.ts";
 import { PatchError } from "../apimachinery/patch-error.ts";
 import { internalError } from "../apimachinery/status.ts";
 import type { Steps } from "../apimachinery/steps.ts";

@@ -1,5 +1,5 @@
 import { StatusError, forbidden, reasonCodes, type StatusReason } from "../apimachinery/status.ts";
-import type { Pace } from "../apimachinery/pace.ts";
+import type { Pace } from "../apimachinery/step-budget.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { judged } from "./expression-inputs.ts";
 import type { BoundPolicy, CompiledBinding, CompiledPolicy } from "./policy.ts";

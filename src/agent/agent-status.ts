@@ -1,18 +1,18 @@
 import type { ClientCredentials } from "../client/transport.ts";
 import type { CredentialName } from "./agent-event.ts";
 import { accessFolder } from "./access-folder.ts";
-import type { Acceptance } from "./ask-acceptance.ts";
+import type { Acceptance } from "./credential-probe.ts";
 import { readAgentState } from "./agent-state.ts";
 import { certificateFolder, type CertificatePrefix } from "./certificate-folder.ts";
 import { readCertificateState, type CertificateState } from "./certificate-state.ts";
 import { JoinError } from "./join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
-import { keptAccess } from "./kept-access.ts";
-import { readKeptCertificate, type KeptCertificate } from "./kept-certificate.ts";
-import { nodeHubAddress } from "./node-hub.ts";
+import { keptAccess } from "./stored-access.ts";
+import { readKeptCertificate, type KeptCertificate } from "./stored-certificate.ts";
+import { nodeHubAddress } from "./node-client.ts";
 import type { PrivateFiles } from "../host/private-files.ts";
 import { refusalOf, type Refused } from "./refusal-state.ts";
-import type { Trust } from "./keep-trust.ts";
+import type { Trust } from "./trust-bundle-manager.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
 export interface CredentialStatus extends CredentialName {

@@ -1,16 +1,16 @@
 import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import type { AgentReport, CredentialName } from "./agent-event.ts";
-import { credentialDigest } from "./ask-acceptance.ts";
+import { credentialDigest } from "./credential-probe.ts";
 import { credentialStore } from "./credential-store.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
-import { keepFresh, type Keeper } from "./keeper.ts";
-import { acceptanceKeeper } from "./keep-acceptance.ts";
-import { tokenKeeper } from "./keep-token.ts";
-import { trustKeeper } from "./keep-trust.ts";
-import { nodeKeepers } from "./node-keepers.ts";
+import { keepFresh, type Keeper } from "./manager.ts";
+import { acceptanceKeeper } from "./credential-probe-manager.ts";
+import { tokenKeeper } from "./token-manager.ts";
+import { trustKeeper } from "./trust-bundle-manager.ts";
+import { nodeKeepers } from "./node-managers.ts";
 import { privateFiles, type FileAccess } from "../host/private-files.ts";
 import { shareCredential } from "./share-credential.ts";
-import { shownCertificate, type ShownCertificate } from "./shown-certificate.ts";
+import { shownCertificate, type ShownCertificate } from "./presented-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
 import { randomFraction } from "../host/random-fraction.ts";
 

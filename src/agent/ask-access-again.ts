@@ -9,7 +9,7 @@ import { connectionFailure } from "./connection-failure.ts";
 import { JoinError } from "./join-error.ts";
 import type { AgentEvent } from "./agent-event.ts";
 import type { JoinEvent, JoinReport } from "./join-event.ts";
-import type { KeptAccess } from "./kept-access.ts";
+import type { KeptAccess } from "./stored-access.ts";
 import { requestAccess, type RequestAccessOptions } from "./request-access.ts";
 import { hubClient } from "./hub-client.ts";
 

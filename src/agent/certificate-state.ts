@@ -1,6 +1,6 @@
 import { unlessUnusable } from "./join-error.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
-import type { Hastened } from "./hastened-rotation.ts";
+import type { Hastened } from "./early-rotation.ts";
 import { count, record, stateFormat, text, time } from "./state-format.ts";
 
 /** What the agent remembers of a certificate beside the files. Times in milliseconds since the epoch, by this machine's clock. */

@@ -6,10 +6,10 @@ import { certificateFolder } from "./certificate-folder.ts";
 import { readCertificateState } from "./certificate-state.ts";
 import { onFile } from "./file-errors.ts";
 import type { FoundCredential } from "./find-credentials.ts";
-import type { Presented } from "./keep-acceptance.ts";
-import type { TrustFiles } from "./keep-trust.ts";
-import { keptAccess } from "./kept-access.ts";
-import { nodeHubAddress, nodeCertificate } from "./node-hub.ts";
+import type { Presented } from "./credential-probe-manager.ts";
+import type { TrustFiles } from "./trust-bundle-manager.ts";
+import { keptAccess } from "./stored-access.ts";
+import { nodeHubAddress, nodeCertificate } from "./node-client.ts";
 import type { FileAccess, PrivateFiles } from "../host/private-files.ts";
 import type { RefusalFile } from "./refusal-state.ts";
 

@@ -16,7 +16,7 @@ import { joinRecordPath, joinRecordText, type ServingWish } from "./join-record.
 import { nodeUsages } from "./node-identity.ts";
 import { nodeKey, type NodeKey } from "./node-key.ts";
 import { nodeRequest, outlivedCode, type NodeRequest } from "./node-request.ts";
-import { tryAgain } from "./try-again.ts";
+import { tryAgain } from "./retry.ts";
 import { hubClient } from "./hub-client.ts";
 
 const requestTimeoutMs = 10_000;

@@ -4,7 +4,7 @@ import { certificatesOfBundle, pinnedCertificates, type CaPin, type PinnableCert
 import { verifyClientChain, loadTrustRoots } from "../pki/verify-chain.ts";
 import { JoinError } from "./join-error.ts";
 import type { JoinFolder } from "./join-folder.ts";
-import { readable, readKeptCertificate } from "./kept-certificate.ts";
+import { readable, readKeptCertificate } from "./stored-certificate.ts";
 import { nodeUser } from "./node-identity.ts";
 
 /** A credential that an earlier join left, complete and valid by its own CA. */

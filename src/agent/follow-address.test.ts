@@ -4,9 +4,9 @@ import { startFakeHub, type FakeHub } from "../../test/kits/fake-hub.ts";
 import { kubeletKubeconfig } from "../client/build-kubeconfig.ts";
 import type { AgentEvent } from "./agent-event.ts";
 import { withServer } from "./follow-address.ts";
-import { trustKeeper } from "./keep-trust.ts";
-import type { Keeper } from "./keeper.ts";
-import { nodeHubAddress } from "./node-hub.ts";
+import { trustKeeper } from "./trust-bundle-manager.ts";
+import type { Keeper } from "./manager.ts";
+import { nodeHubAddress } from "./node-client.ts";
 
 const { signal } = new AbortController();
 

@@ -1,7 +1,7 @@
 import type { AgentReport, KeptName } from "./agent-event.ts";
-import type { Acceptance } from "./ask-acceptance.ts";
+import type { Acceptance } from "./credential-probe.ts";
 import { stateFormat, text } from "./state-format.ts";
-import type { ToldHub, Trust, TrustFiles } from "./keep-trust.ts";
+import type { ToldHub, Trust, TrustFiles } from "./trust-bundle-manager.ts";
 
 /** How an address that a hub tells is taken up. */
 export interface FollowAddressOptions {

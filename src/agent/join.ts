@@ -16,7 +16,7 @@ import { joinDefaults } from "./join-defaults.ts";
 import type { JoinReport } from "./join-event.ts";
 import { joinFolder } from "./join-folder.ts";
 import type { Discovery, Joined, JoinOptions } from "./join-options.ts";
-import { readKeptCertificate } from "./kept-certificate.ts";
+import { readKeptCertificate } from "./stored-certificate.ts";
 import { nodeUser, requireNodeName } from "./node-identity.ts";
 import { privateFiles } from "../host/private-files.ts";
 

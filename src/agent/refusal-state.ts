@@ -1,5 +1,5 @@
 import type { ClientCredentials } from "../client/transport.ts";
-import { credentialDigest } from "./ask-acceptance.ts";
+import { credentialDigest } from "./credential-probe.ts";
 import { unlessUnusable } from "./join-error.ts";
 import { count, stateFormat, text, time } from "./state-format.ts";
 

@@ -9,13 +9,13 @@ import type { CertificateFolder } from "./certificate-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
 import { ownCertificate } from "./issued-certificate.ts";
 import { JoinError, plainText, type JoinErrorCode } from "./join-error.ts";
-import type { KeptCertificate } from "./kept-certificate.ts";
+import type { KeptCertificate } from "./stored-certificate.ts";
 import { kubernetesMinor } from "./kubernetes-minor.ts";
 import { nodeUsages, servingUsages } from "./node-identity.ts";
-import type { NodeSession } from "./node-hub.ts";
+import type { NodeSession } from "./node-client.ts";
 import { nodeKey, type NodeKey } from "./node-key.ts";
 import { nodeRequest, type NodeRequest, type ServingNames } from "./node-request.ts";
-import { requireAccepted } from "./ask-acceptance.ts";
+import { requireAccepted } from "./credential-probe.ts";
 
 /** One rotation. */
 export interface Rotation {

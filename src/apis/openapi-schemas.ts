@@ -8,7 +8,7 @@ import type {
   Schema,
   StringSchema,
 } from "../apimachinery/schema.ts";
-import { endsStep, type Pace } from "../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { kindOf, type Resource } from "./resource.ts";
 import { isPublished, published, publishedDescription, publishedMeta, typeDescriptions } from "./schemas/published.ts";

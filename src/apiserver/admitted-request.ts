@@ -1,7 +1,7 @@
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Credential } from "../apis/revocation-index.ts";
-import type { Incoming, Outgoing, Query, Reply } from "./exchange.ts";
+import type { Incoming, Outgoing, Query, Reply } from "./http-types.ts";
 import type { HeardBody } from "./progress.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { RequestLimits } from "./body/request-limits.ts";

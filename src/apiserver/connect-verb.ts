@@ -5,7 +5,7 @@ import { objectOf } from "../registry/entry.ts";
 import { nodes } from "../apis/node.ts";
 import type { ConnectedSubresource } from "../apis/resource.ts";
 import { connectionLife } from "./connections/connection-life.ts";
-import type { Reply } from "./exchange.ts";
+import type { Reply } from "./http-types.ts";
 import type { KubeletAnswer, KubeletRequest } from "./kubelet/kubelet.ts";
 import { connectOptions, logOptions, logPath, proxiedPath, streamPath } from "./kubelet/kubelet-location.ts";
 import { requestHeaders, upgradeHeaders } from "./kubelet/kubelet-headers.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Query, Reply } from "./exchange.ts";
+import type { Query, Reply } from "./http-types.ts";
 
 /** A document that clients may keep: its bytes, and the name of their content. */
 export interface Document {

@@ -8,7 +8,7 @@ import { publishedMeta } from "../apis/schemas/published.ts";
 import { parseIncludeObject, tableFor, type IncludeObject, type Table } from "../serializer/table.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
-import type { Query, Reply } from "./exchange.ts";
+import type { Query, Reply } from "./http-types.ts";
 import { contentTypes, type MediaType } from "./negotiate.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
 import { internalType } from "./body/undecodable.ts";

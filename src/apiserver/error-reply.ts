@@ -5,7 +5,7 @@ import {
   type StatusCause,
   type StatusDetails,
 } from "../apimachinery/status.ts";
-import type { Reply } from "./exchange.ts";
+import type { Reply } from "./http-types.ts";
 
 /** The Status for whatever a handler threw: a StatusError as it is, anything else as an InternalError that tells nothing but the request. */
 export function statusOf(error: unknown, requestId: string): Status {

@@ -1,4 +1,4 @@
-import type { Query, Reply } from "./exchange.ts";
+import type { Query, Reply } from "./http-types.ts";
 
 /** One thing that must be well; it rejects when it is not. The reason is shown by the path of this check alone, to those who may ask it. */
 export interface HealthCheck {

@@ -1,5 +1,5 @@
 import { jsonWebKeySet, type TokenKey } from "../authentication/service-account-keys.ts";
-import type { Reply } from "./exchange.ts";
+import type { Reply } from "./http-types.ts";
 
 /** Who gives out tokens here, and the keys with which anybody can verify them. */
 export interface PublishedIssuer {

@@ -9,7 +9,7 @@ import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-meta
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { responseBody } from "./audit/audit-body.ts";
 import { partial, table, type View } from "./encode.ts";
-import { tooLong, type Reply } from "./exchange.ts";
+import { tooLong, type Reply } from "./http-types.ts";
 import { listReply } from "./list-reply.ts";
 import { sendBuffers, type SendBuffer } from "./connections/send-buffers.ts";
 import { negotiate } from "./negotiate.ts";

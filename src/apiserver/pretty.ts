@@ -1,4 +1,4 @@
-import { header, type Incoming, type Query } from "./exchange.ts";
+import { header, type Incoming, type Query } from "./http-types.ts";
 
 /** How the user agents begin behind which a person sits. Source: apiserver pkg/endpoints/handlers/negotiation isPrettyPrint. */
 const readByPeople = /^(?:curl|Wget|Mozilla\/5\.0)/;

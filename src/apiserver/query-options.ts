@@ -1,7 +1,7 @@
 import type { JsonObject } from "../apimachinery/json-value.ts";
 import { badRequest } from "../apimachinery/status.ts";
 import { invalidObject, notSupported, tooLong, invalid } from "../apimachinery/field-error.ts";
-import { header, type Incoming, type Query } from "./exchange.ts";
+import { header, type Incoming, type Query } from "./http-types.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 

@@ -3,7 +3,7 @@ import { fieldSelectorText, labelSelectorText } from "../authorization/selector-
 import { parseFieldSelector, selectedName } from "../apimachinery/field-selector.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
-import { flag, type Query } from "./exchange.ts";
+import { flag, type Query } from "./http-types.ts";
 import { requestInfo, type RequestInfo } from "./request-info.ts";
 
 const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { splitTarget } from "./exchange.ts";
+import { splitTarget } from "./http-types.ts";
 import { requestInfoOf } from "./request-attributes.ts";
 
 /** `<verb> <group>/<version> <resource>[/<sub>] [ns=<namespace>] [name=<name>]`, or `<verb> <path>` for what is no resource. */

@@ -1,5 +1,5 @@
 import type { Requester } from "./admitted-request.ts";
-import { header, type Incoming } from "./exchange.ts";
+import { header, type Incoming } from "./http-types.ts";
 
 /**
  * Whether a page of another site has sent a request with the client certificate that the browser holds. Browsers let every page open

@@ -15,7 +15,7 @@ import type { Admitted } from "./admitted-request.ts";
 import { subresourceOf } from "./allowed-verb.ts";
 import type { AskKubelet } from "./kubelet/kubelet.ts";
 import { includeObjectOf, type View } from "./encode.ts";
-import { header } from "./exchange.ts";
+import { header } from "./http-types.ts";
 import { negotiate } from "./negotiate.ts";
 import { prettyWanted } from "./pretty.ts";
 import type { WriteOptions } from "./query-options.ts";

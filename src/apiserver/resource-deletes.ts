@@ -3,7 +3,7 @@ import { objectOf, type Entry } from "../registry/entry.ts";
 import type { Resource } from "../apis/resource.ts";
 import { deletionOf } from "./body/delete-options.ts";
 import { entryReply, structured } from "./encode.ts";
-import { header, type Reply } from "./exchange.ts";
+import { header, type Reply } from "./http-types.ts";
 import { listReply } from "./list-reply.ts";
 import { defaultManager } from "./query-options.ts";
 import { contextOf, namespaceOf, selectionIn, viewOf, type Call } from "./resource-call.ts";

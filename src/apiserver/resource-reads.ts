@@ -2,12 +2,12 @@ import { listFrom, readVersion, watchStart } from "../apimachinery/resource-vers
 import { StatusError, badRequest } from "../apimachinery/status.ts";
 import type { Registry } from "../registry/registry.ts";
 import { entryReply } from "./encode.ts";
-import { flag, type Reply } from "./exchange.ts";
+import { flag, type Reply } from "./http-types.ts";
 import { listReply } from "./list-reply.ts";
 import { countOf } from "./query-options.ts";
 import { namespaceOf, selectionIn, shownAsOf, viewOf, type Call } from "./resource-call.ts";
 import { writeHead } from "./respond.ts";
-import { readEntry } from "./body/shown-as.ts";
+import { readEntry } from "./body/subresource-view.ts";
 import { watchFrames } from "./watch-frames.ts";
 import { watchStream } from "./watch-stream.ts";
 

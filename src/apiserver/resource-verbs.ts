@@ -2,7 +2,7 @@ import { preparedKind } from "../registry/prepared-kind.ts";
 import { kindOf } from "../apis/resource.ts";
 import type { Handler } from "./admitted-request.ts";
 import { checkVerb, subresourceOf } from "./allowed-verb.ts";
-import type { Reply } from "./exchange.ts";
+import type { Reply } from "./http-types.ts";
 import { connect } from "./connect-verb.ts";
 import { callOf, type Call, type ResourceVerbsOptions } from "./resource-call.ts";
 import { remove, removeCollection } from "./resource-deletes.ts";

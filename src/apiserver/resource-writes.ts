@@ -3,7 +3,7 @@ import { speaksProtobuf } from "../serializer/protobuf/protobuf-kinds.ts";
 import { applierOf, applyType } from "./body/apply-body.ts";
 import { mediaType, objectOfBody, parseBody, refuseProtobuf } from "./body/decode-body.ts";
 import { entryReply } from "./encode.ts";
-import { header, type Reply } from "./exchange.ts";
+import { header, type Reply } from "./http-types.ts";
 import { patcherOf } from "./body/patch-body.ts";
 import { writeOptions, type WriteOptions } from "./query-options.ts";
 import {
@@ -17,7 +17,7 @@ import {
   viewOf,
   type Call,
 } from "./resource-call.ts";
-import { shapedChange, shapedEntry } from "./body/shown-as.ts";
+import { shapedChange, shapedEntry } from "./body/subresource-view.ts";
 import { unrecognized } from "./body/undecodable.ts";
 
 /** The object in the body, of the kind that is asked for, and whether it is large. */

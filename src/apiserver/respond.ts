@@ -1,5 +1,5 @@
 import { constants } from "node:http2";
-import type { LazyBody, Outgoing, Reply } from "./exchange.ts";
+import type { LazyBody, Outgoing, Reply } from "./http-types.ts";
 import { pieceQueue, responseWriter, type Piece } from "./response-writer.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
 

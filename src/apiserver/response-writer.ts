@@ -1,5 +1,5 @@
 import { onDisconnect } from "./connections/disconnect.ts";
-import type { Outgoing } from "./exchange.ts";
+import type { Outgoing } from "./http-types.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
 
 /** Bytes that are sent as they are, or text that is encoded when the client has room for it. */

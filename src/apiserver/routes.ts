@@ -3,7 +3,7 @@ import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Admitted } from "./admitted-request.ts";
 import { aggregatedList, discoveryOf } from "./discovery.ts";
 import { document, documentReply, hashedReply, type Document } from "./documents.ts";
-import { header, type Reply } from "./exchange.ts";
+import { header, type Reply } from "./http-types.ts";
 import { health, type HealthChecks } from "./health.ts";
 import { issuerDocument, issuerPaths, type PublishedIssuer } from "./issuer-documents.ts";
 import { contentTypes, negotiate } from "./negotiate.ts";

@@ -11,7 +11,7 @@ import {
   type ConnectionLimiter,
   type ConnectionLimits,
 } from "./connections/connection-limiter.ts";
-import type { Incoming, Outgoing } from "./exchange.ts";
+import type { Incoming, Outgoing } from "./http-types.ts";
 import { handshakeLimiter } from "./connections/handshake-limiter.ts";
 import { bringsBody } from "./body/body.ts";
 import { pipelinedAnswers } from "./pipelined-answers.ts";

@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Incoming } from "./exchange.ts";
+import type { Incoming } from "./http-types.ts";
 
 /** The connection of a request of HTTP/1.1 that asks for another protocol; the HTTP parser reads nothing more of it. */
 export interface Upgrade {

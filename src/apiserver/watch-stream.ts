@@ -3,7 +3,7 @@ import type { Clock } from "../apimachinery/clock.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import type { WatchEnd, WatchHandle, WatchItem } from "../registry/watch.ts";
 import { onDisconnect } from "./connections/disconnect.ts";
-import type { Outgoing } from "./exchange.ts";
+import type { Outgoing } from "./http-types.ts";
 import { responseWriter, type Piece } from "./response-writer.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
 

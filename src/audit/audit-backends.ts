@@ -18,7 +18,7 @@ import { auditWebhook } from "./audit-webhook.ts";
 import { defaultAuditPolicy } from "./default-audit-policy.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { hubWorld } from "../host/hub-world.ts";
+import { hubWorld } from "../host/kubeconfig-environment.ts";
 
 /** Where audit events go, with the names of the flags. */
 export interface AuditOptions {

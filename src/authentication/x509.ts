@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isReturning, returningUser } from "../apimachinery/returning.ts";
+import { isReturning, returningUser } from "../apimachinery/expired-credential.ts";
 import { nodesGroup, nodeUserPrefix, type UserInfo } from "../apimachinery/user.ts";
 import { credentialIdKey } from "../apis/revocation-index.ts";
 import { type ClientChainVerdict, type TrustRoot, verifyClientChain } from "../pki/verify-chain.ts";

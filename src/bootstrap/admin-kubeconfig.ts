@@ -4,8 +4,8 @@ import { rfc3339, type Clock, type RandomBytes } from "../apimachinery/clock.ts"
 import { mastersGroup } from "../apimachinery/user.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import type { Validity } from "../pki/validity.ts";
-import type { Authorities } from "../ca/authority-folder.ts";
-import { certificateTimes, isDue, issueOwn, type KeyPair } from "../ca/authority.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
+import { certificateTimes, isDue, issueOwn, type KeyPair } from "../ca/hub-certificates.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { renewalLoop } from "../host/renewal-loop.ts";
 

@@ -5,7 +5,7 @@ import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
 import { configMaps } from "../apis/config-map.ts";
 import { fieldsAt, stringAt } from "../apis/json-fields.ts";
-import type { Authorities } from "../ca/authority-folder.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
 import { systemRandom } from "../host/system-random.ts";
 
 const key = { namespace: "kube-system", name: "extension-apiserver-authentication" };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeClock, type FakeClock } from "../../test/kits/fake-clock.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
-import { changeAuthorities, openAuthorities, readAuthorities, type Authorities } from "./authority-folder.ts";
+import { changeAuthorities, openAuthorities, readAuthorities, type Authorities } from "./ca-folder.ts";
 import { readCaCheck, recordCaCheck } from "./ca-check.ts";
 
 const serverName = "next-ca.pratique.invalid";

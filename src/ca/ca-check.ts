@@ -3,10 +3,10 @@ import { removeFile, replaceFile, textIfThere } from "../host/private-files.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { badRequest } from "../apimachinery/status.ts";
 import { anonymousUser, type UserInfo } from "../apimachinery/user.ts";
-import type { Reply } from "../apiserver/exchange.ts";
+import type { Reply } from "../apiserver/http-types.ts";
 import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../trust/ca-check.ts";
-import type { Authorities } from "./authority-folder.ts";
-import { phaseOf } from "./authority-state.ts";
+import type { Authorities } from "./ca-folder.ts";
+import { phaseOf } from "./ca-state.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 

@@ -6,8 +6,8 @@ import { afterEach, expect, test } from "vitest";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
-import type { Authorities } from "./authority-folder.ts";
-import { certificateTimes } from "./authority.ts";
+import type { Authorities } from "./ca-folder.ts";
+import { certificateTimes } from "./hub-certificates.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
 import { portCertificates } from "./port-certificates.ts";
 

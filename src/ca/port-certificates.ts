@@ -2,7 +2,7 @@ import { rfc3339, type Clock, type RandomBytes } from "../apimachinery/clock.ts"
 import type { Server, ServerOptions } from "../apiserver/server.ts";
 import { validityProblem, type Validity } from "../pki/validity.ts";
 import { caCheckServerName } from "../trust/ca-check.ts";
-import type { Authorities } from "./authority-folder.ts";
+import type { Authorities } from "./ca-folder.ts";
 import {
   certificateTimes,
   isDue,
@@ -10,7 +10,7 @@ import {
   servingCertificate,
   type KeyPair,
   type OwnCertificate,
-} from "./authority.ts";
+} from "./hub-certificates.ts";
 import { newestOf } from "./ca-check.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { nameOnlyCertificate } from "./name-only-certificate.ts";

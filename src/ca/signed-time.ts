@@ -1,8 +1,8 @@
 import type { Clock } from "../apimachinery/clock.ts";
 import { badRequest } from "../apimachinery/status.ts";
-import type { Query, Reply } from "../apiserver/exchange.ts";
+import type { Query, Reply } from "../apiserver/http-types.ts";
 import { isNonce, signedTimePath, signTime } from "../trust/signed-time.ts";
-import type { Authorities } from "./authority-folder.ts";
+import type { Authorities } from "./ca-folder.ts";
 
 /** Answers what time it is, signed by each CA together with the nonce of whoever asks; undefined for other paths. The answer throws StatusError BadRequest without a nonce. */
 export function signedTime(

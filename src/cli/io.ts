@@ -1,9 +1,9 @@
 import type { AgentOptions } from "../agent/agent.ts";
-import type { Acceptance, AskOptions } from "../agent/ask-acceptance.ts";
+import type { Acceptance, AskOptions } from "../agent/credential-probe.ts";
 import type { FolderEntry } from "../agent/find-credentials.ts";
 import type { JoinReport } from "../agent/join-event.ts";
 import type { Joined, JoinOptions } from "../agent/join-options.ts";
-import type { Trust } from "../agent/keep-trust.ts";
+import type { Trust } from "../agent/trust-bundle-manager.ts";
 import type { KlusterletOptions, KlusterletResult } from "../agent/klusterlet/klusterlet-options.ts";
 import type { LeftHub } from "../agent/klusterlet/leave-hub.ts";
 import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";

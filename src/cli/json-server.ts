@@ -1,13 +1,13 @@
 import { peerCertificates } from "../apiserver/connections/peer.ts";
 import { readBody } from "../apiserver/body/body.ts";
-import type { Incoming, Outgoing } from "../apiserver/exchange.ts";
+import type { Incoming, Outgoing } from "../apiserver/http-types.ts";
 import { endWith, writeHead } from "../apiserver/respond.ts";
 import { listen, type Server } from "../apiserver/server.ts";
 import { x509 } from "../authentication/x509.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { jsonProblem } from "../apimachinery/json-value.ts";
 import { badRequest, StatusError } from "../apimachinery/status.ts";
-import type { KeyPair } from "../ca/authority.ts";
+import type { KeyPair } from "../ca/hub-certificates.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import { CliError } from "./cli-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
-import { essentialComponents } from "../authorization/essential-requests.ts";
+import { essentialComponents } from "../authorization/lockout-check.ts";
 
 const example = resolve(import.meta.dirname, "../../examples/opa-walk-through");
 const denyOthers = `package k8s

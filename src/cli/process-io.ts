@@ -70,7 +70,8 @@ export function processIo(): Io {
       lowerHelperThreads();
       return (await import("../server/hub.ts")).startHub(options);
     },
-    askAcceptance: async (trust, options) => (await import("../agent/ask-acceptance.ts")).askAcceptance(trust, options),
+    askAcceptance: async (trust, options) =>
+      (await import("../agent/credential-probe.ts")).askAcceptance(trust, options),
     runAgent: async (options) => (await import("../agent/agent.ts")).runAgent(options),
     runKlusterlet: async (options) => (await import("../agent/klusterlet/klusterlet.ts")).runKlusterlet(options),
     leaveHub: async (options, force) => (await import("../agent/klusterlet/leave-hub.ts")).leaveHub(options, force),

@@ -4,7 +4,7 @@ import type { ListOptions, ResourceRef } from "../client/client.ts";
 import type { Change } from "../client/object-store.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import type { StatusReason } from "../apimachinery/status.ts";
-import type { Told } from "./told.ts";
+import type { Told } from "./report.ts";
 
 /** How one pass over one object ended, and what is to be told of it. A thrown error is logged and counts as `retry`. */
 export type Outcome =

@@ -5,7 +5,7 @@ import { StatusError } from "../apimachinery/status.ts";
 import type { Event } from "../apis/event.ts";
 import { eventRecorder, type Recorded, type Recording } from "./event-recorder.ts";
 import { events, namespaces } from "./kinds.ts";
-import type { Told } from "./told.ts";
+import type { Told } from "./report.ts";
 
 function bench(): {
   readonly api: FakeApi;

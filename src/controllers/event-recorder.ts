@@ -7,7 +7,7 @@ import type { Event } from "../apis/event.ts";
 import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
 import { tokenBuckets } from "./token-bucket.ts";
-import type { Told } from "./told.ts";
+import type { Told } from "./report.ts";
 
 /** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
 export type Recorded =

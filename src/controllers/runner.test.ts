@@ -7,7 +7,7 @@ import { settled } from "../../test/kits/fake-clock.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { configMaps, events, namespaces, secrets } from "./kinds.ts";
-import { referenceTo, type Told } from "./told.ts";
+import { referenceTo, type Told } from "./report.ts";
 
 const configMap = (name: string): ApiObject => ({
   apiVersion: "v1",

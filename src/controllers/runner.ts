@@ -9,8 +9,8 @@ import { StatusError } from "../apimachinery/status.ts";
 import type { Controller, Outcome, Watch } from "./controller.ts";
 import { eventRecorder, type EventRecorder } from "./event-recorder.ts";
 import type { SharedInformers } from "./shared-informers.ts";
-import { obstacleMemory, teller } from "./telling.ts";
-import { referenceTo } from "./told.ts";
+import { obstacleMemory, teller } from "./reporter.ts";
+import { referenceTo } from "./report.ts";
 import { defaultBackoff, workQueue } from "./workqueue.ts";
 import type { Verdict, WorkQueue, WorkQueueObserver, WorkQueueOptions } from "./workqueue.ts";
 

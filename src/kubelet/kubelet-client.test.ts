@@ -9,7 +9,7 @@ import { nodeAt, startFakeKubelet, type FakeKubelet } from "../../test/kits/fake
 import { eventually } from "../../test/kits/peers-process.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { AskKubelet, KubeletRequest } from "../apiserver/kubelet/kubelet.ts";
-import { openAuthorities, type Authorities } from "../ca/authority-folder.ts";
+import { openAuthorities, type Authorities } from "../ca/ca-folder.ts";
 import { kubeletClient, type KubeletClientOptions } from "./kubelet-client.ts";
 import { kubeletCredential } from "./kubelet-credential.ts";
 import { systemRandom } from "../host/system-random.ts";

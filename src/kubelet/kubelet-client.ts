@@ -8,7 +8,7 @@ import type { Clock } from "../apimachinery/clock.ts";
 import { internalError, type StatusError } from "../apimachinery/status.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import type { AskKubelet, KubeletAnswer, KubeletRequest } from "../apiserver/kubelet/kubelet.ts";
-import type { KeyPair } from "../ca/authority.ts";
+import type { KeyPair } from "../ca/hub-certificates.ts";
 import { addressProblem, kubeletAddress, targetProblem, type KubeletAddress } from "./kubelet-address.ts";
 
 export interface KubeletClientOptions {

@@ -2,8 +2,8 @@ import type { RandomBytes } from "../apimachinery/clock.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import { kubeletClientUser } from "../authorization/bootstrap-policy/component-roles.ts";
 import type { Credential } from "../apis/revocation-index.ts";
-import { certificateTimes, isDue, issueOwn, type KeyPair } from "../ca/authority.ts";
-import type { Authorities } from "../ca/authority-folder.ts";
+import { certificateTimes, isDue, issueOwn, type KeyPair } from "../ca/hub-certificates.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
 
 /**
  * The client certificate with which the hub asks kubelets, as kubeadm makes it: a user in no group, whose rights are those of the

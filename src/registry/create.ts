@@ -8,7 +8,7 @@ import type { Resource } from "../apis/resource.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
 import { storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
-import { withAdmitted, withApplied, withCreator } from "./field-owners.ts";
+import { withAdmitted, withApplied, withCreator } from "./managed-fields.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
 import { stepped, turnFor, type Turn } from "./large-work.ts";
 import { storable } from "./storable.ts";

@@ -1,9 +1,9 @@
 import type { Attributes } from "../authorization/authorizer.ts";
 import type { AuthorizerChain, ChainDecision, TraceStep } from "../authorization/chain.ts";
-import { isMistyped, likelyMeant } from "../authorization/likely-meant.ts";
-import { nearestOwnRights, unboundRoles } from "../authorization/nearest-rights.ts";
+import { isMistyped, likelyMeant } from "../authorization/did-you-mean.ts";
+import { nearestOwnRights, unboundRoles } from "../authorization/suggest-bindings.ts";
 import type { RbacIndex } from "../authorization/rbac-index.ts";
-import { smallestAbacPolicy, smallestRight } from "../authorization/smallest-right.ts";
+import { smallestAbacPolicy, smallestRight } from "../authorization/minimal-rule.ts";
 import type { AccessExplanationStatus } from "../apis/access-explanation.ts";
 import type { SubjectAccessReviewStatus } from "../apis/access-review.ts";
 import type { Resource } from "../apis/resource.ts";

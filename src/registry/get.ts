@@ -3,7 +3,7 @@ import { notFound } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
-import { waitForVersion } from "./freshness.ts";
+import { waitForVersion } from "./resource-version-match.ts";
 
 /** One object, not older than `atLeast`; undefined means the newest. @throws StatusError NotFound, Timeout when `atLeast` is ahead of the hub. */
 export async function get(

@@ -4,7 +4,7 @@ import type { Entry } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import { partsOf, type PartSize } from "./entry-parts.ts";
 import type { Turn } from "./large-work.ts";
-import { conversionFailed } from "./seen-changes.ts";
+import { conversionFailed } from "./watch-filter.ts";
 import type { Scope, WatchItem, WatchStart } from "./watch.ts";
 
 /** What existed at the start: the next of it, none while more is looked through, `told` behind its end. */

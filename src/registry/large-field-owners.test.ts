@@ -5,7 +5,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { finish } from "../apimachinery/steps.ts";
 import { customKinds } from "../apis/custom/custom-kind.ts";
 import type { Resource } from "../apis/resource.ts";
-import { appliedTo, withCreator, withUpdater, type Write } from "./field-owners.ts";
+import { appliedTo, withCreator, withUpdater, type Write } from "./managed-fields.ts";
 
 const text = { type: "string" };
 const properties = {

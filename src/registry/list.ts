@@ -5,7 +5,7 @@ import { StorageError } from "../storage/store.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageNamespacePrefix, type Backend } from "./backend.ts";
 import { partsOf, type PartSize } from "./entry-parts.ts";
-import { waitForVersion } from "./freshness.ts";
+import { waitForVersion } from "./resource-version-match.ts";
 import type { Turn } from "./large-work.ts";
 import type { Selection } from "./selection.ts";
 

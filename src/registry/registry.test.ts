@@ -10,7 +10,7 @@ import { encodeObject, objectOf } from "../storage/stored-object.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
-import { entryVersions } from "./entry-versions.ts";
+import { entryVersions } from "./conversion.ts";
 import type { Listed, ListRequest } from "./list.ts";
 import { registry, type Registry } from "./registry.ts";
 import { everything, selectionOf, type Selection } from "./selection.ts";

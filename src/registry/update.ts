@@ -9,7 +9,7 @@ import { entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
-import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./field-owners.ts";
+import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./managed-fields.ts";
 import { stepped, turnFor, type Turn } from "./large-work.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { mayUseReserve } from "./storage-reserve.ts";

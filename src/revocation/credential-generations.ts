@@ -1,8 +1,8 @@
 import type { CredentialUse } from "../controllers/credentials/issued-credentials.ts";
 import type { AccessRecoveryView } from "../controllers/access/access-recovery.ts";
 import { recordName } from "../controllers/credentials/credential-record.ts";
-import { credentialStanding, type FoundStanding } from "../controllers/credentials/credential-standing.ts";
-import { nodeReturningAs } from "../apimachinery/returning.ts";
+import { credentialStanding, type FoundStanding } from "../controllers/credentials/credential-status.ts";
+import { nodeReturningAs } from "../apimachinery/expired-credential.ts";
 import { nodeNameOf, serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 import { objectOf } from "../registry/entry.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../apis/issued-credential.ts";

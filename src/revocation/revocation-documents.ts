@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { revocationListAudience, revocationListType } from "../authentication/signed-revocations.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
-import type { Reply } from "../apiserver/exchange.ts";
+import type { Reply } from "../apiserver/http-types.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { encodePem } from "../pki/pem.ts";
 import { revocationList } from "../pki/revocation-list.ts";
@@ -10,7 +10,7 @@ import { objectOf } from "../registry/entry.ts";
 import { credentialRevocations, revocationTargets, type CredentialRevocation } from "../apis/credential-revocation.ts";
 import { storagePrefix } from "../apis/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import type { Authorities } from "../ca/authority-folder.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 

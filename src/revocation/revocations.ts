@@ -1,6 +1,6 @@
 import type { Sender } from "../authentication/unless-revoked.ts";
 import type { Clock } from "../apimachinery/clock.ts";
-import { nodeReturningAs } from "../apimachinery/returning.ts";
+import { nodeReturningAs } from "../apimachinery/expired-credential.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import { objectOf } from "../registry/entry.ts";
 import { credentialRevocations, type RevocationTarget } from "../apis/credential-revocation.ts";
@@ -9,7 +9,7 @@ import { storagePrefix } from "../apis/resource.ts";
 import { credentialOf, revocationIndex, type Credential, type FoundRevocation } from "../apis/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
-import { removalLog, type RemovalLog } from "./removal-log.ts";
+import { removalLog, type RemovalLog } from "./revocation-deletions.ts";
 
 /** Something long that was begun with a credential; `signal` aborts when that is revoked. */
 export interface Followed {

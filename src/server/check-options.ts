@@ -6,12 +6,12 @@ import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
 import { admissionPluginFilter } from "./admission/plugins.ts";
 import { checkAuditFiles } from "../audit/audit-backends.ts";
 import { readTokenFile } from "./authentication.ts";
-import { openAuthorities, readAuthorities, readState } from "../ca/authority-folder.ts";
+import { openAuthorities, readAuthorities, readState } from "../ca/ca-folder.ts";
 import { checkAuthorization } from "./authorization.ts";
 import { bindAddressProblem } from "../host/bind-address.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { hubWorld } from "../host/hub-world.ts";
+import { hubWorld } from "../host/kubeconfig-environment.ts";
 import { checkServiceAccountFlags, tokenKeysThere } from "../ca/service-account-issuer.ts";
 import { systemRandom } from "../host/system-random.ts";
 

@@ -40,7 +40,7 @@ import { keyFingerprint } from "../pki/keys.ts";
 import { certificateValidity } from "../pki/validity.ts";
 import { builtinResources } from "../apis/builtin.ts";
 import type { Resource } from "../apis/resource.ts";
-import { pinsOf, type Authorities } from "../ca/authority-folder.ts";
+import { pinsOf, type Authorities } from "../ca/ca-folder.ts";
 import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import type { Revocations } from "../revocation/revocations.ts";
 import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";

@@ -5,7 +5,7 @@ import { logEntry } from "../apimachinery/log-entry.ts";
 import { openLmdb } from "../storage/lmdb.ts";
 import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
-import { openAuthorities, pinsOf, type Authorities } from "../ca/authority-folder.ts";
+import { openAuthorities, pinsOf, type Authorities } from "../ca/ca-folder.ts";
 import { credentialUseLog, type CredentialUseLog } from "../revocation/credential-use.ts";
 import { beginHub, identifyHub, knownHub, type HubIdentity } from "./hub-identity.ts";
 import type { HubOptions } from "./hub-options.ts";

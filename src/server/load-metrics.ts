@@ -1,4 +1,4 @@
-import type { LevelCounts } from "../apiserver/flow-control/request-places.ts";
+import type { LevelCounts } from "../apiserver/flow-control/inflight-limiter.ts";
 import type { SendBuffers } from "../apiserver/connections/send-buffers.ts";
 import type { AuditCounts } from "../audit/audit-backends.ts";
 import { familiesText, labelText, type Family } from "../metrics/family.ts";

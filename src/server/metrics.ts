@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } from "../metrics/library.ts";
 import type { Reason } from "../apimachinery/reasons.ts";
-import type { LevelCounts } from "../apiserver/flow-control/request-places.ts";
+import type { LevelCounts } from "../apiserver/flow-control/inflight-limiter.ts";
 import type { AuditCounts } from "../audit/audit-backends.ts";
 import { auditText, fairnessText } from "./load-metrics.ts";
 import { requestMetrics, type FinishedRequest, type RequestMetrics } from "../apiserver/request-metrics.ts";

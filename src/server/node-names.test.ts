@@ -10,7 +10,7 @@ import type { Credential, FoundRevocation } from "../apis/revocation-index.ts";
 import { openMemory } from "../storage/memory.ts";
 import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
-import type { Authorities } from "../ca/authority-folder.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
 import { nodeNames } from "./node-names.ts";
 
 const now = Date.UTC(2026, 10, 21);

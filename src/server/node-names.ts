@@ -20,7 +20,7 @@ import { storagePrefix } from "../apis/resource.ts";
 import type { FoundRevocation } from "../apis/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { objectOf } from "../registry/entry.ts";
-import type { Authorities } from "../ca/authority-folder.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
 import type { Revocations } from "../revocation/revocations.ts";
 
 export interface NodeNamesOptions {

@@ -8,7 +8,7 @@ import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { hubWorld } from "../host/hub-world.ts";
+import { hubWorld } from "../host/kubeconfig-environment.ts";
 
 /** A service of the operator's that a file in the format of kubeconfig names: where it is, whom it trusts, who we are there. */
 export interface KubeconfigTarget {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { requestAccess } from "../../src/agent/request-access.ts";
 import type { JoinEvent } from "../../src/agent/join-event.ts";
-import { issueOwn } from "../../src/ca/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { createCa, type CertificateAuthority } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { parseSshPublicKey, sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";

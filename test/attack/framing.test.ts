@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readBody } from "../../src/apiserver/body/body.ts";
 import { listen, type Server } from "../../src/apiserver/server.ts";
-import { issueOwn } from "../../src/ca/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { ownMemory } from "../kits/own-memory.ts";
 import {
   fieldBlock,

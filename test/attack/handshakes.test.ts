@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { listen, type Server, type ServerOptions } from "../../src/apiserver/server.ts";
-import { issueOwn } from "../../src/ca/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { systemRandom } from "../../src/host/system-random.ts";
 import { createCa } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { issueOwn } from "../../src/ca/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { systemRandom } from "../../src/host/system-random.ts";
 import { adminKeyPair, apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { echoing, nodeAt, podOn, startFakeKubelet, type FakeKubelet } from "../kits/fake-kubelet.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
-import { issueOwn } from "../../src/ca/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { systemClock } from "../../src/host/system-clock.ts";
 import { loadCa } from "../../src/pki/ca.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";

@@ -5,7 +5,7 @@ import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { join } from "../../src/agent/join.ts";
 import { JoinError } from "../../src/agent/join-error.ts";
-import { readKeptCertificate } from "../../src/agent/kept-certificate.ts";
+import { readKeptCertificate } from "../../src/agent/stored-certificate.ts";
 import { requestAccess } from "../../src/agent/request-access.ts";
 import { tokenClaims } from "../../src/agent/token-claims.ts";
 import { wallClock } from "../../src/host/wall-clock.ts";

@@ -1,4 +1,4 @@
-import type { Pace } from "../../src/apimachinery/pace.ts";
+import type { Pace } from "../../src/apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../src/apimachinery/steps.ts";
 
 /** A function that works in steps as one that does them all at once. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { ApiObject } from "../../src/apimachinery/object.ts";
-import { issueOwn } from "../../src/ca/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { createCa } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 

@@ -10,7 +10,7 @@ import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discove
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
 import type { HubAccess, HubIdentity } from "../hub-access.ts";
 import { JoinError } from "../join-error.ts";
-import { tryAgain } from "../try-again.ts";
+import { tryAgain } from "../retry.ts";
 import { processWorld } from "../../host/process-world.ts";
 import { hubClient } from "../hub-client.ts";
 

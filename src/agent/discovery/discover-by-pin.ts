@@ -7,7 +7,7 @@ import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from 
 import type { Endpoint } from "./endpoint.ts";
 import { JoinError } from "../join-error.ts";
 import { pinMismatch } from "./pin-mismatch.ts";
-import { tryAgain, type Attempt } from "../try-again.ts";
+import { tryAgain, type Attempt } from "../retry.ts";
 
 /** A hub as its own cluster-info shows it. */
 export interface SeenHub {

@@ -10,7 +10,7 @@ import type { HubAccess } from "../hub-access.ts";
 import { JoinError } from "../join-error.ts";
 import type { Discovery } from "../join-options.ts";
 import { pinMismatch } from "./pin-mismatch.ts";
-import { tryAgain, type Attempt } from "../try-again.ts";
+import { tryAgain, type Attempt } from "../retry.ts";
 
 /** What a person typed for a token discovery, checked for its form alone. The token is secret. */
 export interface TokenDiscovery {

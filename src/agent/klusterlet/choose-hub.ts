@@ -9,7 +9,7 @@ import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import { saidFailure } from "./said-failure.ts";
+import { saidFailure } from "./describe-error.ts";
 
 const reviews: ResourceRef = {
   group: "authorization.k8s.io",

@@ -9,7 +9,7 @@ import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
 import { memoryStore } from "../../../test/kits/memory-store.ts";
 import { certificateRequests } from "../node-request.ts";
 import { obtainCertificate, type CertificateCall, type RequestNews } from "./cluster-certificate-request.ts";
-import { keptState } from "./kept-state.ts";
+import { keptState } from "./stored-state.ts";
 import type { KlusterletStore } from "./klusterlet-store.ts";
 import { readRegistrationState } from "./registration-state.ts";
 

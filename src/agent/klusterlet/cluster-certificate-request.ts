@@ -23,7 +23,7 @@ import {
   type RequestObject,
 } from "../node-request.ts";
 import { ownClusterCertificate, type AgentCertificate } from "./cluster-credential.ts";
-import type { KeptState } from "./kept-state.ts";
+import type { KeptState } from "./stored-state.ts";
 import type { PendingRequest } from "./registration-state.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client";

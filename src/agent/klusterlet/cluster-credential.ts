@@ -13,7 +13,7 @@ import {
   type AgentIdentity,
 } from "../../apis/managed-cluster.ts";
 import { JoinError } from "../join-error.ts";
-import { readable } from "../kept-certificate.ts";
+import { readable } from "../stored-certificate.ts";
 import type { HubAddress } from "./hub-kubeconfig.ts";
 import { isComplete, type CredentialFiles } from "./klusterlet-store.ts";
 

@@ -2,10 +2,10 @@ import { ConnectionError } from "../../client/client.ts";
 import { clusterInfoPath } from "../discovery/cluster-info-read.ts";
 import type { ClusterCredential } from "./cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
-import type { KeptState } from "./kept-state.ts";
+import type { KeptState } from "./stored-state.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { tellFailure, type Serving } from "./serving-cluster.ts";
-import { clusterInfoIn } from "../keep-trust.ts";
+import { clusterInfoIn } from "../trust-bundle-manager.ts";
 
 /**
  * Takes up an address that the hub tells in cluster-info and did not tell before, where the same ManagedCluster is seen there with the CAs

@@ -1,4 +1,4 @@
-import { trustKeeper, type TrustFiles } from "../keep-trust.ts";
+import { trustKeeper, type TrustFiles } from "../trust-bundle-manager.ts";
 import { readClusterCredential } from "./cluster-credential.ts";
 import { followAddress, learn } from "./follow-address.ts";
 import { randomFraction } from "../../host/random-fraction.ts";

@@ -6,12 +6,12 @@ import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bo
 import { chooseHub } from "./choose-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
 import { hubSession } from "./hub-session.ts";
-import { keptState, type KeptState } from "./kept-state.ts";
+import { keptState, type KeptState } from "./stored-state.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
 import { readRegistrationState } from "./registration-state.ts";
-import { saidFailure } from "./said-failure.ts";
+import { saidFailure } from "./describe-error.ts";
 import { serveCluster } from "./serve-cluster.ts";
 
 const backoff = { initialMs: 1000, maxMs: 60_000 };

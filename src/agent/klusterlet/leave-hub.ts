@@ -13,7 +13,7 @@ import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import { readRegistrationState } from "./registration-state.ts";
-import { isRace } from "./said-failure.ts";
+import { isRace } from "./describe-error.ts";
 
 /** What is left of a cluster on its hub. */
 export type LeftOnHub =

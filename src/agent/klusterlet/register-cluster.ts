@@ -9,12 +9,12 @@ import type { AgentCertificate } from "./cluster-credential.ts";
 import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
 import { ensureManagedCluster, managedClusterOn } from "./ensure-managed-cluster.ts";
 import { hubKubeconfig, type HubAddress } from "./hub-kubeconfig.ts";
-import type { KeptState } from "./kept-state.ts";
+import type { KeptState } from "./stored-state.ts";
 import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "./klusterlet-store.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
-import { saidFailure } from "./said-failure.ts";
+import { saidFailure } from "./describe-error.ts";
 import { hubClient } from "../hub-client.ts";
 
 const timeoutMs = 30_000;

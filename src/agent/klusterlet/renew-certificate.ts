@@ -7,8 +7,8 @@ import { obtainCertificate, type RequestNews } from "./cluster-certificate-reque
 import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { clusterWindow, renewalDeadline } from "../rotation-plan.ts";
-import { requireAccepted } from "../ask-acceptance.ts";
-import { saidFailure } from "./said-failure.ts";
+import { requireAccepted } from "../credential-probe.ts";
+import { saidFailure } from "./describe-error.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const maxSleepMs = 60_000;

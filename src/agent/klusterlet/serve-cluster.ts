@@ -1,14 +1,14 @@
 import { informer } from "../../client/informer.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { beatHeart, isAcceptedByHub } from "./beat-heart.ts";
+import { beatHeart, isAcceptedByHub } from "./lease-updater.ts";
 import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
-import { hubStanding } from "./hub-standing.ts";
+import { hubStanding } from "./acceptance-status.ts";
 import { keepManagedNamespaces } from "./managed-namespaces.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
-import { isRace, saidFailure } from "./said-failure.ts";
+import { isRace, saidFailure } from "./describe-error.ts";
 import { tellFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
 
 const informerBackoff = { initialMs: 1000, maxMs: 15_000 };

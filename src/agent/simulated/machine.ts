@@ -10,11 +10,11 @@ import { join } from "../join.ts";
 import { JoinError } from "../join-error.ts";
 import type { JoinEvent } from "../join-event.ts";
 import type { Discovery } from "../join-options.ts";
-import { keepFresh } from "../keeper.ts";
+import { keepFresh } from "../manager.ts";
 import { memoryFiles } from "./memory-files.ts";
-import { nodeHubAddress } from "../node-hub.ts";
-import { nodeKeepers } from "../node-keepers.ts";
-import { readKeptCertificate } from "../kept-certificate.ts";
+import { nodeHubAddress } from "../node-client.ts";
+import { nodeKeepers } from "../node-managers.ts";
+import { readKeptCertificate } from "../stored-certificate.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 
 /** What a simulated machine has come to so far. */

@@ -1,6 +1,6 @@
 import { jsonEqual } from "../equal.ts";
 import type { JsonObject } from "../json-value.ts";
-import type { Pace } from "../pace.ts";
+import type { Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { compareObjects, ignoring } from "./compare.ts";
 import { applyConflict, type Conflict } from "./apply-conflict.ts";

@@ -1,6 +1,6 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
-import { endsStep, type Pace } from "../pace.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { elementText, fieldElement } from "./path-element.ts";
 import { indexList, namedField, entrySchema, shapeOf } from "./shape.ts";

@@ -2,7 +2,7 @@ import { jsonEqual } from "../equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import { writesZero } from "../schema-lookup.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
-import { endsStep, type Pace } from "../pace.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { isEmptySet, nodeOfLevel, noFields, recursiveDifference, type FieldSet, type Level } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";

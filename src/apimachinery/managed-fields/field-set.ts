@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../json-value.ts";
-import { endsStep, type Pace } from "../pace.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
 import { finish, type Steps } from "../steps.ts";
 import { inElementOrder, readElement, sortElements, type PathElement } from "./path-element.ts";
 

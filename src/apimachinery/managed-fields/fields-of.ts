@@ -1,6 +1,6 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
-import { endsStep, type Pace } from "../pace.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { noFields, nodeOfLevel, type FieldSet, type Level } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";

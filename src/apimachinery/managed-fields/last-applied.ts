@@ -1,5 +1,5 @@
 import { isJsonObject, ownValue, type JsonObject } from "../json-value.ts";
-import type { Pace } from "../pace.ts";
+import type { Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import type { ObjectSchema } from "../schema.ts";
 import { appliedProblem } from "./check-applied.ts";

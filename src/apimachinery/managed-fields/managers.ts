@@ -1,4 +1,4 @@
-import type { Pace } from "../pace.ts";
+import type { Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../json-value.ts";
 import { isEmptySet, noFields, readFieldSet, sortedSet, unionOf, type FieldSet } from "./field-set.ts";

@@ -1,5 +1,5 @@
 import type { Schema } from "../schema.ts";
-import { endsStep, type Pace } from "../pace.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { isEmptySet, noFields, type FieldSet } from "./field-set.ts";
 import type { PathElement } from "./path-element.ts";

@@ -1,5 +1,5 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
-import { endsStep, type Pace } from "../pace.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { sortedInSteps } from "./sorted-in-steps.ts";
 

@@ -1,4 +1,4 @@
-import { endsStep, type Pace } from "../pace.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 
 /** How many elements are sorted at once. */

@@ -1,6 +1,6 @@
 import type { ObjectSchema } from "../schema.ts";
 import type { JsonObject } from "../json-value.ts";
-import type { Pace } from "../pace.ts";
+import type { Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { compareObjects, ignoring, isSame } from "./compare.ts";
 import { contains, difference, isEmptySet, union, type FieldSet } from "./field-set.ts";

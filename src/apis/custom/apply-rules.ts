@@ -1,5 +1,5 @@
 import { duplicate, forbiddenField, invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import type { CelProgram } from "../../policy/cel/compile.ts";
 import { celOptional, fromJson } from "../../policy/cel/values.ts";

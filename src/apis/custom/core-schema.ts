@@ -1,5 +1,5 @@
 import type { Field, ObjectSchema, Schema } from "../../apimachinery/schema.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
 import { definitionNameOf, type KindName } from "../openapi-schemas.ts";
 import { kind as kindSchema } from "../schemas/kind.ts";

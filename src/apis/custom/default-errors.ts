@@ -1,7 +1,7 @@
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject } from "../../apimachinery/json-value.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { embeddedErrors } from "./embedded-errors.ts";
 import { pruned } from "./prune.ts";

@@ -3,7 +3,7 @@ import { decodeObject } from "../../apimachinery/decode.ts";
 import { invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { stringAt, valueAt } from "../json-fields.ts";
 import { validateObjectMeta } from "../object-validation.ts";

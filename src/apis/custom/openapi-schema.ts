@@ -1,4 +1,4 @@
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { typeDescriptions } from "../schemas/published.ts";
 import { reference, type Json, type KindName, type OpenApiFlavour } from "../openapi-schemas.ts";

@@ -1,5 +1,5 @@
 import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { patternProblem } from "./pattern.ts";
 import type { StructuralSchema } from "./structural-schema.ts";

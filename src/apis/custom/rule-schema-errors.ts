@@ -1,5 +1,5 @@
 import { forbiddenField, invalid, notSupported, required, type FieldError } from "../../apimachinery/field-error.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { estimateCost } from "../../policy/cel-cost/estimate-cost.ts";
 import { compileRule, type CompiledRule } from "./compile-rule.ts";

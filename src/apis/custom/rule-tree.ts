@@ -1,4 +1,4 @@
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { compileRule, type CompiledRule } from "./compile-rule.ts";
 import { ruleFieldPath } from "./rule-field-path.ts";

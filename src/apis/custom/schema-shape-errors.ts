@@ -1,6 +1,6 @@
 import { typeInvalid, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { forbiddenField, invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { newSeenPatterns, patternErrors, type SeenPatterns } from "./pattern-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";

@@ -1,6 +1,6 @@
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 

@@ -1,6 +1,6 @@
 import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
-import { endsStep } from "../../apimachinery/pace.ts";
+import { endsStep } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
 import { applyRules, newRuleRun, type RuleRun } from "./apply-rules.ts";
 import type { DefaultRuleErrors } from "./default-errors.ts";

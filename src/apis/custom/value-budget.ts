@@ -1,5 +1,5 @@
 import type { FieldError } from "../../apimachinery/field-error.ts";
-import type { Pace } from "../../apimachinery/pace.ts";
+import type { Pace } from "../../apimachinery/step-budget.ts";
 import type { Pattern } from "./pattern.ts";
 
 /** What looking at one object may still cost. Used up means refused: alternatives and `not` must not take a check that was left out for one that failed. */

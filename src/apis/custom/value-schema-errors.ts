@@ -9,7 +9,7 @@ import {
   type FieldError,
 } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
-import { endsStep } from "../../apimachinery/pace.ts";
+import { endsStep } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { formatCheck } from "./formats.ts";
 import { canonicalText } from "./list-errors.ts";

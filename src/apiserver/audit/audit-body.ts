@@ -3,7 +3,7 @@ import { StatusError } from "../../apimachinery/status.ts";
 import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
 import { publishedMeta } from "../../apis/schemas/published.ts";
 import { jsonOf, mediaType, parseBody, textOf, type RawBody } from "../body/decode-body.ts";
-import { tooLong, type Reply } from "../exchange.ts";
+import { tooLong, type Reply } from "../http-types.ts";
 import type { HeardBody } from "../progress.ts";
 
 /** The longest body that is recorded, in characters of JSON. */

@@ -4,7 +4,7 @@ import { auditLine, truncatedAnnotation, type Audit, type AuditRecord, type Obje
 import { requestBody, responseBody, type AuditBody, type ManagedFields } from "./audit-body.ts";
 import { traceAnnotation, traceText } from "./authorization-trace.ts";
 import type { AuditDecision, AuditStage } from "./audit-policy.ts";
-import { header, type Incoming, type Reply } from "../exchange.ts";
+import { header, type Incoming, type Reply } from "../http-types.ts";
 import type { HeardBody, Progress } from "../progress.ts";
 
 /** The audit events of one request, made where it stands. */

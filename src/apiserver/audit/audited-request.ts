@@ -9,7 +9,7 @@ import {
 } from "../../apimachinery/user.ts";
 import { fieldsAt, isFields, stringAt, valueAt, type Fields } from "../../apis/json-fields.ts";
 import { traceAnnotation } from "./authorization-trace.ts";
-import { splitTarget } from "../exchange.ts";
+import { splitTarget } from "../http-types.ts";
 import { requestAttributes, requestInfoOf } from "../request-attributes.ts";
 
 /** What an audit event says of a request that was authorized, of any kube-apiserver or hub; level Metadata is enough. */

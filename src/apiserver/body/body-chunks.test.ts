@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { discardBody, readBody } from "./body.ts";
-import type { Incoming } from "../exchange.ts";
+import type { Incoming } from "../http-types.ts";
 
 let server: Server | undefined;
 

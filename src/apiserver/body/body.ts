@@ -1,6 +1,6 @@
 import { StatusError } from "../../apimachinery/status.ts";
 import { isBrokenOff } from "../connections/disconnect.ts";
-import type { Incoming } from "../exchange.ts";
+import type { Incoming } from "../http-types.ts";
 
 /** The largest body that any request may have, in bytes. Source: apiserver's MaxRequestBodyBytes. */
 export const maxBodyBytes: number = 3 * 1024 * 1024;

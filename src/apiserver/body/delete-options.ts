@@ -5,7 +5,7 @@ import { badRequest } from "../../apimachinery/status.ts";
 import { publishedMeta } from "../../apis/schemas/published.ts";
 import type { Deletion } from "../../registry/delete.ts";
 import { parseBody, typeText, type RawBody } from "./decode-body.ts";
-import type { Query } from "../exchange.ts";
+import type { Query } from "../http-types.ts";
 import { countOf } from "../query-options.ts";
 import { notRegistered } from "./undecodable.ts";
 

@@ -12,7 +12,7 @@ import { finishInTurns, type Turn } from "../../registry/large-work.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { applyType } from "./apply-body.ts";
 import { checkType, decodeTyped, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
-import type { Query } from "../exchange.ts";
+import type { Query } from "../http-types.ts";
 import type { FieldValidation } from "../query-options.ts";
 import { faultsOfJson, unknownFields } from "./strict-decoding.ts";
 

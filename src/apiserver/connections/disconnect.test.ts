@@ -6,7 +6,7 @@ import type { Server } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { readBody } from "../body/body.ts";
 import { onDisconnect } from "./disconnect.ts";
-import type { Incoming, Outgoing } from "../exchange.ts";
+import type { Incoming, Outgoing } from "../http-types.ts";
 import { responseWriter } from "../response-writer.ts";
 import { sendBuffers } from "./send-buffers.ts";
 import { watchStream, type WatchStreamOptions } from "../watch-stream.ts";

@@ -1,4 +1,4 @@
-import type { Incoming, Outgoing } from "../exchange.ts";
+import type { Incoming, Outgoing } from "../http-types.ts";
 
 /**
  * Calls `act` when the response has closed: it was sent whole, or its client is gone; at once where that has happened already, as node

@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import type { Http2ServerRequest, ServerHttp2Session } from "node:http2";
-import type { Incoming } from "../exchange.ts";
+import type { Incoming } from "../http-types.ts";
 
 /** How many certificates of a presented chain are looked at. */
 const maxChain = 10;

@@ -1,4 +1,4 @@
-import type { Incoming } from "../exchange.ts";
+import type { Incoming } from "../http-types.ts";
 
 /** What a kubelet needs of a request for another protocol; credentials, cookies and impersonation stay here. */
 const upgradeNames: readonly string[] = [

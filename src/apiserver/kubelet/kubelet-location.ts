@@ -3,7 +3,7 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { badRequest } from "../../apimachinery/status.ts";
 import { arrayAt, fieldListAt, isTrueAt, stringAt, stringsAt } from "../../apis/json-fields.ts";
-import { flag, type Query } from "../exchange.ts";
+import { flag, type Query } from "../http-types.ts";
 import { integerOf } from "../query-options.ts";
 
 /** The query of `pods/log`. Source: api/core/v1 PodLogOptions. */

@@ -1,7 +1,7 @@
 import { hasCondition, csrView, type CsrView } from "../../controllers/certificates/csr-view.ts";
-import { userRevokedReason } from "../../controllers/certificates/left-to-people.ts";
+import { userRevokedReason } from "../../controllers/certificates/manual-approval.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { nodeReturningAs } from "../../apimachinery/returning.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from "../../apimachinery/user.ts";
 import { CsrError, parseCsr, type ParsedCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";

@@ -3,7 +3,7 @@ import { isClientSigner } from "../../controllers/certificates/node-name-claims.
 import { issueOfCsr } from "../../controllers/credentials/credential-record.ts";
 import { findCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { nodeReturningAs } from "../../apimachinery/returning.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { CsrError, parseCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { nameInUseCondition } from "../../apis/csr-waiting.ts";

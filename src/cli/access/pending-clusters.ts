@@ -14,7 +14,7 @@ import {
   type AgentRequest,
   type ClusterSight,
 } from "../cluster/cluster-review.ts";
-import { cut } from "./cut.ts";
+import { cut } from "./truncate.ts";
 import type { NameMark } from "./name-marks.ts";
 
 /** A cluster that waits for one of its two decisions, or for both. */

@@ -6,7 +6,7 @@ import { textTable } from "../text-table.ts";
 import { accessHeadings, accessRow } from "./pending-access.ts";
 import { clusterHeadings, clusterRow } from "./pending-clusters.ts";
 import type { CsrReview } from "./csr-review.ts";
-import { cut } from "./cut.ts";
+import { cut } from "./truncate.ts";
 import { pendingData, type PendingEntry, type PendingKind, type PendingRequests } from "./pending-list.ts";
 
 const headings = ["", "NAME", "AGE", "REQUESTOR", "SIGNER", "SUBJECT", "SANS", "KEY", "FINGERPRINT", "DURATION"];

@@ -19,7 +19,7 @@ import { writeResult } from "../output.ts";
 import { readText } from "../read-text.ts";
 import { release } from "../release.ts";
 import { serviceManager, type ServiceManager } from "./service-manager.ts";
-import { standing, type Standing } from "./standing.ts";
+import { standing, type Standing } from "./credentials-status.ts";
 
 /** Keeps credentials until a signal, telling on stderr what it did and when it acts next. */
 export async function runAgent(args: Args, io: Io): Promise<ExitName> {

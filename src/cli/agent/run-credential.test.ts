@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { credentialDigest } from "../../agent/ask-acceptance.ts";
+import { credentialDigest } from "../../agent/credential-probe.ts";
 import { certificateFolder } from "../../agent/certificate-folder.ts";
 import { privateFiles } from "../../host/private-files.ts";
 import { kubeletKubeconfig, tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";

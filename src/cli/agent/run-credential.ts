@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { FoundCredential } from "../../agent/find-credentials.ts";
 import { JoinError } from "../../agent/join-error.ts";
-import { remedies } from "../../agent/keep-acceptance.ts";
+import { remedies } from "../../agent/credential-probe-manager.ts";
 import { machineCredential, type MachineCredential } from "../../agent/machine-credential.ts";
 import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";

@@ -8,7 +8,7 @@ import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { joinFailure } from "./join-failure.ts";
-import { tellWay } from "./tell-way.ts";
+import { tellWay } from "./report-progress.ts";
 import { warnOfOpenSecrets } from "../open-secrets.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";

@@ -1,14 +1,14 @@
 import { join, resolve } from "node:path";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { readCaCheck } from "../../ca/ca-check.ts";
-import { phaseOf } from "../../ca/authority-state.ts";
+import { phaseOf } from "../../ca/ca-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { revocationsOf } from "../credentials/revoked.ts";
-import { fatesOf, type Fate } from "./left-behind.ts";
+import { fatesOf, type Fate } from "./next-step-impact.ts";
 import { failureOf } from "../failure.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";

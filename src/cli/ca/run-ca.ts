@@ -1,7 +1,7 @@
 import { resolve, join } from "node:path";
 import { rfc3339 } from "../../apimachinery/clock.ts";
-import { changeAuthorities, readAuthorities, readState, type Authorities } from "../../ca/authority-folder.ts";
-import { phaseOf, type AuthorityPhase, type AuthorityStep } from "../../ca/authority-state.ts";
+import { changeAuthorities, readAuthorities, readState, type Authorities } from "../../ca/ca-folder.ts";
+import { phaseOf, type AuthorityPhase, type AuthorityStep } from "../../ca/ca-state.ts";
 import { HubError } from "../../apimachinery/hub-error.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../apis/managed-cluster.ts";
 import { withClusters } from "./cluster-access.ts";
 import type { Args } from "../command.ts";
-import { cut } from "../access/cut.ts";
+import { cut } from "../access/truncate.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";

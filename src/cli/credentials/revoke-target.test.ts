@@ -4,7 +4,7 @@ import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { CliError } from "../cli-error.ts";
 import { parseArguments } from "../parse-arguments.ts";
 import { isAboutCredentials, namedTargets, untilText } from "./revoke-target.ts";
-import { revokeCommand } from "../access/csr-commands.ts";
+import { revokeCommand } from "../access/approval-commands.ts";
 
 const fingerprint = "ab".repeat(32);
 

@@ -1,4 +1,4 @@
-import { nodeReturningAs, returningGroup } from "../../apimachinery/returning.ts";
+import { nodeReturningAs, returningGroup } from "../../apimachinery/expired-credential.ts";
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
 

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { openAuthorities } from "../../ca/authority-folder.ts";
-import { certificateTimes, isDue, issueOwn, type KeyPair } from "../../ca/authority.ts";
+import { openAuthorities } from "../../ca/ca-folder.ts";
+import { certificateTimes, isDue, issueOwn, type KeyPair } from "../../ca/hub-certificates.ts";
 import { validityProblem } from "../../pki/validity.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

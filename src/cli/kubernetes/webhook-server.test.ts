@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Agent, request as httpsRequest } from "node:https";
 import { afterEach, describe, expect, it } from "vitest";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
-import { issueOwn, type KeyPair } from "../../ca/authority.ts";
+import { issueOwn, type KeyPair } from "../../ca/hub-certificates.ts";
 import { createCa } from "../../pki/ca.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import type { JsonServer } from "../json-server.ts";

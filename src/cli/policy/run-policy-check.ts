@@ -1,6 +1,6 @@
 import { kubernetesControllerPolicy } from "../../authorization/bootstrap-policy/kubernetes-controllers.ts";
 import type { AuthorizerChain, ChainDecision } from "../../authorization/chain.ts";
-import { essentialComponents, essentialPod, type EssentialComponent } from "../../authorization/essential-requests.ts";
+import { essentialComponents, essentialPod, type EssentialComponent } from "../../authorization/lockout-check.ts";
 import { nodeGraph } from "../../authorization/node-graph.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

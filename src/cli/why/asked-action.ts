@@ -1,5 +1,5 @@
 import type { Attributes } from "../../authorization/authorizer.ts";
-import { isMistyped, likelyMeant } from "../../authorization/likely-meant.ts";
+import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
 import { isAboutSigners } from "../../authorization/signers.ts";
 import { storedVerbs } from "../../apis/resource.ts";
 import { CliError } from "../cli-error.ts";

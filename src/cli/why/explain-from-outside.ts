@@ -1,10 +1,10 @@
 import type { Attributes } from "../../authorization/authorizer.ts";
 import { firstDecision, type ChainDecision } from "../../authorization/chain.ts";
-import { isMistyped, likelyMeant } from "../../authorization/likely-meant.ts";
+import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
 import { masters } from "../../authorization/masters.ts";
-import { nearestOwnRights, unboundRoles } from "../../authorization/nearest-rights.ts";
+import { nearestOwnRights, unboundRoles } from "../../authorization/suggest-bindings.ts";
 import { rbacAuthorizer } from "../../authorization/rbac.ts";
-import { smallestRight } from "../../authorization/smallest-right.ts";
+import { smallestRight } from "../../authorization/minimal-rule.ts";
 import type { Client } from "../../client/client.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { authenticatedGroup, serviceAccountUser, type UserInfo } from "../../apimachinery/user.ts";

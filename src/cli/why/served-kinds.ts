@@ -1,4 +1,4 @@
-import type { ServedKind } from "../../authorization/likely-meant.ts";
+import type { ServedKind } from "../../authorization/did-you-mean.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { arrayAt, fieldListAt, isFields, isTrueAt, stringAt, stringsAt } from "../../apis/json-fields.ts";
 import { parsedJson } from "../../client/replies.ts";

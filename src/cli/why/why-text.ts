@@ -1,5 +1,5 @@
 import type { Attributes } from "../../authorization/authorizer.ts";
-import { placeOf } from "../../authorization/nearest-rights.ts";
+import { placeOf } from "../../authorization/suggest-bindings.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { AccessExplanationStatus, ExplainedObject } from "../../apis/access-explanation.ts";
 import type { Explained } from "./explained.ts";

@@ -12,7 +12,7 @@ import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 import { defaultConflict, profileConditions, profileState } from "./access-profile-policy.ts";
 
 const serviceAccount = "access-request-controller";

@@ -11,7 +11,7 @@ import { accessRequests, type AccessRequest, type AccessRequestStatus } from "..
 import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import type { Told } from "../told.ts";
+import type { Told } from "../report.ts";
 import { isMadeFor } from "./access-grant.ts";
 import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";

@@ -2,7 +2,7 @@ import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
-import { nodeReturningAs } from "../../apimachinery/returning.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import { CsrError } from "../../pki/csr.ts";
 import type { CsrContents } from "../../pki/csr.ts";
@@ -25,7 +25,7 @@ import { nameInUseMessage, nameInUseReason, unchangedMessage, withNameInUse } fr
 import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
 import { isUserRevoked } from "./revoked-user.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 import {
   clonedRequester,
   leftToPeople,
@@ -35,7 +35,7 @@ import {
   revokedUser,
   withoutAbstention,
   type Abstention,
-} from "./left-to-people.ts";
+} from "./manual-approval.ts";
 
 const serviceAccount = "certificate-controller";
 

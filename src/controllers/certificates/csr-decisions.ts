@@ -7,7 +7,7 @@ import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Told } from "../told.ts";
+import { isRecent, referenceTo, type Told } from "../report.ts";
 import { csrView } from "./csr-view.ts";
 
 const serviceAccount = "certificate-controller";

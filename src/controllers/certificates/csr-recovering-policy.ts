@@ -1,7 +1,7 @@
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
 import type { RecoveryPolicy } from "../../apis/recovery-policy.ts";
-import type { CredentialStanding } from "../credentials/credential-standing.ts";
+import type { CredentialStanding } from "../credentials/credential-status.ts";
 import { matchesNodePattern } from "./node-pattern.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 

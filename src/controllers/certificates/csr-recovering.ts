@@ -2,7 +2,7 @@ import type { Client } from "../../client/client.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
-import { nodeReturningAs } from "../../apimachinery/returning.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { nodeNameOf, type UserInfo } from "../../apimachinery/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
@@ -16,14 +16,14 @@ import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";
 import { isRefusal } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
-import type { FoundStanding } from "../credentials/credential-standing.ts";
+import type { FoundStanding } from "../credentials/credential-status.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { recoveriesOf, returningStep, type ReturningStep } from "./csr-recovering-policy.ts";
 import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { NodeNameClaims } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Told } from "../report.ts";
 
 const serviceAccount = "credential-controller";
 

@@ -12,7 +12,7 @@ import { isUserRevoked } from "./revoked-user.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { signingDelayedCondition } from "../../apis/csr-waiting.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 const serviceAccount = "certificate-controller";
 

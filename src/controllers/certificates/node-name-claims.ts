@@ -1,4 +1,4 @@
-import { nodeReturningAs } from "../../apimachinery/returning.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";

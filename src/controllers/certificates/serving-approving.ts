@@ -11,7 +11,7 @@ import { done, type Controller, type Outcome, type Watch } from "../controller.t
 import { isUndecided } from "./csr-approving-policy.ts";
 import { csrView, hasCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
-import { leftToPeople, revokedRequester, withoutAbstention } from "./left-to-people.ts";
+import { leftToPeople, revokedRequester, withoutAbstention } from "./manual-approval.ts";
 import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
 import {
   judgeServing,

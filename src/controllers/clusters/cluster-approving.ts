@@ -42,7 +42,7 @@ import {
   withoutAbstention,
   type Abstention,
   type Marking,
-} from "../certificates/left-to-people.ts";
+} from "../certificates/manual-approval.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";

@@ -14,7 +14,7 @@ import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Told } from "../report.ts";
 
 const serviceAccount = "managed-cluster-controller";
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 import { StatusError } from "../../apimachinery/status.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Told } from "../report.ts";
 import {
   clusterFinalizer,
   clusterNameLabel,

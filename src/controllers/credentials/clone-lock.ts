@@ -6,7 +6,7 @@ import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Told } from "../report.ts";
 import { recordName } from "./credential-record.ts";
 
 const serviceAccount = "credential-controller";

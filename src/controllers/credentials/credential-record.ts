@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { nodeReturningAs, returningGroup } from "../../apimachinery/returning.ts";
+import { nodeReturningAs, returningGroup } from "../../apimachinery/expired-credential.ts";
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { CertificateError } from "../../pki/certificate.ts";

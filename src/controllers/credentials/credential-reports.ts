@@ -2,7 +2,7 @@ import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import { credentialState } from "../../apis/credential-state.ts";
 import type { ObjectReference } from "../../apis/event.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Told } from "../report.ts";
 
 /**
  * That a credential was issued: the first of its identity, a renewal, or one for another key that its holder did not request itself, while

@@ -10,7 +10,7 @@ import { expiryReport, issueReport } from "./credential-reports.ts";
 import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Told } from "../report.ts";
 
 const serviceAccount = "credential-controller";
 

@@ -4,7 +4,7 @@ import { credentialRevocations, revokedText, type CredentialRevocation } from ".
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Told } from "../told.ts";
+import { isRecent, referenceTo, type Told } from "../report.ts";
 
 const serviceAccount = "credential-controller";
 

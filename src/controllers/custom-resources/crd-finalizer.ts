@@ -9,7 +9,7 @@ import { awaitsCleanup, cleanupStatus, released, type Cleanup } from "./crd-fina
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { ManagedResource } from "../managed-resource.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 export interface CrdFinalizerOptions {
   readonly informers: SharedInformers;

@@ -6,7 +6,7 @@ import { done, type Controller, type Outcome } from "../controller.ts";
 import { namedStatus, type TakenNames } from "./crd-naming-policy.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 export interface CrdNamingOptions {
   readonly informers: SharedInformers;

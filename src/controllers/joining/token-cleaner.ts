@@ -7,7 +7,7 @@ import type { Controller, Outcome } from "../controller.ts";
 import { secrets } from "../kinds.ts";
 import { tokenSecretSelection } from "./token-secrets.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 const serviceAccount = "token-cleaner";
 

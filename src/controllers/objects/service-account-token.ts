@@ -6,7 +6,7 @@ import type { Controller, Outcome } from "../controller.ts";
 import { secrets, serviceAccounts } from "../kinds.ts";
 import { decideTokenSecret, filledTokenSecret, isAccountOf, wantedAccount } from "./service-account-token-policy.ts";
 import type { Selection, SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Told } from "../report.ts";
 
 const serviceAccount = "service-account-token-controller";
 

@@ -1,6 +1,6 @@
 import protobuf from "protobufjs/minimal.js";
 
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import type { Json } from "../../apis/openapi-schemas.ts";
 import type { Writer } from "../protobuf/protobuf-scalars.ts";

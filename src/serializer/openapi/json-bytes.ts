@@ -1,5 +1,5 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 
 /** The bytes that `JSON.stringify` makes of plain JSON values, in steps; fields that are undefined are left out. */

@@ -1,4 +1,4 @@
-import { endsStep, type Pace } from "../../apimachinery/pace.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { grouped, inDocumentOrder, operationsOf, patchTypes, type Operation } from "./operations.ts";
 import { openApiSchemas, patchReference, reference, type Json } from "../../apis/openapi-schemas.ts";

@@ -5,9 +5,7 @@ import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
 import { published } from "../../apis/schemas/published.ts";
 
 /** One definition as kube-apiserver gives it out, in JSON and in protobuf. */
-const sample = JSON.parse(
-  readFileSync(new URL("testdata/protobuf-definition.json", import.meta.url), "utf8"),
-) as {
+const sample = JSON.parse(readFileSync(new URL("testdata/protobuf-definition.json", import.meta.url), "utf8")) as {
   readonly json: Record<string, unknown>;
   readonly protobuf: string;
 };

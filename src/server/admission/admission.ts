@@ -1,6 +1,6 @@
 import { admissionChain, type Admission, type AdmissionPlugin } from "../../admission/admission.ts";
 import type { Access } from "../../admission/access-check.ts";
-import type { Authorize } from "../../admission/authorization-book.ts";
+import type { Authorize } from "../../admission/caching-authorizer.ts";
 import {
   certificateApproval,
   certificateSigning,
@@ -12,7 +12,7 @@ import { credentialRevocationAdmission } from "../../admission/credential-revoca
 import { namespaceLifecycle } from "../../admission/namespace-lifecycle.ts";
 import { nodeRestriction } from "../../admission/node-restriction.ts";
 import { ownerReferences } from "../../admission/owner-references.ts";
-import { returningMachines } from "../../admission/returning-machines.ts";
+import { returningMachines } from "../../admission/machine-recovery.ts";
 import { rbacEscalation } from "../../admission/rbac-escalation.ts";
 import { serviceAccount } from "../../admission/service-account.ts";
 import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../../authorization/escalation.ts";

@@ -1,6 +1,6 @@
 import type { AdmissionPlugin } from "../../admission/admission.ts";
 import type { WebhookAsked } from "../../admission/webhook-ask.ts";
-import type { Authorize } from "../../admission/authorization-book.ts";
+import type { Authorize } from "../../admission/caching-authorizer.ts";
 import { mutatingPolicies } from "../../admission/mutating-policies.ts";
 import { mutatingWebhooks } from "../../admission/mutating-webhooks.ts";
 import { policyParamAccess } from "../../admission/policy-param-access.ts";
@@ -10,7 +10,7 @@ import { validatingWebhooks } from "../../admission/validating-webhooks.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import { internalError } from "../../apimachinery/status.ts";
 import type { CallWebhook } from "../../apimachinery/webhook-call.ts";
-import type { EntryVersions } from "../../registry/entry-versions.ts";
+import type { EntryVersions } from "../../registry/conversion.ts";
 import type { Turns } from "../../registry/turns.ts";
 import type { Resource } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../admission/policy.ts";
 import type { ParamLookup } from "../../admission/policy-params.ts";
 import { objectOf } from "../../registry/entry.ts";
-import type { EntryVersions } from "../../registry/entry-versions.ts";
+import type { EntryVersions } from "../../registry/conversion.ts";
 import { mutatingAdmissionPolicies } from "../../apis/mutating-admission-policy.ts";
 import { mutatingAdmissionPolicyBindings } from "../../apis/mutating-admission-policy-binding.ts";
 import { storagePrefix, type Resource } from "../../apis/resource.ts";
