@@ -214,9 +214,7 @@ describe("what follows a request for an upgrade", () => {
       requests.map(() => openTls({ port: hub.port, caPem: hub.ca }, "http/1.1", { allowHalfOpen: true })),
     );
     for (const [at, socket] of sockets.entries()) socket.write(requests[at] ?? "");
-    await eventually("the hub to close the connections", async () =>
-      (await connections()) === before ? true : undefined,
-    );
+    await expect.poll(connections).toBe(before);
     for (const socket of sockets) socket.destroy();
   });
 
