@@ -17,6 +17,7 @@ const outward: readonly string[] = [
   "config-files",
   "agent",
   "operator",
+  "policy-server",
   "server",
   "cli",
 ];

@@ -45,13 +45,17 @@ describe("what is loaded", () => {
     expect(rooms(now)).toEqual(["apimachinery", "cli", "client", "host"]);
     expect(now.filter((file) => !file.startsWith("cli/") && file.endsWith(".ts")).sort()).toEqual([
       "apimachinery/duration.ts",
+      "apimachinery/error-text.ts",
+      "apimachinery/hub-error.ts",
       "apimachinery/log-entry.ts",
       "apimachinery/nearest.ts",
+      "apimachinery/option-error.ts",
       "apimachinery/quoted.ts",
       "apimachinery/reasons.ts",
       "apimachinery/shell-word.ts",
       "apimachinery/status.ts",
       "client/client.ts",
+      "client/failure-message.ts",
       "host/wall-clock.ts",
     ]);
     // Had the patterns found nothing, all this would hold too.
@@ -64,7 +68,16 @@ describe("what is loaded", () => {
     const files = ["cli/run-process.ts", "cli/agent/run-join.ts", "agent/join.ts"].flatMap(
       (file) => loadedWith(file).now,
     );
-    for (const room of ["hub", "storage", "registry", "http", "controllers", "admission", "authz"]) {
+    for (const room of [
+      "server",
+      "storage",
+      "registry",
+      "apiserver",
+      "controllers",
+      "admission",
+      "authorization",
+      "operator",
+    ]) {
       expect(rooms(files)).not.toContain(room);
     }
     for (const name of ["lmdb", "prom-client", "protobufjs"]) expect(packages(files)).not.toContain(name);

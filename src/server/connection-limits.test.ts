@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { acceptFailureLog, connectionLimitLog, connectionLimitsFor } from "./connection-limits.ts";
+import { connectionLimitLog, connectionLimitsFor } from "./connection-limits.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
 
 describe("connection limits", () => {
@@ -26,25 +26,5 @@ describe("connection limits", () => {
       log({ open: 2, unauthenticated: 1, closed });
     }
     expect(entries.map(({ closed }) => closed)).toEqual([1, 3]);
-  });
-});
-
-describe("connections that could not be accepted", () => {
-  it("are logged once a minute, with the error", () => {
-    const entries: LogEntry[] = [];
-    let now = 0;
-    const failed = acceptFailureLog({ log: (entry) => void entries.push(entry), now: () => now });
-    for (const at of [0, 59_999, 60_000]) {
-      now = at;
-      failed(new TypeError(`accept at ${at}`));
-    }
-    expect(entries).toEqual([
-      expect.objectContaining({
-        level: "error",
-        reason: "AcceptFailed",
-        error: expect.stringContaining("accept at 0"),
-      }),
-      expect.objectContaining({ error: expect.stringContaining("accept at 60000") }),
-    ]);
   });
 });

@@ -8,7 +8,7 @@ import { logEntry } from "../../apimachinery/log-entry.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
-import { serveHealth } from "../health-listener.ts";
+import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
 import { joinExit } from "./join-exit.ts";
 import { klusterletLine } from "./klusterlet-line.ts";

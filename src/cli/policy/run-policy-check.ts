@@ -7,8 +7,9 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import { writeResult } from "../output.ts";
-import { proposedChain } from "./proposed-chain.ts";
-import { proposedRbac } from "./proposed-rbac.ts";
+import { proposedChain } from "../../policy-server/proposed-chain.ts";
+import { release } from "../release.ts";
+import { proposedChainOf, proposedRbacOf } from "./policy-flags.ts";
 import { requestText } from "../access/request-text.ts";
 import { textTable } from "../text-table.ts";
 import { verdictText } from "../why/verdict-text.ts";
@@ -35,8 +36,8 @@ export async function runPolicyCheck(args: Args, io: Io): Promise<ExitName> {
   );
   const graph = nodeGraph();
   graph.put(essentialPod);
-  const index = await proposedRbac(args, io, place === "hub" ? [] : kubernetesControllerPolicy());
-  const proposed = await proposedChain({ args, io, index, graph });
+  const index = await proposedRbacOf(args, io, place === "hub" ? [] : kubernetesControllerPolicy());
+  const proposed = await proposedChain({ ...proposedChainOf(args), world: io, release, index, graph });
   try {
     const outage = proposed.webhooks.length > 0 && args.on("outage") ? await proposed.duringOutage() : undefined;
     const answers: Answered[] = [];

@@ -19,7 +19,7 @@ import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/self-subj
 import { subjectAccessReviews, type SubjectAccessReview } from "../../apis/subject-access-review.ts";
 import { CliError } from "../cli-error.ts";
 import { specOf, type Explained, type Question } from "./explained.ts";
-import { readPolicy, type ReadPolicy } from "../policy/read-policy.ts";
+import { readPolicy, type ReadPolicy } from "../../authorization/rbac-reader.ts";
 import type { ServerAccess } from "../server-access.ts";
 
 /**

@@ -9,7 +9,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
-import { readPolicy } from "../policy/read-policy.ts";
+import { readPolicy } from "../../authorization/rbac-reader.ts";
 import { namespaceWarnings } from "./namespace-warning.ts";
 import { servedKinds } from "./served-kinds.ts";
 import { withServer } from "../server-access.ts";

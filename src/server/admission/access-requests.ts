@@ -20,7 +20,7 @@ import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts
 import { accessRequests, plainAddress, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 import { storagePrefix } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
-import { addressLimit, placeOf } from "./address-limit.ts";
+import { addressLimit, placeOf } from "../../admission/address-limit.ts";
 import { compiledObjects } from "../../storage/compiled-objects.ts";
 import { countedObjects } from "../../storage/counted-objects.ts";
 
