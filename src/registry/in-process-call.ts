@@ -6,6 +6,7 @@ import { StatusError } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Turn } from "./large-work.ts";
 import type { Registry } from "./registry.ts";
+import type { RecordWrite } from "./write-record.ts";
 import { selectionOf, type Selection } from "./selection.ts";
 import type { Resource } from "../apis/resource.ts";
 
@@ -17,6 +18,8 @@ export interface InProcessClientOptions {
   readonly user: UserInfo;
   /** Waits between the parts of a large list, which are parsed one at a time. */
   readonly turn: Turn;
+  /** Records writes in the audit log; undefined while nothing is recorded. */
+  readonly recordWrite?: () => RecordWrite | undefined;
 }
 
 /** What a call of a client inside the hub is about. */
@@ -28,7 +31,11 @@ export interface Target {
 }
 
 /** The resource, once the user may do this to it. @throws StatusError NotFound, Forbidden. */
-export async function authorized(options: InProcessClientOptions, ref: ResourceRef, target: Target): Promise<Resource> {
+export async function authorized(
+  options: Pick<InProcessClientOptions, "registry" | "authorizer" | "user">,
+  ref: ResourceRef,
+  target: Target,
+): Promise<Resource> {
   const resource = options.registry.find(ref.group, ref.version, ref.plural);
   if (resource === undefined)
     throw new StatusError("NotFound", "the server could not find the requested resource", { details: {} });

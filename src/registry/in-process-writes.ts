@@ -9,8 +9,33 @@ import { decodedWrite } from "./decode.ts";
 import { authorized, selectionFor, type InProcessClientOptions } from "./in-process-call.ts";
 import { isLargeValue, type Turn } from "./large-work.ts";
 import { preparedKind } from "./prepared-kind.ts";
+import { recorded, type ClientWrite, type Recorded } from "./write-record.ts";
 
-type Changes = "create" | "update" | "patch";
+/** One write under way: the options of the client, with what observes this write. */
+type Call = InProcessClientOptions & Recorded;
+
+interface Target {
+  readonly verb: ClientWrite["verb"];
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
+}
+
+interface Write extends Target {
+  readonly ref: ResourceRef;
+  readonly sent: unknown;
+}
+
+/** Does one write of the client, and records it in the audit log. */
+function written<T>(
+  options: InProcessClientOptions,
+  { ref: resource, verb, namespace = "", name = "", subresource = "", sent }: Write,
+  act: (call: Call) => Promise<T>,
+): Promise<T> {
+  const { user, authorizer, recordWrite } = options;
+  const about = { user, verb, resource, namespace, name, subresource, sent };
+  return recorded({ begin: recordWrite?.(), authorizer }, about, (observed) => act({ ...options, ...observed }));
+}
 
 interface ChangeOptions {
   readonly dryRun?: boolean;
@@ -18,72 +43,67 @@ interface ChangeOptions {
 }
 
 /** The writes of a client inside the hub: what is sent is decoded, pruned and defaulted as what comes over HTTP. */
-export function changes(options: InProcessClientOptions): Pick<Client, Changes> {
+export function changes(options: InProcessClientOptions): Pick<Client, "create" | "update" | "patch"> {
   const { registry } = options;
   return {
     create: async <T extends ApiObject>(ref: ResourceRef, sent: ApiObject, how: ChangeOptions = {}) => {
       const { namespace = "", name = "" } = sent.metadata;
       const { subresource = "" } = how;
       // A create has no name to be authorized by, while what is created under an object goes by that object's name.
-      const target = subresource === "" ? { namespace } : { namespace, name, subresource };
-      const resource = await authorized(options, ref, { verb: "create", ...target });
-      const { object, context } = await received(options, { resource, sent, ...how });
-      const request = { namespace, object, context };
-      const entry =
-        subresource === ""
-          ? await registry.create(resource, request)
-          : await registry.createUnder(resource, { ...request, name, subresource });
-      return objectOf(entry) as T;
+      const target: Target = { verb: "create", namespace, ...(subresource === "" ? {} : { name, subresource }) };
+      return written(options, { ...target, ref, sent }, async (call) => {
+        const resource = await authorized(call, ref, target);
+        const request = { namespace, ...(await received(call, { resource, sent, ...how })) };
+        const entry =
+          subresource === ""
+            ? await registry.create(resource, request)
+            : await registry.createUnder(resource, { ...request, name, subresource });
+        return objectOf(entry) as T;
+      });
     },
     update: async <T extends ApiObject>(ref: ResourceRef, sent: ApiObject, how: ChangeOptions = {}) => {
       const { namespace = "", name = "" } = sent.metadata;
-      const { subresource = "" } = how;
-      const resource = await authorized(options, ref, { verb: "update", namespace, name, subresource });
-      const { object, context } = await received(options, { resource, sent, ...how });
-      const { entry } = await registry.update(resource, {
-        namespace,
-        name,
-        subresource,
-        desired: () => object,
-        whenMissing: {
-          object,
-          mayCreate: async () => void (await authorized(options, ref, { verb: "create", namespace, name })),
-        },
-        context,
+      const place = { namespace, name, subresource: how.subresource ?? "" };
+      const target: Target = { verb: "update", ...place };
+      return written(options, { ...target, ref, sent }, async (call) => {
+        const resource = await authorized(call, ref, target);
+        const { object, context } = await received(call, { resource, sent, ...how });
+        const mayCreate = async (): Promise<void> =>
+          void (await authorized(call, ref, { verb: "create", namespace, name }));
+        const whenMissing = { object, mayCreate };
+        const { entry } = await registry.update(resource, { ...place, desired: () => object, whenMissing, context });
+        return objectOf(entry) as T;
       });
-      return objectOf(entry) as T;
     },
-    patch: async <T extends ApiObject>(ref: ResourceRef, key: ObjectKey, patch: unknown, how: ChangeOptions = {}) => {
-      const { subresource = "", dryRun = false } = how;
-      const resource = await authorized(options, ref, { verb: "patch", ...key, subresource });
-      await preparedKind(resource, options.turn);
-      const { entry } = await registry.update(resource, {
-        namespace: key.namespace ?? "",
-        name: key.name,
-        subresource,
-        desired: patcherOf(resource, patch),
-        context: contextOf(options, { dryRun, isLarge: isLargeValue(patch) }),
+    patch: async <T extends ApiObject>(ref: ResourceRef, key: ObjectKey, sent: unknown, how: ChangeOptions = {}) => {
+      const place = { namespace: key.namespace ?? "", name: key.name, subresource: how.subresource ?? "" };
+      const target: Target = { verb: "patch", ...place };
+      return written(options, { ...target, ref, sent }, async (call) => {
+        const resource = await authorized(call, ref, target);
+        await preparedKind(resource, call.turn);
+        const context = contextOf(call, { dryRun: how.dryRun ?? false, isLarge: isLargeValue(sent) });
+        const { entry } = await registry.update(resource, { ...place, desired: patcherOf(resource, sent), context });
+        return objectOf(entry) as T;
       });
-      return objectOf(entry) as T;
     },
   };
 }
 
+interface Received extends ChangeOptions {
+  readonly resource: Resource;
+  readonly sent: ApiObject;
+}
+
 /** What was sent, decoded, in a turn of its own where it is large. @throws StatusError BadRequest */
 async function received(
-  options: InProcessClientOptions,
-  {
-    resource,
-    sent,
-    dryRun = false,
-    subresource = "",
-  }: ChangeOptions & { readonly resource: Resource; sent: ApiObject },
+  call: Call,
+  { resource, sent, dryRun = false, subresource = "" }: Received,
 ): Promise<{ readonly object: ApiObject; readonly context: RequestContext }> {
-  await preparedKind(resource, options.turn);
+  await preparedKind(resource, call.turn);
   const isLarge = isLargeValue(sent);
-  if (isLarge) await options.turn();
+  if (isLarge) await call.turn();
   const kind = kindOf(resource, resource.subresources[subresource]);
-  return { object: decodedWrite(sent, kind), context: contextOf(options, { dryRun, isLarge }) };
+  return { object: decodedWrite(sent, kind), context: contextOf(call, { dryRun, isLarge }) };
 }
 
 /** Patches and decodes, each in a turn of its own where the stored object or the patch is large. */
@@ -98,45 +118,39 @@ function patcherOf(
   };
 }
 
-type Removals = "delete" | "deleteCollection";
-
 /** The deletions of a client inside the hub. */
-export function removals(options: InProcessClientOptions): Pick<Client, Removals> {
+export function removals(options: InProcessClientOptions): Pick<Client, "delete" | "deleteCollection"> {
   const { registry } = options;
+  const whole = { dryRun: false, isLarge: false };
   return {
     delete: async (ref: ResourceRef, key: ObjectKey, deletion: DeleteOptions = {}) => {
-      const resource = await authorized(options, ref, { verb: "delete", ...key });
-      await registry.remove(resource, {
-        namespace: key.namespace ?? "",
-        name: key.name,
-        options: deletion,
-        context: contextOf(options),
+      const place = { namespace: key.namespace ?? "", name: key.name };
+      const target: Target = { verb: "delete", ...place };
+      return written(options, { ...target, ref, sent: deletion }, async (call) => {
+        const resource = await authorized(call, ref, target);
+        await registry.remove(resource, { ...place, options: deletion, context: contextOf(call, whole) });
       });
     },
     deleteCollection: async (ref: ResourceRef, list: ListOptions) => {
-      const resource = await authorized(options, ref, { verb: "deletecollection", namespace: list.namespace });
-      const selection = selectionFor(resource, list);
-      await registry.removeCollection(resource, {
-        namespace: list.namespace ?? "",
-        selection,
-        options: {},
-        context: contextOf(options),
+      const namespace = list.namespace ?? "";
+      const target: Target = { verb: "deletecollection", namespace };
+      return written(options, { ...target, ref, sent: {} }, async (call) => {
+        const resource = await authorized(call, ref, target);
+        const selection = selectionFor(resource, list);
+        await registry.removeCollection(resource, {
+          namespace,
+          selection,
+          options: {},
+          context: contextOf(call, whole),
+        });
       });
     },
   };
 }
 
 function contextOf(
-  { user, clock }: InProcessClientOptions,
-  { dryRun = false, isLarge = false }: Partial<Pick<RequestContext, "dryRun" | "isLarge">> = {},
+  { user, clock, annotate }: Call,
+  size: { readonly dryRun: boolean; readonly isLarge: boolean },
 ): RequestContext {
-  return {
-    user,
-    now: clock.now(),
-    dryRun,
-    isLarge,
-    warn: () => undefined,
-    annotate: () => undefined,
-    fieldManager: user.username,
-  };
+  return { user, now: clock.now(), ...size, warn: () => undefined, annotate, fieldManager: user.username };
 }
