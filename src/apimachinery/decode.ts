@@ -18,7 +18,7 @@ export interface Decoded {
 }
 
 /**
- * Reads a parsed JSON value as an object of `schema`, as Go's typed decoding does: fields that are null or unknown are left out,
+ * Reads a parsed JSON value as an object of `schema`, as Go's typed decoding does: fields that are null, undefined or unknown are left out,
  * nulls in lists and maps become the empty value of their type, times and durations take their canonical form. The result is new,
  * but for values that the schema leaves open, and never holds a key `__proto__`. Enumerations and required fields are not checked.
  * @throws DecodeError
@@ -77,7 +77,7 @@ function decodeProperties(state: State, schema: ObjectSchema, value: JsonObject)
     const member = value[key];
     if (property === undefined) {
       if (state.unknown.length < maxUnknown) state.unknown.push(where(state));
-    } else if (member !== null) {
+    } else if (member !== null && member !== undefined) {
       result[key] = decodeValue(state, property, member);
     }
   }
@@ -93,6 +93,7 @@ function decodeMap(state: State, schema: MapSchema, value: unknown): JsonObject 
     state.path[depth] = key;
     if (key === "__proto__") throw forbiddenKey(state);
     const member = value[key];
+    if (member === undefined) continue;
     result[key] = member === null ? emptyValue(schema.values) : decodeValue(state, schema.values, member);
   }
   state.depth = depth;

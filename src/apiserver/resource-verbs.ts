@@ -35,7 +35,7 @@ export function resourceVerbs(options: ResourceVerbsOptions): Handler {
     // What a resource offers is always among them.
     if (verb === undefined) throw unknownPath();
     if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
-    await preparedKind(resource, { turns: options.turns, user: admitted.user });
+    await preparedKind(resource, () => options.turns.next(admitted.user.username));
     const part = info.subresource === "" ? undefined : subresourceOf(resource, info);
     const call = callOf(admitted, { resource, kind: kindOf(resource, part), options });
     return part?.connects === undefined ? verb(call) : connect(call, part);

@@ -1,4 +1,4 @@
-import { nodesGroup } from "../apimachinery/user.ts";
+import { nodesGroup, serviceAccountUser } from "../apimachinery/user.ts";
 import { accessGroup } from "../apis/access-request.ts";
 import { compileAuditPolicy, type AuditPolicy, type AuditRule } from "../apiserver/audit/audit-policy.ts";
 
@@ -23,7 +23,7 @@ function of(group: string, ...resources: readonly string[]): AuditRule["resource
 /**
  * Without a policy file: who did what with which result, when it is done, and no bodies. What only says that somebody is still there is
  * left out, as it would fill the disk and hide the rest: health, discovery and metrics, Events, renewals of leases, what nodes read and
- * write of their own all the time, and machines that look whether they were answered. Source: the audit policy that Kubernetes uses on GCE
+ * write of their own all the time, machines that look whether they were answered, and when the hub saw each credential. Source: the audit policy that Kubernetes uses on GCE
  * (cluster/gce/gci/configure-helper.sh).
  */
 const rules: readonly AuditRule[] = [
@@ -54,6 +54,13 @@ const rules: readonly AuditRule[] = [
     resources: [of("", "nodes/status", "pods/status")],
   },
   { ...unrecorded, verbs: ["get"], resources: [of(accessGroup, "accessrequests")] },
+  // The hub notes when each credential was last seen.
+  {
+    ...unrecorded,
+    users: [serviceAccountUser("kube-system", "credential-controller").username],
+    verbs: ["update"],
+    resources: [of(accessGroup, "issuedcredentials/status")],
+  },
   // A session in a container is known from its start on: its end may be hours away.
   {
     ...anything,

@@ -1,38 +1,14 @@
-import { forbiddenRequest } from "../authorization/forbidden-text.ts";
-import type { Authorizer } from "../authorization/authorizer.ts";
-import type { Client, DeleteOptions, ListOptions, ResourceRef, WatchEvent, WatchOptions } from "../client/client.ts";
-import type { Clock } from "../apimachinery/clock.ts";
-import { applyJsonPatch } from "../apimachinery/json-patch.ts";
-import { applyMergePatch } from "../apimachinery/merge-patch.ts";
+import type { Client, ListOptions, ResourceRef, WatchEvent, WatchOptions } from "../client/client.ts";
 import { parseFieldSelector, selectedName } from "../apimachinery/field-selector.ts";
 import { apiVersionOf, type ApiList, type ApiObject, type ObjectKey } from "../apimachinery/object.ts";
 import { StatusError } from "../apimachinery/status.ts";
-import type { UserInfo } from "../apimachinery/user.ts";
-import type { RequestContext } from "./context.ts";
-import { objectOf, type Entry } from "./entry.ts";
+import { objectOf, type Entry } from "../storage/stored-object.ts";
 import { partsOf, type PartSize } from "./entry-parts.ts";
+import { authorized, selectionFor, type InProcessClientOptions } from "./in-process-call.ts";
+import { changes, removals } from "./in-process-writes.ts";
 import type { Turn } from "./large-work.ts";
-import type { Registry } from "./registry.ts";
-import { selectionOf, type Selection } from "./selection.ts";
+import { selectionOf } from "./selection.ts";
 import type { WatchHandle } from "./watch.ts";
-import type { Resource } from "../apis/resource.ts";
-
-export interface InProcessClientOptions {
-  readonly registry: Registry;
-  readonly authorizer: Authorizer;
-  readonly clock: Clock;
-  /** Every call is authorized as this user, exactly as if it came over the network. */
-  readonly user: UserInfo;
-  /** Waits between the parts of a large list, which are parsed one at a time. */
-  readonly turn: Turn;
-}
-
-interface Target {
-  readonly verb: string;
-  readonly namespace?: string | undefined;
-  readonly name?: string | undefined;
-  readonly subresource?: string | undefined;
-}
 
 const itemsPerTake = 512;
 /** Parsing takes about 10 ms for each part. */
@@ -40,7 +16,7 @@ const partSize: PartSize = { maxCharacters: 1024 * 1024, maxEntries: 1024 };
 
 /** The API without sockets: the same authorization, admission and verbs, and objects shared instead of copied. */
 export function inProcessClient(options: InProcessClientOptions): Client {
-  return { ...reads(options), ...writes(options), ...removals(options) };
+  return { ...reads(options), ...changes(options), ...removals(options) };
 }
 
 type Reads = "get" | "list" | "watch";
@@ -86,131 +62,8 @@ async function objectsOf(entries: readonly Entry[], turn: Turn): Promise<readonl
   return objects;
 }
 
-function writes(options: InProcessClientOptions): Omit<Client, Reads | Removals> {
-  const { registry } = options;
-  const allowed = (ref: ResourceRef, target: Target): Promise<Resource> => authorized(options, ref, target);
-  return {
-    create: async <T extends ApiObject>(
-      ref: ResourceRef,
-      object: ApiObject,
-      { dryRun = false, subresource = "" } = {},
-    ) => {
-      const { namespace = "", name = "" } = object.metadata;
-      const request = { namespace, object, context: contextOf(options, dryRun) };
-      // A create has no name to be authorized by, while what is created under an object goes by that object's name.
-      const target = subresource === "" ? { namespace } : { namespace, name, subresource };
-      const resource = await allowed(ref, { verb: "create", ...target });
-      const entry =
-        subresource === ""
-          ? await registry.create(resource, request)
-          : await registry.createUnder(resource, { ...request, name, subresource });
-      return objectOf(entry) as T;
-    },
-    update: async <T extends ApiObject>(
-      ref: ResourceRef,
-      object: ApiObject,
-      { dryRun = false, subresource = "" } = {},
-    ) => {
-      const { namespace = "", name = "" } = object.metadata;
-      const resource = await allowed(ref, { verb: "update", namespace, name, subresource });
-      const { entry } = await registry.update(resource, {
-        namespace,
-        name,
-        subresource,
-        desired: () => object,
-        whenMissing: {
-          object,
-          mayCreate: async () => void (await allowed(ref, { verb: "create", namespace, name })),
-        },
-        context: contextOf(options, dryRun),
-      });
-      return objectOf(entry) as T;
-    },
-    patch: async <T extends ApiObject>(
-      ref: ResourceRef,
-      key: ObjectKey,
-      patch: unknown,
-      { dryRun = false, subresource = "" } = {},
-    ) => {
-      const resource = await allowed(ref, { verb: "patch", ...key, subresource });
-      const apply = Array.isArray(patch) ? applyJsonPatch : applyMergePatch;
-      const { entry } = await registry.update(resource, {
-        namespace: key.namespace ?? "",
-        name: key.name,
-        subresource,
-        desired: (stored) => apply(stored, patch) as ApiObject,
-        context: contextOf(options, dryRun),
-      });
-      return objectOf(entry) as T;
-    },
-  };
-}
-
-type Removals = "delete" | "deleteCollection";
-
-function removals(options: InProcessClientOptions): Pick<Client, Removals> {
-  const { registry } = options;
-  return {
-    delete: async (ref: ResourceRef, key: ObjectKey, deletion: DeleteOptions = {}) => {
-      const resource = await authorized(options, ref, { verb: "delete", ...key });
-      await registry.remove(resource, {
-        namespace: key.namespace ?? "",
-        name: key.name,
-        options: deletion,
-        context: contextOf(options),
-      });
-    },
-    deleteCollection: async (ref: ResourceRef, list: ListOptions) => {
-      const resource = await authorized(options, ref, { verb: "deletecollection", namespace: list.namespace });
-      const selection = selectionFor(resource, list);
-      await registry.removeCollection(resource, {
-        namespace: list.namespace ?? "",
-        selection,
-        options: {},
-        context: contextOf(options),
-      });
-    },
-  };
-}
-
-function contextOf({ user, clock }: InProcessClientOptions, dryRun = false): RequestContext {
-  return {
-    user,
-    now: clock.now(),
-    dryRun,
-    warn: () => undefined,
-    annotate: () => undefined,
-    fieldManager: user.username,
-  };
-}
-
-/** The resource, once the user may do this to it. @throws StatusError NotFound, Forbidden. */
-async function authorized(options: InProcessClientOptions, ref: ResourceRef, target: Target): Promise<Resource> {
-  const resource = options.registry.find(ref.group, ref.version, ref.plural);
-  if (resource === undefined)
-    throw new StatusError("NotFound", "the server could not find the requested resource", { details: {} });
-  const attributes = {
-    user: options.user,
-    verb: target.verb,
-    group: resource.group,
-    version: resource.version,
-    resource: resource.plural,
-    subresource: target.subresource ?? "",
-    namespace: target.namespace ?? "",
-    name: target.name ?? "",
-    path: undefined,
-  };
-  const decision = await options.authorizer(attributes);
-  if (decision.verdict !== "allow") throw forbiddenRequest(attributes, decision.reason);
-  return resource;
-}
-
 function nameIn(fieldSelector: string | undefined): string {
   return fieldSelector === undefined ? "" : (selectedName(parseFieldSelector(fieldSelector)) ?? "");
-}
-
-function selectionFor(resource: Resource, { labelSelector = "", fieldSelector = "" }: ListOptions): Selection {
-  return selectionOf(resource, { labelSelector, fieldSelector });
 }
 
 async function* watchEvents(

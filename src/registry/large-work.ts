@@ -30,3 +30,20 @@ export async function finishInTurns<Result>(turn: Turn, steps: Steps<Result>): P
     if (done === true) return value;
   }
 }
+
+/** Whether the JSON of a value has about `largeBytes` or more; the values are counted only as far as it takes to know that. */
+export function isLargeValue(value: unknown): boolean {
+  return charactersWithin(value, largeBytes) >= largeBytes;
+}
+
+/** About how many characters of JSON a value takes, counted until there are `max`. */
+function charactersWithin(value: unknown, max: number): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 6;
+  let characters = 2;
+  for (const key in value) {
+    if (characters >= max) break;
+    characters += key.length + 3 + charactersWithin(Reflect.get(value, key), max - characters);
+  }
+  return characters;
+}

@@ -8,6 +8,7 @@ import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
 import type { Backend } from "../registry/backend.ts";
 import { entryVersions } from "../registry/conversion.ts";
 import { registry, type Registry } from "../registry/registry.ts";
+import type { RecordWrite } from "../registry/write-record.ts";
 import type { Turns } from "../registry/turns.ts";
 import { builtinResources } from "../apis/builtin.ts";
 import { conversionByWebhook } from "../apis/custom/conversion-review.ts";
@@ -53,9 +54,11 @@ export async function openDecisions(
     readonly clusters: ManagedClusters | undefined;
     /** Whether the objects are there that a hub begins with. */
     readonly isFurnished: () => boolean;
+    /** Records the writes of clients inside the hub; undefined before the audit log is open. */
+    readonly recordWrite: () => RecordWrite | undefined;
   },
 ): Promise<Decisions> {
-  const { store, cache, authorities, clock } = base;
+  const { store, cache, authorities, clock, recordWrite } = base;
   const turns = loopTurns();
   const access = await openAuthorization(options, { cache, clock, turn: turns.next });
   base.closers.push(async () => access.close());
@@ -119,8 +122,8 @@ export async function openDecisions(
   });
   const clientOf = (user: UserInfo): Client => {
     access.enlist(user);
-    const turn = (): Promise<void> => turns.next(user.username);
-    return counts.clients.counted(inProcessClient({ registry: verbs, authorizer: access.inside, clock, user, turn }));
+    const inside = { registry: verbs, authorizer: access.inside, clock, user, recordWrite };
+    return counts.clients.counted(inProcessClient({ ...inside, turn: () => turns.next(user.username) }));
   };
   return { access, identity, verbs, clientOf, custom, counts, turns };
 }

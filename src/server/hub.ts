@@ -8,6 +8,7 @@ import type { ServingApproval } from "../controllers/certificates/serving-approv
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
+import type { RecordWrite } from "../registry/write-record.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { mastersGroup } from "../apimachinery/user.ts";
@@ -80,8 +81,9 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
   let furnished = false;
+  let recordWrite: RecordWrite | undefined;
   const kept = await openHubState(options, closers, at);
-  const base = { ...kept, clock, closers, clusters, isFurnished: () => furnished };
+  const base = { ...kept, clock, closers, clusters, isFurnished: () => furnished, recordWrite: () => recordWrite };
   const { cache, authorities, issuer, revoked, credentialUse } = kept;
   const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
   const shared = { verbs, turns, clock };
@@ -103,6 +105,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     at,
   });
   closers.push(api.close);
+  recordWrite = api.recordWrite;
   const running = control(options, {
     ...shared,
     clientOf,

@@ -25,6 +25,8 @@ import type { Turns } from "../registry/turns.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { hostPort, servingNames } from "./addresses.ts";
+import { writeAudit, type WriteAuditOptions } from "../apiserver/audit/write-audit.ts";
+import type { RecordWrite } from "../registry/write-record.ts";
 import { openAudit, type OpenAudit } from "../audit/audit-backends.ts";
 import { loopStalls, type LoopStalls } from "../apiserver/loop-stalls.ts";
 import { impersonation, type Authentication } from "./authentication.ts";
@@ -78,6 +80,8 @@ export interface ServeParts {
 export interface Serving {
   readonly url: string;
   readonly metrics: Metrics;
+  /** Records the writes of the clients inside the hub in the audit log; undefined where there is none. */
+  readonly recordWrite: RecordWrite | undefined;
   /** Serves with a certificate of the CA that signs now. Call it when the CAs have changed. */
   readonly renew: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -169,8 +173,7 @@ function certificatesOf(
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
   const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
-  const certificates = await certificatesOf(options, parts);
-  const steered = storedFlowControl(cache);
+  const [certificates, steered] = [await certificatesOf(options, parts), storedFlowControl(cache)];
   const places = placesOf(options, steered, clock);
   const [activity, yaml] = [requestActivity(), yamlThread()];
   const stalls = stallsOf(options, clock, activity);
@@ -237,6 +240,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   return {
     url: `https://${hostPort(options, port)}`,
     metrics,
+    recordWrite: recorderOf(options, recording, { yaml, clock }),
     renew: kept.renew,
     close: async () => {
       stalls.close();
@@ -290,6 +294,14 @@ async function connectionsOf({
     refused: connectionLimitLog({ limits, log, now: monotonic }),
     acceptFailed: acceptFailureLog({ log, now: monotonic }),
   };
+}
+
+function recorderOf(
+  options: HubOptions,
+  { audit }: OpenAudit,
+  tools: Pick<WriteAuditOptions, "yaml" | "clock">,
+): RecordWrite | undefined {
+  return audit && writeAudit({ ...tools, audit, uuid: randomUUID, fault: faultLog(options) });
 }
 
 /** Logs a fault of ours under the id that the client was given. */

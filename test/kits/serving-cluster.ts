@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "../../src/client/client.ts";
 import type { RawReply, RemoteClient } from "../../src/client/remote.ts";
+import { clusterChanges } from "../../src/agent/klusterlet/cluster-changes.ts";
 import type { ClusterCredential } from "../../src/agent/klusterlet/cluster-credential.ts";
 import { credentialFiles } from "../../src/agent/klusterlet/register-cluster.ts";
 import { keptState } from "../../src/agent/klusterlet/stored-state.ts";
@@ -100,7 +101,6 @@ export async function servingStage(
   const events: KlusterletEvent[] = [];
   const ends: ServeEnd[] = [];
   const over = new AbortController();
-  const wakers = new Set<() => void>();
   const store = memoryStore();
   const credential = credentialOf(clock.now());
   await store.writeCredential(credentialFiles(credential, credential.hub));
@@ -118,9 +118,7 @@ export async function servingStage(
     return found;
   };
   const client = remoteOver(hub.client, hubPaths);
-  const wake = (): void => {
-    for (const one of wakers) one();
-  };
+  const changes = clusterChanges(clock, over.signal);
   const serving: Serving = {
     session: {
       server: credential.hub.server,
@@ -154,13 +152,7 @@ export async function servingStage(
       over.abort();
     },
     cluster,
-    changed: (ms) => {
-      const woken = new AbortController();
-      const one = (): void => woken.abort();
-      wakers.add(one);
-      return clock.sleep(ms, AbortSignal.any([over.signal, woken.signal])).finally(() => wakers.delete(one));
-    },
-    wake,
+    changes,
     notes: { beatAt: clock.now(), rotated: undefined, told: new Set() },
   };
   return {
@@ -176,7 +168,7 @@ export async function servingStage(
     change: async (change) => {
       await hub.client.update(managedClusters, change(cluster()), { subresource: "status" });
       await hub.client.update(managedClusters, change(cluster()));
-      wake();
+      changes.wake();
       await clock.advance(0);
     },
     stop: () => over.abort(),

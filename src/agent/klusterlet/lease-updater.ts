@@ -32,7 +32,8 @@ export function isAcceptedByHub(cluster: ManagedCluster | undefined): cluster is
  * counts at once; a beat that fails is tried again sooner. Ends with its signal.
  */
 export async function beatHeart(serving: Serving): Promise<void> {
-  const { cluster, options, signal, notes, session } = serving;
+  const { cluster, changes, options, signal, notes, session } = serving;
+  const changed = changes.follow();
   const { clock, random, report } = options;
   let failures = 0;
   let toldMs = 0;
@@ -40,7 +41,7 @@ export async function beatHeart(serving: Serving): Promise<void> {
     const now = cluster();
     if (!isAcceptedByHub(now)) {
       toldMs = 0;
-      await serving.changed(idleMs);
+      await changed(idleMs);
       continue;
     }
     const everyMs = Math.max(minMs, leaseMs(now));
@@ -59,7 +60,7 @@ export async function beatHeart(serving: Serving): Promise<void> {
       const backoff = { initialMs: 1000, maxMs: Math.max(1000, everyMs / 2) };
       pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(random));
     }
-    await untilDue(clock.now() + pauseMs, everyMs, serving);
+    await untilDue({ due: clock.now() + pauseMs, everyMs, changed }, serving);
   }
 }
 
@@ -71,7 +72,15 @@ async function beat({ session, state, options }: Serving): Promise<void> {
   await session.client.update(leases, { ...lease, spec: { ...lease.spec, renewTime } });
 }
 
-async function untilDue(due: number, everyMs: number, { cluster, changed, options, signal }: Serving): Promise<void> {
+interface Pause {
+  /** Milliseconds since the epoch. */
+  readonly due: number;
+  readonly everyMs: number;
+  readonly changed: (ms: number) => Promise<void>;
+}
+
+/** Waits until the next heartbeat is due, or the hub's view of the cluster calls for another interval. */
+async function untilDue({ due, everyMs, changed }: Pause, { cluster, options, signal }: Serving): Promise<void> {
   while (!signal.aborted) {
     const now = cluster();
     if (!isAcceptedByHub(now) || Math.max(minMs, leaseMs(now)) !== everyMs) return;

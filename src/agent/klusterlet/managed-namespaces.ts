@@ -36,7 +36,8 @@ export function managedNamespaceLabel(hubUrl: string): string {
  * label turned to false. Ends with its signal; a spoke without an API has no namespaces.
  */
 export async function keepManagedNamespaces(serving: Serving): Promise<void> {
-  const { options, signal, cluster, changed, session, notes } = serving;
+  const { options, signal, cluster, changes, session, notes } = serving;
+  const changed = changes.follow();
   const { spoke } = options;
   while (!signal.aborted && spoke !== undefined) {
     const now = cluster();

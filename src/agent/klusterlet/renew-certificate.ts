@@ -40,7 +40,7 @@ export async function renewCertificate(serving: Serving): Promise<void> {
       failures = 0;
       notes.rotated = rotation("True", "client certificate rotated");
       recovered(notes, "renewal");
-      serving.wake();
+      serving.changes.wake();
       due = plan(serving, clock.now());
     } catch (error) {
       if (signal.aborted) return;

@@ -15,7 +15,8 @@ const againMs = 2_000;
 
 /** Looks at the spoke each minute, and whenever the hub's view changes, and says on the hub how it is. Ends with its signal. */
 export async function reportStatus(serving: Serving): Promise<void> {
-  const { cluster, signal, notes, session, options } = serving;
+  const { cluster, changes, signal, notes, session, options } = serving;
+  const changed = changes.follow();
   const judge = healthJudge();
   let withheld = "";
   while (!signal.aborted) {
@@ -25,7 +26,7 @@ export async function reportStatus(serving: Serving): Promise<void> {
     withheld = why ?? "";
     if (!isAcceptedByHub(now) || why !== undefined) {
       forgetHealth(notes);
-      await serving.changed(everyMs);
+      await changed(everyMs);
       continue;
     }
     let pauseMs = everyMs;
@@ -42,7 +43,7 @@ export async function reportStatus(serving: Serving): Promise<void> {
         tellFailure(serving, "status", `the status is not written: ${saidFailure(error, session.server)}`);
       }
     }
-    await serving.changed(pauseMs);
+    await changed(pauseMs);
   }
 }
 

@@ -1,5 +1,6 @@
 import { informer } from "../../client/informer.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { clusterChanges } from "./cluster-changes.ts";
 import { beatHeart, isAcceptedByHub } from "./lease-updater.ts";
 import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
@@ -17,7 +18,7 @@ const defaultHubTimeoutMs = 600_000;
 
 /** Serves one hub with the agent's own certificate until something ends that. */
 export async function serveCluster(
-  parts: Omit<Serving, "signal" | "end" | "cluster" | "changed" | "wake" | "notes">,
+  parts: Omit<Serving, "signal" | "end" | "cluster" | "changes" | "notes">,
 ): Promise<ServeEnd> {
   const { session, options, state } = parts;
   const { clock, random } = options;
@@ -25,7 +26,6 @@ export async function serveCluster(
   const signal = AbortSignal.any([options.signal, over.signal]);
   let ended: ServeEnd = { kind: "stopped" };
   const name = state.now().clusterName;
-  const wakers = new Set<() => void>();
   const follow = informer<ManagedCluster>({
     client: session.client,
     resource: managedClusters,
@@ -43,16 +43,13 @@ export async function serveCluster(
       over.abort();
     },
     cluster: () => follow.get({ name }),
-    changed: (ms) => sleepUnlessWoken(ms, { clock, signal, wakers }),
-    wake: () => {
-      for (const wake of wakers) wake();
-    },
+    changes: clusterChanges(clock, signal),
     notes: { beatAt: clock.now(), rotated: undefined, told: new Set() },
   };
   const standing = hubStanding(serving);
   follow.onChange(() => {
     standing.seen();
-    serving.wake();
+    serving.changes.wake();
   });
   options.report({ kind: "hub", server: session.server, as: "agent" });
   const work = [
@@ -72,20 +69,6 @@ export async function serveCluster(
     await Promise.allSettled(work);
   }
   return ended;
-}
-
-function sleepUnlessWoken(
-  ms: number,
-  {
-    clock,
-    signal,
-    wakers,
-  }: { readonly clock: Serving["options"]["clock"]; readonly signal: AbortSignal; readonly wakers: Set<() => void> },
-): Promise<void> {
-  const woken = new AbortController();
-  const wake = (): void => woken.abort();
-  wakers.add(wake);
-  return clock.sleep(ms, AbortSignal.any([signal, woken.signal])).finally(() => wakers.delete(wake));
 }
 
 /** Looks each minute whether the bootstrap kubeconfig names another hub by now, and whether this one is silent for too long. */
@@ -113,7 +96,8 @@ async function followBootstrap({
 
 /** Adds the addresses that the hub shall know and does not, once the cluster is let in. */
 async function addAddresses(serving: Serving): Promise<void> {
-  const { options, signal, session, cluster, changed } = serving;
+  const { options, signal, session, cluster, changes } = serving;
+  const changed = changes.follow();
   const { externalServers: servers, spokeCaPem: caPem } = options;
   while (!signal.aborted && servers.length > 0) {
     const now = cluster();

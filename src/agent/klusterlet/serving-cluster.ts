@@ -1,5 +1,6 @@
 import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import type { Condition } from "../../apimachinery/object.ts";
+import type { ClusterChanges } from "./cluster-changes.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { HubSession } from "./hub-session.ts";
 import type { KeptState } from "./stored-state.ts";
@@ -27,10 +28,8 @@ export interface Serving {
   readonly end: (why: ServeEnd) => void;
   /** The newest that is known of the ManagedCluster. */
   readonly cluster: () => ManagedCluster | undefined;
-  /** Ends after so many milliseconds, or when the ManagedCluster changes, or on `wake`. */
-  readonly changed: (ms: number) => Promise<void>;
-  /** There is something new to say. */
-  readonly wake: () => void;
+  /** Changes of the ManagedCluster, and of what the agent reports of itself. */
+  readonly changes: ClusterChanges;
   readonly notes: ServingNotes;
 }
 

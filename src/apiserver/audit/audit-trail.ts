@@ -24,10 +24,10 @@ const noTrail: AuditTrail = {
   end: async () => undefined,
 };
 
-/** Records what `audit` asks for; nothing where there is none. */
+/** Records what `audit` asks for; nothing where there is none. A write inside the hub has no `request`. */
 export function auditTrail(
   audit: Audit | undefined,
-  request: Incoming,
+  request: Incoming | undefined,
   progress: Progress,
   yaml: () => YamlWork,
 ): AuditTrail {
@@ -100,15 +100,15 @@ function namesOf(value: unknown): ObjectNames | undefined {
   };
 }
 
-function recordOf(request: Incoming, progress: Progress, bodies: Bodies | undefined): AuditRecord {
+function recordOf(request: Incoming | undefined, progress: Progress, bodies: Bodies | undefined): AuditRecord {
   return {
     auditId: progress.auditId,
-    requestUri: request.url ?? "",
+    requestUri: request === undefined ? progress.info.path : (request.url ?? ""),
     info: progress.info,
     user: progress.user,
     impersonatedUser: progress.impersonated,
-    sourceIp: request.socket?.remoteAddress ?? "",
-    userAgent: header(request, "user-agent"),
+    sourceIp: request === undefined ? undefined : (request.socket?.remoteAddress ?? ""),
+    userAgent: request === undefined ? undefined : header(request, "user-agent"),
     receivedAt: progress.receivedAt,
     code: progress.code,
     failure: progress.failure,

@@ -30,7 +30,8 @@ export interface AuditRecord {
   readonly info: RequestInfo;
   readonly user: UserInfo | undefined;
   readonly impersonatedUser: UserInfo | undefined;
-  readonly sourceIp: string;
+  /** Undefined for a write inside the hub. */
+  readonly sourceIp: string | undefined;
   readonly userAgent: string | undefined;
   readonly receivedAt: number;
   /** 0 before there is an answer. */
@@ -70,7 +71,7 @@ export function auditLine(
     verb: boundedText(info.verb, maxTextBytes),
     user: user?.value ?? {},
     ...(impersonated === undefined ? {} : { impersonatedUser: impersonated.value }),
-    sourceIPs: [record.sourceIp],
+    ...(record.sourceIp === undefined ? {} : { sourceIPs: [record.sourceIp] }),
     ...(record.userAgent === undefined ? {} : { userAgent: boundedText(record.userAgent, maxTextBytes) }),
     ...(info.isResource ? { objectRef: objectRef(info, record.object) } : {}),
     ...(record.code === 0

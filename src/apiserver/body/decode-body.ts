@@ -1,5 +1,4 @@
 import { isUtf8 } from "node:buffer";
-import { decodeObject } from "../../apimachinery/decode.ts";
 import { DecodeError } from "../../apimachinery/decode-error.ts";
 import { invalid, invalidObject } from "../../apimachinery/field-error.ts";
 import { jsonFault } from "../../apimachinery/json-fault.ts";
@@ -12,6 +11,7 @@ import { YamlError } from "../../serializer/yaml/yaml-error.ts";
 import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
 import { ProtobufError } from "../../serializer/protobuf/protobuf-error.ts";
 import { decodeProtobuf } from "../../serializer/protobuf/protobuf.ts";
+import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
 import type { Turn } from "../../registry/large-work.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { maxBodyBytes } from "./body.ts";
@@ -235,27 +235,13 @@ function versionText(value: JsonObject, refuse: Refuse): string {
 }
 
 /** The value as what it says it is, `as`, which need not be what was expected. */
-function decodedBody(value: JsonObject, resource: Resource, as: Resource = resource): ReturnType<typeof decodeTyped> {
+function decodedBody(value: JsonObject, resource: Resource, as: Resource = resource): DecodedObject {
   try {
     return decodeTyped(value, as);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw handledAs({ kind: as.kind, apiVersion: apiVersionOf(as.group, as.version) }, resource, error.message);
   }
-}
-
-/** Decodes a value along the schema of a resource; its apiVersion and kind become the resource's. @throws DecodeError. */
-export function decodeTyped(
-  value: JsonObject,
-  resource: Resource,
-): { readonly object: ApiObject; readonly unknown: readonly string[] } {
-  const { apiVersion: _version, kind: _kind, ...fields } = value;
-  const { object, unknown } = resource.custom?.decode(fields) ?? decodeObject(resource.schema, fields);
-  const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
-  return {
-    object: { kind: resource.kind, apiVersion: apiVersionOf(resource.group, resource.version), ...object, metadata },
-    unknown,
-  };
 }
 
 /** A body without apiVersion and kind means the kind of its path. @throws StatusError BadRequest for any other. */

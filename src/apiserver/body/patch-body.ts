@@ -11,7 +11,8 @@ import { finish, type Steps } from "../../apimachinery/steps.ts";
 import { finishInTurns, type Turn } from "../../registry/large-work.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { applyType } from "./apply-body.ts";
-import { checkType, decodeTyped, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
+import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
+import { checkType, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
 import type { Query } from "../http-types.ts";
 import type { FieldValidation } from "../query-options.ts";
 import { faultsOfJson, unknownFields } from "./strict-decoding.ts";
@@ -148,7 +149,7 @@ function attempt(type: string, apply: () => unknown): unknown {
 }
 
 /** The patched object; one of wrong types is the patch's fault. */
-function decoded(patched: JsonObject, { resource }: PatchOptions, patch: string): ReturnType<typeof decodeTyped> {
+function decoded(patched: JsonObject, { resource }: PatchOptions, patch: string): DecodedObject {
   try {
     return decodeTyped(patched, resource);
   } catch (error) {
