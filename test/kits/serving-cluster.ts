@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "../../src/client/client.ts";
 import type { RawReply, RemoteClient } from "../../src/client/remote.ts";
-import type { ClusterCredential } from "../../src/agent/klusterlet/cluster-credential.ts";
+import type { ClusterCredential } from "../../src/credentials/proof/cluster-credential.ts";
 import { credentialFiles } from "../../src/agent/klusterlet/register-cluster.ts";
-import { keptState } from "../../src/agent/klusterlet/stored-state.ts";
+import { keptState } from "../../src/credentials/storage/stored-state.ts";
 import type { KlusterletEvent } from "../../src/agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletOptions } from "../../src/agent/klusterlet/klusterlet-options.ts";
 import type { ServeEnd, Serving } from "../../src/agent/klusterlet/serving-cluster.ts";

@@ -1,14 +1,14 @@
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import type { Condition } from "../../apimachinery/object.ts";
-import { JoinError } from "../join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { approverCommands } from "./approver-commands.ts";
-import type { AgentCertificate } from "./cluster-credential.ts";
-import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
+import type { AgentCertificate } from "../../credentials/proof/cluster-credential.ts";
+import { obtainCertificate, type RequestNews } from "../../credentials/request/cluster-certificate-request.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
-import { clusterWindow, renewalDeadline } from "../rotation-plan.ts";
-import { requireAccepted } from "../credential-probe.ts";
-import { saidFailure } from "./describe-error.ts";
+import { clusterWindow, renewalDeadline } from "../../credentials/renewal/rotation-plan.ts";
+import { requireAccepted } from "../../credentials/proof/credential-probe.ts";
+import { saidFailure } from "../../credentials/request/describe-error.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const maxSleepMs = 60_000;

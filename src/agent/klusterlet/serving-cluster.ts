@@ -2,7 +2,7 @@ import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { HubSession } from "./hub-session.ts";
-import type { KeptState } from "./stored-state.ts";
+import type { KeptState } from "../../credentials/storage/stored-state.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 
 /** Why an agent ends its conversation with a hub. */
