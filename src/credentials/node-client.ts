@@ -3,6 +3,7 @@ import type { RemoteClient } from "../client/remote.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { JoinError } from "./join-error.ts";
 import { readKeptCertificate, type KeptCertificate } from "./storage/stored-certificate.ts";
+import type { ServingNames } from "./request/certificate-request.ts";
 import { nodeUser } from "./request/node-identity.ts";
 import { hubClient } from "../host/hub-client.ts";
 
@@ -37,6 +38,15 @@ export interface NodeSession {
   /** Speaks with a certificate that is not in use yet. */
   clientWith(credential: { readonly clientCertPem: string; readonly clientKeyPem: string }): RemoteClient;
   close(): void;
+}
+
+/** A certificate of a node as it is in use now, with the conversation in which the next one is requested. */
+export interface HeldCertificate {
+  readonly session: NodeSession;
+  /** Undefined while there is none yet. */
+  readonly current: KeptCertificate | undefined;
+  /** For which names it must be good; absent: a client certificate. */
+  readonly serving: ServingNames | undefined;
 }
 
 const timeoutMs = 30_000;

@@ -1,31 +1,22 @@
 import { ConnectionError } from "../../client/client.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { StatusError } from "../../apimachinery/status.ts";
-import { exportSec1Pem } from "../../pki/keys.ts";
 import { sameBytes } from "../../pki/der.ts";
 import { nouns, type AgentReport, type KeptName } from "../credential-event.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import type { CertificateFolder } from "../storage/certificate-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
-import { ownCertificate } from "../proof/issued-certificate.ts";
 import { JoinError, plainText, type JoinErrorCode } from "../join-error.ts";
-import type { KeptCertificate } from "../storage/stored-certificate.ts";
 import { kubernetesMinor } from "./kubernetes-minor.ts";
 import { nodeUsages, servingUsages } from "./node-identity.ts";
-import type { NodeSession } from "../node-client.ts";
+import type { HeldCertificate, NodeSession } from "../node-client.ts";
 import { nodeKey, type NodeKey } from "./pending-key.ts";
 import { nodeRequest, type NodeRequest, type ServingNames } from "./certificate-request.ts";
-import { requireAccepted } from "../proof/credential-probe.ts";
 
-/** One rotation. */
-export interface Rotation {
+/** How the next certificate of a node is requested. */
+export interface NodeCertificateRequest {
   readonly name: KeptName;
   readonly folder: CertificateFolder;
-  readonly session: NodeSession;
-  /** The certificate in use. */
-  readonly current: KeptCertificate | undefined;
-  /** Absent: a client certificate. */
-  readonly serving: ServingNames | undefined;
   /** For which names a serving certificate must be good by now; asked while a request waits. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
   /** There is no later try in this run: an approver is not waited for longer than half a minute. */
@@ -35,8 +26,14 @@ export interface Rotation {
   readonly fraction: () => number;
   readonly signal: AbortSignal;
   readonly report: AgentReport;
-  /** Is told the name of the request before it is waited for, and again when the hub says what a machine waits for that comes back. */
-  readonly asked: (request: string, waitsFor?: string) => Promise<void>;
+  /** Is given the name of the request before it is waited for, and again with what the hub says that it waits for. */
+  readonly requested: (request: string, waitsFor?: string) => Promise<void>;
+}
+
+/** What the hub has issued, not yet proven, and the key for which it was requested. */
+export interface NodeAnswer {
+  readonly pem: string;
+  readonly key: NodeKey;
 }
 
 /** Why a rotation came to nothing. */
@@ -57,40 +54,41 @@ const onceWaitMs = 30_000;
 const namesAgainMs = 10_000;
 
 /**
- * Asks for the next certificate, waits up to 15 minutes for it (with `once` half a minute), proves it and puts it in the place of the present one. The key is safely
- * there before the hub hears of it and its request is found again by it, so an interrupted rotation is gone on with, never begun
- * anew. Until the last step nothing of what is in use changes. @throws JoinError, ConnectionError, StatusError
+ * Requests the next certificate and waits up to 15 minutes for it, with `once` half a minute. The key is safely there before the hub
+ * hears of it and its request is found again by it, so that a rotation that was interrupted is resumed, never begun anew. Nothing of what
+ * is in use changes. @throws JoinError, ConnectionError, StatusError
  */
-export async function rotateCertificate(rotation: Rotation): Promise<void> {
-  const { folder, session, clock, serving, name } = rotation;
-  const { nodeName, client, caPem } = session;
-  const key = await nextKey(rotation);
+export async function requestNodeCertificate(
+  held: HeldCertificate,
+  wanted: NodeCertificateRequest,
+): Promise<NodeAnswer> {
+  const { session, serving } = held;
+  const { name, clock } = wanted;
+  const { nodeName, client } = session;
+  const key = await nextKey(held, wanted);
   const minor = await kubernetesMinor(client);
   const usages = serving === undefined ? nodeUsages(minor) : servingUsages(minor);
   const request = await nodeRequest(client, { nodeName, key, usages, now: clock.now(), serving });
   const message = `${request.found ? "continues with an earlier request for" : "requested"} ${nouns[name.kind]}`;
-  rotation.report({ ...name, reason: "CertificateRequested", message, details: { request: `csr/${request.name}` } });
-  await rotation.asked(request.name);
-  const pem = await waited(request, rotation);
-  const { spki } = key;
-  const certificate = ownCertificate(pem, { spki, nodeName, caPem, now: clock.now(), serving });
-  const keyPem = exportSec1Pem(key.key);
-  if (serving === undefined)
-    await requireAccepted(session.clientWith({ clientCertPem: certificate.pem, clientKeyPem: keyPem }));
-  await folder.install(`${certificate.pem}${keyPem}`, clock.now());
-  await folder.remove(folder.nextKey);
+  wanted.report({ ...name, reason: "CertificateRequested", message, details: { request: `csr/${request.name}` } });
+  await wanted.requested(request.name);
+  return { pem: await waited(request, held, wanted), key };
 }
 
 /** The key of a rotation that was interrupted, or a new one. */
-async function nextKey({ folder, current }: Rotation): Promise<NodeKey> {
+async function nextKey({ current }: HeldCertificate, { folder }: NodeCertificateRequest): Promise<NodeKey> {
   const place = { pendingKey: folder.nextKey, read: folder.text, replace: folder.writePrivate };
   const key = await nodeKey(place, "keep");
   const isUsed = current !== undefined && sameBytes(key.spki, current.spki);
   return isUsed ? nodeKey(place, "replace") : key;
 }
 
-async function waited(request: NodeRequest, rotation: Rotation): Promise<string> {
-  const { session, clock, signal, report, name, servingNames, serving } = rotation;
+async function waited(
+  request: NodeRequest,
+  { session, serving }: HeldCertificate,
+  wanted: NodeCertificateRequest,
+): Promise<string> {
+  const { clock, signal, report, name, servingNames } = wanted;
   const over = new AbortController();
   const changed = new AbortController();
   const watching = async (): Promise<void> => {
@@ -101,7 +99,7 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
     }
   };
   if (serving !== undefined) void watching();
-  const timeoutMs = rotation.once ? onceWaitMs : waitMs;
+  const timeoutMs = wanted.once ? onceWaitMs : waitMs;
   const until = clock.now() + timeoutMs;
   const waiting = (hubSays?: string): void =>
     report({
@@ -120,7 +118,7 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
       timeoutMs,
       signal: AbortSignal.any([signal, changed.signal]),
       target: session,
-      random: rotation.fraction,
+      random: wanted.fraction,
       advise: false,
       on: (state) => {
         if (state === "pending") waiting();
@@ -129,7 +127,7 @@ async function waited(request: NodeRequest, rotation: Rotation): Promise<string>
         const { notAfter: expiresAt } = session.identity;
         if (expiresAt > clock.now()) waiting(message);
         else report({ ...name, reason: "RecoveryRequested", message: `waiting for recovery: ${message}`, expiresAt });
-        void rotation.asked(request.name, message);
+        void wanted.requested(request.name, message);
       },
     });
   } catch (error) {
