@@ -10,11 +10,11 @@ export type { LogEntry } from "./apimachinery/log-entry.ts";
 export { HubError } from "./apimachinery/hub-error.ts";
 export type { HubErrorCode } from "./apimachinery/hub-error.ts";
 
-export { join } from "./agent/join.ts";
-export { JoinError } from "./agent/join-error.ts";
-export type { JoinErrorCode } from "./agent/join-error.ts";
-export type { JoinEvent, JoinReport } from "./agent/join-event.ts";
-export type { Discovery, Joined, JoinOptions } from "./agent/join-options.ts";
+export { join } from "./agent/join/join.ts";
+export { JoinError } from "./credentials/join-error.ts";
+export type { JoinErrorCode } from "./credentials/join-error.ts";
+export type { JoinEvent, JoinReport } from "./agent/join/join-event.ts";
+export type { Discovery, Joined, JoinOptions } from "./agent/join/join-options.ts";
 export { wallClock } from "./host/wall-clock.ts";
 
 export { processWorld } from "./host/process-world.ts";

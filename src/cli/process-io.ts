@@ -71,13 +71,13 @@ export function processIo(): Io {
       return (await import("../server/hub.ts")).startHub(options);
     },
     askAcceptance: async (trust, options) =>
-      (await import("../agent/credential-probe.ts")).askAcceptance(trust, options),
-    runAgent: async (options) => (await import("../agent/agent.ts")).runAgent(options),
+      (await import("../credentials/proof/credential-probe.ts")).askAcceptance(trust, options),
+    runAgent: async (options) => (await import("../agent/node/agent.ts")).runAgent(options),
     runKlusterlet: async (options) => (await import("../agent/klusterlet/klusterlet.ts")).runKlusterlet(options),
     leaveHub: async (options, force) => (await import("../agent/klusterlet/leave-hub.ts")).leaveHub(options, force),
     requestAccess: async (options, report) =>
-      (await import("../agent/request-access.ts")).requestAccess(options, report),
-    join: async (options, report) => (await import("../agent/join.ts")).join(options, report),
+      (await import("../agent/access/request-access.ts")).requestAccess(options, report),
+    join: async (options, report) => (await import("../agent/join/join.ts")).join(options, report),
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
+import { folderStore } from "../../src/credentials/storage/folder-store.ts";
 import { privateFiles } from "../../src/host/private-files.ts";
 import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";

@@ -2,11 +2,11 @@ import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFailed, onTestFinished } from "vitest";
-import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
+import { folderStore } from "../../src/credentials/storage/folder-store.ts";
 import { klusterletStatus } from "../../src/agent/klusterlet/klusterlet-status.ts";
-import type { KlusterletStore } from "../../src/agent/klusterlet/klusterlet-store.ts";
+import type { KlusterletStore } from "../../src/credentials/storage/klusterlet-store.ts";
 import { leaveHub } from "../../src/agent/klusterlet/leave-hub.ts";
-import { secretStore } from "../../src/agent/klusterlet/secret-store.ts";
+import { secretStore } from "../../src/credentials/storage/secret-store.ts";
 import { privateFiles } from "../../src/host/private-files.ts";
 import { wallClock } from "../../src/host/wall-clock.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";

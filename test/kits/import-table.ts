@@ -65,7 +65,8 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "revocation",
     "apiserver",
   ],
-  agent: ["apimachinery", "apis", "pki", "trust", "client", "host"],
+  credentials: ["apimachinery", "apis", "pki", "trust", "client", "host"],
+  agent: ["apimachinery", "apis", "pki", "trust", "client", "host", "credentials"],
   operator: [
     "apimachinery",
     "apis",
@@ -80,7 +81,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "apiserver",
     "ca",
     "config-files",
-    "agent",
+    "credentials",
   ],
   "policy-server": [
     "apimachinery",
@@ -134,6 +135,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "revocation",
     "kubelet",
     "ca",
+    "credentials",
     "agent",
     "operator",
     "policy-server",

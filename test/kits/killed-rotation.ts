@@ -1,8 +1,8 @@
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { certificateRequests } from "../../src/agent/node-request.ts";
-import { readKeptCertificate, type KeptCertificate } from "../../src/agent/stored-certificate.ts";
+import { certificateRequests } from "../../src/credentials/request/certificate-request.ts";
+import { readKeptCertificate, type KeptCertificate } from "../../src/credentials/storage/stored-certificate.ts";
 import { wallClock } from "../../src/host/wall-clock.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";

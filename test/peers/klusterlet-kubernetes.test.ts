@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
-import { mirroredStore, type KlusterletStore } from "../../src/agent/klusterlet/klusterlet-store.ts";
+import { folderStore } from "../../src/credentials/storage/folder-store.ts";
+import { mirroredStore, type KlusterletStore } from "../../src/credentials/storage/klusterlet-store.ts";
 import { leaveHub } from "../../src/agent/klusterlet/leave-hub.ts";
-import { secretStore } from "../../src/agent/klusterlet/secret-store.ts";
+import { secretStore } from "../../src/credentials/storage/secret-store.ts";
 import { privateFiles } from "../../src/host/private-files.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";

@@ -2,14 +2,11 @@ import { ConnectionError } from "../../client/client.ts";
 import { replyError } from "../../client/replies.ts";
 import type { RawReply, RemoteClient } from "../../client/remote.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
-import { clusterInfoKey } from "../../trust/cluster-info.ts";
+import { clusterInfoKey, clusterInfoPath } from "../../trust/cluster-info.ts";
 import { aheadOf } from "../../host/clock-skew.ts";
-import { connectionFailure, type CallTarget } from "../connection-failure.ts";
-import { JoinError, plainText } from "../join-error.ts";
+import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
+import { JoinError, plainText } from "../../credentials/join-error.ts";
 import { parsedJson } from "../../client/replies.ts";
-
-/** The path that every joining machine reads. The parameter is kubeadm's. @see cmd/kubeadm/app/discovery/token */
-export const clusterInfoPath: string = `/api/v1/namespaces/${clusterInfoKey.namespace}/configmaps/${clusterInfoKey.name}?timeout=10s`;
 
 const roleName = "kubeadm:bootstrap-signer-clusterinfo";
 

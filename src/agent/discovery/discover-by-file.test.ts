@@ -9,8 +9,8 @@ import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
 import { clusterInfoKubeconfig } from "../../trust/cluster-info.ts";
 import { formatToken } from "../../trust/token.ts";
 import { discoveryConfig } from "./discovery-file.ts";
-import type { JoinError } from "../join-error.ts";
-import type { Joined } from "../join-options.ts";
+import type { JoinError } from "../../credentials/join-error.ts";
+import type { Joined } from "../join/join-options.ts";
 
 const token = formatToken(testToken);
 let hub: FakeHub;

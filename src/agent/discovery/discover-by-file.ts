@@ -8,11 +8,11 @@ import { readClusterInfo } from "./cluster-info-read.ts";
 import { requireJoinToken } from "./discover-by-token.ts";
 import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
-import type { HubAccess, HubIdentity } from "../hub-access.ts";
-import { JoinError } from "../join-error.ts";
-import { tryAgain } from "../retry.ts";
+import type { HubAccess, HubIdentity } from "../join/hub-access.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { tryAgain } from "../join/retry.ts";
 import { processWorld } from "../../host/process-world.ts";
-import { hubClient } from "../hub-client.ts";
+import { hubClient } from "../../host/hub-client.ts";
 
 const pollMs = 1000;
 

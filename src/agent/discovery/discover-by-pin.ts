@@ -2,12 +2,12 @@ import type { RemoteClient } from "../../client/remote.ts";
 import { parseClusterInfo, type ParsedClusterInfo } from "../../trust/cluster-info.ts";
 import { certificatesOfBundle, parsePins, pinnedCertificates, PinError, type CaPin } from "../../trust/pins.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
-import type { CallTarget } from "../connection-failure.ts";
+import type { CallTarget } from "../../credentials/request/connection-failure.ts";
 import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { JoinError } from "../join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { pinMismatch } from "./pin-mismatch.ts";
-import { tryAgain, type Attempt } from "../retry.ts";
+import { tryAgain, type Attempt } from "../join/retry.ts";
 
 /** A hub as its own cluster-info shows it. */
 export interface SeenHub {

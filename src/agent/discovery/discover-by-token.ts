@@ -3,14 +3,14 @@ import { parseClusterInfo, verifyClusterInfo, type VerifiedClusterInfo } from ".
 import { certificatesOfBundle, parsePins, PinError, type CaPin } from "../../trust/pins.ts";
 import { formatToken, parseToken, type BootstrapToken } from "../../trust/token.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
-import type { CallTarget } from "../connection-failure.ts";
+import type { CallTarget } from "../../credentials/request/connection-failure.ts";
 import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
 import { parseEndpoint, type Endpoint } from "./endpoint.ts";
-import type { HubAccess } from "../hub-access.ts";
-import { JoinError } from "../join-error.ts";
-import type { Discovery } from "../join-options.ts";
+import type { HubAccess } from "../join/hub-access.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { Discovery } from "../join/join-options.ts";
 import { pinMismatch } from "./pin-mismatch.ts";
-import { tryAgain, type Attempt } from "../retry.ts";
+import { tryAgain, type Attempt } from "../join/retry.ts";
 
 /** What a person typed for a token discovery, checked for its form alone. The token is secret. */
 export interface TokenDiscovery {

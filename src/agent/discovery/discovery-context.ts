@@ -5,8 +5,8 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { PinnableCertificate } from "../../trust/pins.ts";
 import { signedTimePath, verifiedTime } from "../../trust/signed-time.ts";
 import { skewSentence, tolerableSkewMs } from "../../host/clock-skew.ts";
-import type { JoinReport } from "../join-event.ts";
-import { hubClient } from "../hub-client.ts";
+import type { JoinReport } from "../join/join-event.ts";
+import { hubClient } from "../../host/hub-client.ts";
 
 /** What discovery needs besides its own kind of knowledge; times in milliseconds. */
 export interface DiscoveryContext {

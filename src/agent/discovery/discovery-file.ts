@@ -3,11 +3,11 @@ import { resolve } from "node:path";
 import { ConnectionError } from "../../client/client.ts";
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../../client/kubeconfig.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
-import { connectionFailure } from "../connection-failure.ts";
+import { connectionFailure } from "../../credentials/request/connection-failure.ts";
 import { discoveryRequestMs, type DiscoveryContext } from "./discovery-context.ts";
-import { JoinError } from "../join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
-import { hubClient } from "../hub-client.ts";
+import { hubClient } from "../../host/hub-client.ts";
 
 /** A kubeconfig that a person vouches for; its credentials, if any, are secret. */
 export interface DiscoveryFile {

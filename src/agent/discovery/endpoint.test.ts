@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseEndpoint } from "./endpoint.ts";
-import { JoinError } from "../join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 
 describe("an endpoint", () => {
   test.each([

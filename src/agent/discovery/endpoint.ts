@@ -1,4 +1,4 @@
-import { JoinError, plainText } from "../join-error.ts";
+import { JoinError, plainText } from "../../credentials/join-error.ts";
 
 /** Where a hub is said to be. */
 export interface Endpoint {

@@ -1,5 +1,5 @@
 import type { CaPin } from "../../trust/pins.ts";
-import { JoinError } from "../join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 
 /** What is said of a hub whose CA is none of the pinned ones; `kept` names what it was not told. */
 export function pinMismatch(at: {

@@ -5,8 +5,8 @@ import { approverCommands } from "./approver-commands.ts";
 import { isAcceptedByHub } from "./lease-updater.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import type { ShutOut } from "./registration-state.ts";
-import { saidFailure } from "./describe-error.ts";
+import type { ShutOut } from "../../credentials/storage/registration-state.ts";
+import { saidFailure } from "../../credentials/request/describe-error.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const refusedAgainMs = 30_000;

@@ -3,7 +3,7 @@ import { findCondition, isConditionTrue, setCondition } from "../../apimachinery
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import { clusterCondition, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { plainText } from "../join-error.ts";
+import { plainText } from "../../credentials/join-error.ts";
 
 /** Something that a cluster says of itself. */
 export interface ClusterClaim {

@@ -1,11 +1,11 @@
 import { ConnectionError } from "../../client/client.ts";
-import { clusterInfoPath } from "../discovery/cluster-info-read.ts";
-import type { ClusterCredential } from "./cluster-credential.ts";
+import { clusterInfoPath } from "../../trust/cluster-info.ts";
+import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
-import type { KeptState } from "./stored-state.ts";
+import type { KeptState } from "../../credentials/storage/stored-state.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { tellFailure, type Serving } from "./serving-cluster.ts";
-import { clusterInfoIn } from "../trust-bundle-manager.ts";
+import { clusterInfoIn } from "../../credentials/trust/trust-bundle-manager.ts";
 
 /**
  * Takes up an address that the hub tells in cluster-info and did not tell before, where the same ManagedCluster is seen there with the CAs

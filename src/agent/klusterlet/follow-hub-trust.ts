@@ -1,5 +1,5 @@
-import { trustKeeper, type TrustFiles } from "../trust-bundle-manager.ts";
-import { readClusterCredential } from "./cluster-credential.ts";
+import { trustKeeper, type TrustFiles } from "../../credentials/trust/trust-bundle-manager.ts";
+import { readClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { followAddress, learn } from "./follow-address.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";

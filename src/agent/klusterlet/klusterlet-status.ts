@@ -1,7 +1,11 @@
-import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
-import { fingerprintOf } from "./cluster-certificate-request.ts";
-import type { KlusterletStore } from "./klusterlet-store.ts";
-import { readRegistrationState, type RegistrationState, type ShutOut } from "./registration-state.ts";
+import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
+import { fingerprintOf } from "../../credentials/request/cluster-certificate-request.ts";
+import type { KlusterletStore } from "../../credentials/storage/klusterlet-store.ts";
+import {
+  readRegistrationState,
+  type RegistrationState,
+  type ShutOut,
+} from "../../credentials/storage/registration-state.ts";
 
 /** How a registration stands by what is kept of it; no secret. Times in milliseconds since the epoch. */
 export interface KlusterletStatus {

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { dnsLabelProblems, generatedName } from "../../apimachinery/names.ts";
-import { JoinError, plainText } from "../join-error.ts";
+import { JoinError, plainText } from "../../credentials/join-error.ts";
 import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bootstrap-hub.ts";
 import { chooseHub } from "./choose-hub.ts";
-import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
+import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { hubSession } from "./hub-session.ts";
-import { keptState, type KeptState } from "./stored-state.ts";
+import { keptState, type KeptState } from "../../credentials/storage/stored-state.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
-import { readRegistrationState } from "./registration-state.ts";
-import { saidFailure } from "./describe-error.ts";
+import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
+import { saidFailure } from "../../credentials/request/describe-error.ts";
 import { serveCluster } from "./serve-cluster.ts";
 
 const backoff = { initialMs: 1000, maxMs: 60_000 };

@@ -4,7 +4,7 @@ import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { clusterCondition, clusterLeaseName, leaseMs, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
-import { saidFailure } from "./describe-error.ts";
+import { saidFailure } from "../../credentials/request/describe-error.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const leases: ResourceRef = {

@@ -9,7 +9,7 @@ import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub } from "./lease-updater.ts";
 import { whyWithheld } from "./cluster-status.ts";
-import { saidFailure } from "./describe-error.ts";
+import { saidFailure } from "../../credentials/request/describe-error.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };

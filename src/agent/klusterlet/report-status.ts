@@ -5,7 +5,7 @@ import { findCondition } from "../../apimachinery/conditions.ts";
 import { clusterCondition, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub, microTime } from "./lease-updater.ts";
 import { clusterStatusPatch, whyWithheld, type SpokeFacts } from "./cluster-status.ts";
-import { saidFailure } from "./describe-error.ts";
+import { saidFailure } from "../../credentials/request/describe-error.ts";
 import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
 import { gatherFacts } from "./spoke-facts.ts";
 import { healthJudge, lookAtSpoke, suspiciousMs, type SpokeHealth } from "./spoke-health.ts";

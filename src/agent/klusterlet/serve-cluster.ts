@@ -9,7 +9,7 @@ import { keepManagedNamespaces } from "./managed-namespaces.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
-import { isRace, saidFailure } from "./describe-error.ts";
+import { isRace, saidFailure } from "../../credentials/request/describe-error.ts";
 import { tellFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
 
 const informerBackoff = { initialMs: 1000, maxMs: 15_000 };

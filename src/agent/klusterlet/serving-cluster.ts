@@ -3,7 +3,7 @@ import type { Condition } from "../../apimachinery/object.ts";
 import type { ClusterChanges } from "./cluster-changes.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { HubSession } from "./hub-session.ts";
-import type { KeptState } from "./stored-state.ts";
+import type { KeptState } from "../../credentials/storage/stored-state.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 
 /** Why an agent ends its conversation with a hub. */

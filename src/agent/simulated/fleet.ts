@@ -1,5 +1,5 @@
 import type { Clock } from "../../apimachinery/clock.ts";
-import type { Discovery } from "../join-options.ts";
+import type { Discovery } from "../join/join-options.ts";
 import { newTally, simulateMachine, type MachineTally } from "./machine.ts";
 
 /** Many machines of one hub. */

@@ -4,17 +4,17 @@ import type { RemoteClient } from "../../client/remote.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { StatusError } from "../../apimachinery/status.ts";
-import type { AgentEvent } from "../agent-event.ts";
-import { hubClient } from "../hub-client.ts";
-import { join } from "../join.ts";
-import { JoinError } from "../join-error.ts";
-import type { JoinEvent } from "../join-event.ts";
-import type { Discovery } from "../join-options.ts";
-import { keepFresh } from "../manager.ts";
+import type { AgentEvent } from "../../credentials/credential-event.ts";
+import { hubClient } from "../../host/hub-client.ts";
+import { join } from "../join/join.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { JoinEvent } from "../join/join-event.ts";
+import type { Discovery } from "../join/join-options.ts";
+import { keepFresh } from "../../credentials/run-managers.ts";
 import { memoryFiles } from "./memory-files.ts";
-import { nodeHubAddress } from "../node-client.ts";
-import { nodeKeepers } from "../node-managers.ts";
-import { readKeptCertificate } from "../stored-certificate.ts";
+import { nodeHubAddress } from "../../credentials/node-client.ts";
+import { nodeKeepers } from "../node/node-managers.ts";
+import { readKeptCertificate } from "../../credentials/storage/stored-certificate.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 
 /** What a simulated machine has come to so far. */

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
-import type { KeptName } from "../../agent/agent-event.ts";
-import { plainText } from "../../agent/join-error.ts";
+import type { KeptName } from "../../credentials/credential-event.ts";
+import { plainText } from "../../credentials/join-error.ts";
 import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";

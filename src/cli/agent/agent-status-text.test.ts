@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CredentialStatus } from "../../agent/agent-status.ts";
+import type { CredentialStatus } from "../../agent/node/agent-status.ts";
 import { agentStatusText } from "./agent-status-text.ts";
 
 const now = Date.UTC(2026, 10, 21);

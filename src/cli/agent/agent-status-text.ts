@@ -1,9 +1,9 @@
-import type { CredentialAgent, CredentialStatus } from "../../agent/agent-status.ts";
-import { remedies as refusedRemedies } from "../../agent/credential-probe-manager.ts";
+import type { CredentialAgent, CredentialStatus } from "../../agent/node/agent-status.ts";
+import { remedies as refusedRemedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
 import { printable } from "../printable.ts";
-import type { Acceptance } from "../../agent/credential-probe.ts";
+import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 
 /** What `pratique agent --status` tells a person, credential by credential. `now` in milliseconds since the epoch. */
 export function agentStatusText(statuses: readonly CredentialStatus[], now: number): string {

@@ -1,4 +1,4 @@
-import type { AgentEvent, CredentialName } from "../../agent/agent-event.ts";
+import type { AgentEvent, CredentialName } from "../../credentials/credential-event.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 
 /** How all that an agent keeps stands, as its events tell. */

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Discovery } from "../../agent/join-options.ts";
+import type { Discovery } from "../../agent/join/join-options.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";

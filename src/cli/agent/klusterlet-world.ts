@@ -1,8 +1,8 @@
 import { join, resolve } from "node:path";
 import type { KlusterletOptions } from "../../agent/klusterlet/klusterlet-options.ts";
-import { mirroredStore, type KlusterletStore } from "../../agent/klusterlet/klusterlet-store.ts";
-import { folderStore, stateFile } from "../../agent/klusterlet/folder-store.ts";
-import { secretStore } from "../../agent/klusterlet/secret-store.ts";
+import { mirroredStore, type KlusterletStore } from "../../credentials/storage/klusterlet-store.ts";
+import { folderStore, stateFile } from "../../credentials/storage/folder-store.ts";
+import { secretStore } from "../../credentials/storage/secret-store.ts";
 import { privateFiles } from "../../host/private-files.ts";
 import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import type { RemoteClient } from "../../client/remote.ts";

@@ -1,4 +1,4 @@
-import type { JoinEvent } from "../../agent/join-event.ts";
+import type { JoinEvent } from "../../agent/join/join-event.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
 import type { Progress } from "../progress.ts";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { findCredentials } from "../../agent/find-credentials.ts";
-import type { Acceptance } from "../../agent/credential-probe.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import type { Trust } from "../../agent/trust-bundle-manager.ts";
+import { findCredentials } from "../../agent/node/find-credentials.ts";
+import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { Trust } from "../../credentials/trust/trust-bundle-manager.ts";
 import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, runLine } from "../../../test/kits/fake-io.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { agentStatus, type CredentialStatus } from "../../agent/agent-status.ts";
-import { agentEntry } from "../../agent/agent-event.ts";
-import { JoinError } from "../../agent/join-error.ts";
+import { agentStatus, type CredentialStatus } from "../../agent/node/agent-status.ts";
+import { agentEntry } from "../../credentials/credential-event.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { privateFiles } from "../../host/private-files.ts";
 import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import { afterRotation } from "./after-rotation.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { credentialDigest } from "../../agent/credential-probe.ts";
-import { certificateFolder } from "../../agent/certificate-folder.ts";
+import { credentialDigest } from "../../credentials/proof/credential-probe.ts";
+import { certificateFolder } from "../../credentials/storage/certificate-folder.ts";
 import { privateFiles } from "../../host/private-files.ts";
 import { kubeletKubeconfig, tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { parseKubeconfig } from "../../client/kubeconfig.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { FoundCredential } from "../../agent/find-credentials.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import { remedies } from "../../agent/credential-probe-manager.ts";
-import { machineCredential, type MachineCredential } from "../../agent/machine-credential.ts";
+import type { FoundCredential } from "../../agent/node/find-credentials.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
+import { machineCredential, type MachineCredential } from "../../agent/node/machine-credential.ts";
 import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";

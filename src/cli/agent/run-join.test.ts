@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { JoinError, type JoinErrorCode } from "../../agent/join-error.ts";
-import type { JoinEvent } from "../../agent/join-event.ts";
-import type { Joined, JoinOptions } from "../../agent/join-options.ts";
+import { JoinError, type JoinErrorCode } from "../../credentials/join-error.ts";
+import type { JoinEvent } from "../../agent/join/join-event.ts";
+import type { Joined, JoinOptions } from "../../agent/join/join-options.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, type FakeIo, type FakeIoOptions, runLine } from "../../../test/kits/fake-io.ts";
 

@@ -2,7 +2,7 @@ import { klusterletStatus, type KlusterletStatus } from "../../agent/klusterlet/
 import { deniedRequestStep } from "../../agent/klusterlet/approver-commands.ts";
 import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
-import { JoinError } from "../../agent/join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import { CliError } from "../cli-error.ts";

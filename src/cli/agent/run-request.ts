@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
-import type { JoinEvent } from "../../agent/join-event.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import type { AccessGranted } from "../../agent/request-access.ts";
+import type { JoinEvent } from "../../agent/join/join-event.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { AccessGranted } from "../../agent/access/request-access.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

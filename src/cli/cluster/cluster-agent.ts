@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { readBootstrapHub } from "../../agent/klusterlet/bootstrap-hub.ts";
-import { JoinError } from "../../agent/join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { externalServers } from "../agent/klusterlet-world.ts";
 import { CliError } from "../cli-error.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { JoinError } from "../../agent/join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletOptions, KlusterletResult } from "../../agent/klusterlet/klusterlet-options.ts";
 import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";

@@ -1,6 +1,6 @@
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletResult } from "../../agent/klusterlet/klusterlet-options.ts";
-import { JoinError } from "../../agent/join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { formatDuration } from "../../apimachinery/duration.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";

@@ -3,7 +3,7 @@ import type { ApiObject } from "../../apimachinery/object.ts";
 import { rbacGroup } from "../../apis/binding.ts";
 import { clusterGroup } from "../../apis/managed-cluster.ts";
 import type { PolicyRule } from "../../apis/policy-rule.ts";
-import { hubSecretName, stateSecretName } from "../../agent/klusterlet/secret-store.ts";
+import { hubSecretName, stateSecretName } from "../../credentials/storage/secret-store.ts";
 import { deployment, healthPort, mountedKubeconfig, ownKubeconfig } from "./deployment.ts";
 
 /** How the agent of a cluster runs in it. */
