@@ -22,7 +22,7 @@ function availableInputs(): Inputs | undefined {
   }
 }
 
-const file = new URL("../../src/apis/generated/kubernetes-definitions.ts", import.meta.url);
+const file = new URL("../../src/apis/generated/kubernetes-definitions.json", import.meta.url);
 
 describe.skipIf(inputs === undefined)("the schemas of Kubernetes' own kinds", () => {
   it("are what npm run generate:schemas writes", () => {
