@@ -1,6 +1,6 @@
-import { preparedKind } from "../registry/prepared-kind.ts";
-import { kindOf } from "../apis/resource.ts";
-import type { Handler } from "./admitted-request.ts";
+import { finishInTurns } from "../registry/large-work.ts";
+import { kindOf, type Resource } from "../apis/resource.ts";
+import type { Admitted, Handler } from "./admitted-request.ts";
 import { checkVerb, subresourceOf } from "./allowed-verb.ts";
 import type { Reply } from "./http-types.ts";
 import { connect } from "./connect-verb.ts";
@@ -24,20 +24,31 @@ const verbs: ReadonlyMap<string, (call: Call) => Promise<Reply | "streamed">> = 
   ["deletecollection", removeCollection],
 ]);
 
-/** Serves everything under /api/<version> and /apis/<group>/<version>. */
-export function resourceVerbs(options: ResourceVerbsOptions): Handler {
+/** Serves everything under /api/<version> and /apis/<group>/<version>; all other paths are served by `otherPaths`. */
+export function resourceVerbs(options: ResourceVerbsOptions, otherPaths: Handler): Handler {
   return async function serveResource(admitted) {
     const { info } = admitted;
+    if (!info.isResource) return otherPaths(admitted);
     const resource = options.registry.find(info.group, info.version, info.resource);
     if (resource === undefined) throw unknownPath();
     checkVerb(resource, info, admitted.request.method);
     const verb = verbs.get(info.verb);
     // What a resource offers is always among them.
     if (verb === undefined) throw unknownPath();
-    if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
-    await preparedKind(resource, { turns: options.turns, user: admitted.user });
+    if (resource.custom !== undefined) await prepareCustom(resource.custom, admitted, options);
     const part = info.subresource === "" ? undefined : subresourceOf(resource, info);
     const call = callOf(admitted, { resource, kind: kindOf(resource, part), options });
     return part?.connects === undefined ? verb(call) : connect(call, part);
   };
+}
+
+/** Sends the warning of a custom kind; reads its schemas at its first use, in turns of all users who wait for them. */
+async function prepareCustom(
+  custom: NonNullable<Resource["custom"]>,
+  { warn, user }: Pick<Admitted, "warn" | "user">,
+  { turns }: Pick<ResourceVerbsOptions, "turns">,
+): Promise<void> {
+  if (custom.warning !== undefined) warn(custom.warning);
+  const steps = custom.prepare();
+  if (steps.next().done !== true) await finishInTurns(() => turns.next(user.username), steps);
 }
