@@ -24,18 +24,21 @@ const verbs: ReadonlyMap<string, (call: Call) => Promise<Reply | "streamed">> = 
   ["deletecollection", removeCollection],
 ]);
 
-/** Serves everything under /api/<version> and /apis/<group>/<version>. */
-export function resourceVerbs(options: ResourceVerbsOptions): Handler {
+/** Serves everything under /api/<version> and /apis/<group>/<version>; all other paths are served by `otherPaths`. */
+export function resourceVerbs(options: ResourceVerbsOptions, otherPaths: Handler): Handler {
   return async function serveResource(admitted) {
     const { info } = admitted;
+    if (!info.isResource) return otherPaths(admitted);
     const resource = options.registry.find(info.group, info.version, info.resource);
     if (resource === undefined) throw unknownPath();
     checkVerb(resource, info, admitted.request.method);
     const verb = verbs.get(info.verb);
     // What a resource offers is always among them.
     if (verb === undefined) throw unknownPath();
-    if (resource.custom?.warning !== undefined) admitted.warn(resource.custom.warning);
-    await preparedKind(resource, () => options.turns.next(admitted.user.username));
+    if (resource.custom !== undefined) {
+      if (resource.custom.warning !== undefined) admitted.warn(resource.custom.warning);
+      await preparedKind(resource, () => options.turns.next(admitted.user.username));
+    }
     const part = info.subresource === "" ? undefined : subresourceOf(resource, info);
     const call = callOf(admitted, { resource, kind: kindOf(resource, part), options });
     return part?.connects === undefined ? verb(call) : connect(call, part);

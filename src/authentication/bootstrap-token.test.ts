@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { tokenSecret } from "../trust/token-secret.ts";
-import { anonymous, authenticate } from "./anonymous.ts";
+import { anonymous, authenticate, withAuthenticatedGroup } from "./authenticated.ts";
 import { bearer } from "./bearer.ts";
 import { bootstrapTokens } from "./bootstrap-token.ts";
-import { withAuthenticatedGroup } from "./groups.ts";
 
 const token = { id: "abcdef", secret: "0123456789abcdef" };
 const start = Date.UTC(2026, 10, 21);

@@ -1,7 +1,7 @@
 import { anonymousUser, serviceAccountUser, unauthenticatedGroup, type UserInfo } from "../apimachinery/user.ts";
 import { badRequest } from "../apimachinery/status.ts";
 import { headerText } from "./header-text.ts";
-import { addAuthenticatedGroup } from "./groups.ts";
+import { addAuthenticatedGroup } from "./authenticated.ts";
 
 /** Whom a request asks to be treated as. Nothing of it is allowed yet. */
 export interface Impersonation {

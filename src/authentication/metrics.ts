@@ -1,4 +1,4 @@
-import type { Authenticated } from "./anonymous.ts";
+import type { Authenticated } from "./authenticated.ts";
 import type { RequestFacts } from "./authenticator.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { decisionBounds, familiesText, histogram, type Sample } from "../metrics/family.ts";

@@ -7,7 +7,7 @@ import { buildName } from "../pki/names.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 import { twinCertificate } from "../pki/twin-certificate.ts";
-import { authenticate } from "./anonymous.ts";
+import { authenticate } from "./authenticated.ts";
 import { bearer } from "./bearer.ts";
 import { firstAuthenticated } from "./union.ts";
 import { x509 } from "./x509.ts";

@@ -65,7 +65,7 @@ describe("what is loaded", () => {
   });
 
   test("with `join` is never the hub, its store or its metrics", () => {
-    const files = ["cli/run-process.ts", "cli/agent/run-join.ts", "agent/join.ts"].flatMap(
+    const files = ["cli/run-process.ts", "cli/agent/run-join.ts", "agent/join/join.ts"].flatMap(
       (file) => loadedWith(file).now,
     );
     for (const room of [

@@ -18,7 +18,7 @@ export function turnFor(
 }
 
 /** Does the steps at once where there is no `turn` to wait for, and else each in one of its own. */
-export async function stepped<Result>(turn: Turn | undefined, steps: Steps<Result>): Promise<Result> {
+export function stepped<Result>(turn: Turn | undefined, steps: Steps<Result>): Result | Promise<Result> {
   return turn === undefined ? finish(steps) : finishInTurns(turn, steps);
 }
 

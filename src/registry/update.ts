@@ -229,7 +229,7 @@ function withGeneration(resource: Resource, next: ApiObject, stored: ApiObject):
 }
 
 /** What admission has changed, with what it may not change. */
-function restored(step: Step, prepared: ApiObject, mutated: ApiObject): Promise<ApiObject> {
+function restored(step: Step, prepared: ApiObject, mutated: ApiObject): ApiObject | Promise<ApiObject> {
   const next = withServerFields(step, { stored: objectOf(step.current), desired: mutated });
   return stepped(step.turn, withAdmitted(next, prepared.metadata.managedFields, mutated.metadata.managedFields));
 }

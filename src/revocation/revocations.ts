@@ -1,4 +1,4 @@
-import type { Sender } from "../authentication/unless-revoked.ts";
+import type { Sender } from "../authentication/authenticated.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { nodeReturningAs } from "../apimachinery/expired-credential.ts";
 import type { UserInfo } from "../apimachinery/user.ts";

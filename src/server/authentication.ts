@@ -1,9 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { authenticate, type Authenticated } from "../authentication/anonymous.ts";
+import {
+  authenticate,
+  type Authenticated,
+  unlessRevoked,
+  withAuthenticatedGroup,
+} from "../authentication/authenticated.ts";
 import type { Authenticator, RequestFacts } from "../authentication/authenticator.ts";
 import { bearer, type TokenAuthenticator } from "../authentication/bearer.ts";
 import { bootstrapTokens } from "../authentication/bootstrap-token.ts";
-import { withAuthenticatedGroup } from "../authentication/groups.ts";
 import {
   impersonatedUser,
   impersonationChecks,
@@ -13,7 +17,6 @@ import {
 import { serviceAccountTokens } from "../authentication/service-account-token.ts";
 import { parseTokenFile, staticTokens, TokenFileError, type TokenFile } from "../authentication/static-token-file.ts";
 import { firstAuthenticated } from "../authentication/union.ts";
-import { unlessRevoked } from "../authentication/unless-revoked.ts";
 import { x509 } from "../authentication/x509.ts";
 import type { AuthorizerChain } from "../authorization/chain.ts";
 import { forbiddenRequest } from "../authorization/forbidden-text.ts";
@@ -27,6 +30,9 @@ import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../apis/resource.ts";
 import type { Credential } from "../apis/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
+import { isKubeletCredential } from "../kubelet/kubelet-credential.ts";
+import type { HubOptions } from "./hub-options.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { OutsideIdentity } from "./outside-identity.ts";
 import type { Revocations } from "../revocation/revocations.ts";
@@ -81,12 +87,26 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
 }
 
+/** Authenticates all but the hub's own certificate for kubelets. */
+export function refusingKubeletCredential(
+  authenticate: Authentication["request"],
+  { log }: Pick<HubOptions, "log">,
+): Authentication["request"] {
+  return async (facts) => {
+    const found = await authenticate(facts);
+    if (found.kind === "rejected" || !isKubeletCredential(found)) return found;
+    const message = "the hub's own certificate for kubelets was presented to the hub: a Node has the hub's address";
+    log(logEntry("KubeletCredentialPresented", message, { path: facts.path }));
+    return { kind: "rejected", reason: message };
+  };
+}
+
 /**
  * Refuses a certificate that was issued here and whose signature somebody has written in its other form: it proves the same, and would
  * hide from the records which certificate it is.
  */
 function unaltered(certificates: Authenticator, issued: Revocations["certificateOf"]): Authenticator {
-  return async (request) => {
+  return async function unalteredCertificate(request) {
     const result = await certificates(request);
     if (result.kind !== "authenticated") return result;
     const { twin } = result.credential ?? {};
@@ -98,7 +118,7 @@ function unaltered(certificates: Authenticator, issued: Revocations["certificate
 
 /** Nobody is a machine that comes back because some issuer of tokens says so. */
 function unreserved(tokens: Authenticator): Authenticator {
-  return async (request) => {
+  return async function unreservedToken(request) {
     const result = await tokens(request);
     return result.kind === "authenticated" && isReturning(result.user)
       ? { kind: "rejected", reason: "a token names a user that only a machine that comes back can be" }

@@ -14,6 +14,7 @@ import { pipeline, type PipelineOptions } from "../apiserver/pipeline.ts";
 import type { Progress } from "../apiserver/progress.ts";
 import type { FlowControl } from "../apiserver/flow-control/flow-control.ts";
 import { requestPlaces, type RequestPlaces } from "../apiserver/flow-control/inflight-limiter.ts";
+import type { Handler } from "../apiserver/admitted-request.ts";
 import { resourceVerbs } from "../apiserver/resource-verbs.ts";
 import { routes } from "../apiserver/routes.ts";
 import { requestActivity, type RequestActivity } from "../apiserver/request-activity.ts";
@@ -29,7 +30,7 @@ import { writeAudit, type WriteAuditOptions } from "../apiserver/audit/write-aud
 import type { RecordWrite } from "../registry/write-record.ts";
 import { openAudit, type OpenAudit } from "../audit/audit-backends.ts";
 import { loopStalls, type LoopStalls } from "../apiserver/loop-stalls.ts";
-import { impersonation, type Authentication } from "./authentication.ts";
+import { impersonation, refusingKubeletCredential, type Authentication } from "./authentication.ts";
 import { authenticationMetrics } from "../authentication/metrics.ts";
 import type { Authorization } from "./authorization.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
@@ -44,7 +45,7 @@ import type { HubOptions } from "./hub-options.ts";
 import { unreadText } from "./load-metrics.ts";
 import { defaultKubeletAddressTypes } from "../kubelet/kubelet-address.ts";
 import { kubeletClient } from "../kubelet/kubelet-client.ts";
-import { isKubeletCredential, kubeletCredential } from "../kubelet/kubelet-credential.ts";
+import { kubeletCredential } from "../kubelet/kubelet-credential.ts";
 import { hubMetrics, type Metrics } from "./metrics.ts";
 import { openApiPublisher } from "../apiserver/open-api.ts";
 import { portCertificates, type PortCertificates } from "../ca/port-certificates.ts";
@@ -104,11 +105,12 @@ export async function serve(options: HubOptions, parts: ServeParts): Promise<Ser
 function resourcesOf(
   options: HubOptions,
   { verbs, authorities, at, clock, shutdown, cache, revoked, turns }: ServeParts,
-  { watched, terminated }: Pick<WatchMetrics, "watched" | "terminated">,
-): ReturnType<typeof resourceVerbs> {
+  { watches, otherPaths }: { readonly watches: WatchMetrics; readonly otherPaths: Handler },
+): Handler {
   const { follow } = revoked;
   const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
-  return resourceVerbs({
+  const { watched, terminated } = watches;
+  const own = {
     registry: verbs,
     clock,
     turns,
@@ -130,7 +132,8 @@ function resourcesOf(
         clock,
       }),
     },
-  });
+  };
+  return resourceVerbs(own, otherPaths);
 }
 
 function metricsOf(
@@ -192,7 +195,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   });
   const time = signedTime(authorities, clock);
   const check = await recordCaCheck({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
-  const notResources = routes({
+  const otherPaths = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`, parts.turns),
     health: healthChecks(parts, certificates),
@@ -205,7 +208,6 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       time(path, query) ?? check.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
     serverAddress: () => hostPort(options, server?.port ?? options.securePort),
   });
-  const resources = resourcesOf(options, parts, watches);
   server = await listen({
     ...certificates.first,
     host: options.bindAddress,
@@ -218,7 +220,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       impersonate: impersonation(access.chain),
       authorizer: requestAuthorizations.counted(access.chain),
       limitRate: accessRequestRate(options.accessRequests ?? defaultAccessRequestLimits, clock),
-      handle: (admitted) => (admitted.info.isResource ? resources(admitted) : notResources(admitted)),
+      handle: resourcesOf(options, parts, { watches, otherPaths }),
       peer: peerCertificates(),
       places,
       flowControl: steered,
@@ -250,20 +252,6 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       await yaml.close();
       await recording.close();
     },
-  };
-}
-
-/** Authenticates all but the hub's own certificate for kubelets. */
-function refusingKubeletCredential(
-  authenticate: Authentication["request"],
-  { log }: HubOptions,
-): Authentication["request"] {
-  return async (facts) => {
-    const found = await authenticate(facts);
-    if (found.kind === "rejected" || !isKubeletCredential(found)) return found;
-    const message = "the hub's own certificate for kubelets was presented to the hub: a Node has the hub's address";
-    log(logEntry("KubeletCredentialPresented", message, { path: facts.path }));
-    return { kind: "rejected", reason: message };
   };
 }
 

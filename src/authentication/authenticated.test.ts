@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { anonymous, authenticate } from "./anonymous.ts";
+import { addAuthenticatedGroup, anonymous, authenticate, withAuthenticatedGroup } from "./authenticated.ts";
 import type { Authentication } from "./authenticator.ts";
-import { addAuthenticatedGroup, withAuthenticatedGroup } from "./groups.ts";
 
 const facts = { authorization: undefined, peerCertificates: [] };
 const says = (verdict: Authentication) => async (): Promise<Authentication> => verdict;
