@@ -283,8 +283,9 @@ describe("a cluster that is refused", () => {
     );
     await stage.admin(`${csrsPath}/${request}`, { method: "DELETE" });
     agent.forget();
-    clock.skip(30_000);
-    const again = await agent.told("requested");
+    // The agent reports before it pauses: one skip could come before the pause that it is to end.
+    const stopSkipping = keepSkipping(clock, 30_000, 50);
+    const again = await agent.told("requested").finally(stopSkipping);
     expect([again.agent, again.request === request, again.fingerprint === fingerprint]).toEqual([id, false, false]);
   });
 
